@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 
 #include "sim/core/number_text.hpp"
+#include "sim/core/quoting.hpp"
 #include "sim/core/table.hpp"
 #include "sim/profile/roofline.hpp"
 
@@ -199,28 +199,15 @@ std::string sweep_text(const KernelSweep& sweep, const KernelPricer& pricer) {
 
 namespace {
 
-std::string exactly(double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
-}
-
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\n") == text.npos) return text;
-  std::string inside;
-  for (const char c : text) inside += c == '"' ? std::string{"\"\""} : std::string(1, c);
-  return "\"" + inside + "\"";
-}
-
 std::string figures(const OperationPrice& one) {
   const KernelRoofs& roofs = one.roofs;
   std::string text;
   for (const double value : {roofs.flop.si(), roofs.bytes.si(), roofs.ops_per_byte(), roofs.ridge(),
                              roofs.compute_time().si(), roofs.memory_time().si()})
-    text += exactly(value) + ",";
-  return text + name(one.bound()) + "," + exactly(one.time.si()) + "," + exactly(one.low.si()) +
-         "," + exactly(one.high.si()) + "," + name(one.tag) + "," + exactly(one.reached().si()) +
-         "," + exactly(one.share_of_roof());
+    text += nine_digits(value) + ",";
+  return text + name(one.bound()) + "," + nine_digits(one.time.si()) + "," +
+         nine_digits(one.low.si()) + "," + nine_digits(one.high.si()) + "," + name(one.tag) + "," +
+         nine_digits(one.reached().si()) + "," + nine_digits(one.share_of_roof());
 }
 
 constexpr const char* figure_names =
@@ -234,8 +221,8 @@ std::string operation_csv_header() {
 }
 
 std::string operation_csv_line(const OperationPrice& one) {
-  return quoted(one.name) + "," + one.kind + "," + one.when + "," + quoted(one.sizes) + "," +
-         one.format + "," + exactly(one.count) + "," + figures(one);
+  return csv_cell(one.name) + "," + one.kind + "," + one.when + "," + csv_cell(one.sizes) + "," +
+         one.format + "," + nine_digits(one.count) + "," + figures(one);
 }
 
 std::string kernel_csv(const std::vector<KernelAnswer>& answers, const std::string& key) {
@@ -246,12 +233,14 @@ std::string kernel_csv(const std::vector<KernelAnswer>& answers, const std::stri
     if (!key.empty()) text += std::to_string(answer.question.at(key)) + ",";
     text += figures(answer.main());
     if (answer.training)
-      text += "," + exactly(answer.training->time.si()) + "," + exactly(answer.training->low.si()) +
-              "," + exactly(answer.training->high.si()) + "," + name(answer.training->tag);
+      text += "," + nine_digits(answer.training->time.si()) + "," +
+              nine_digits(answer.training->low.si()) + "," +
+              nine_digits(answer.training->high.si()) + "," + name(answer.training->tag);
     else
       text += ",,,,";
-    text += answer.served ? "," + exactly(answer.served->time.si()) + "," + name(answer.served->tag)
-                          : std::string{",,"};
+    text += answer.served
+                ? "," + nine_digits(answer.served->time.si()) + "," + name(answer.served->tag)
+                : std::string{",,"};
     text += "\n";
   }
   return text;

@@ -1,17 +1,20 @@
 #include "sim/search/deployment_search_text.hpp"
 
 #include <algorithm>
+#include <cmath>
 
+#include "sim/core/figures.hpp"
 #include "sim/core/number_text.hpp"
-#include "sim/core/table.hpp"
-#include "sim/serving/serving_step_text.hpp"
+#include "sim/engine/network_model.hpp"
+#include "sim/serving/serving_json.hpp"
+#include "sim/serving/token_cost.hpp"
 
 namespace orrery {
 namespace {
 
-constexpr int deployments_width = 78;
+using Json = nlohmann::ordered_json;
 
-std::string milliseconds_text(double seconds) { return fixed(seconds * 1e3, 1); }
+constexpr int deployments_width = 78;
 
 template <class Word>
 std::string either(const DeploymentSearchRequest& request, const Word& word) {
@@ -54,69 +57,6 @@ std::string heading(const DeploymentSearchRequest& request, const DeploymentSear
   return request.model.name + " on " + systems_of(request) + ", " + gpus +
          (gpus == "1" ? " GPU" : " GPUs") + ", " + engines_of(request) + "\n" +
          wrapped("  ", items, ", ", deployments_width);
-}
-
-// "$0.42", "0.61 J", "3.214 /s".
-std::string figure_text(const FoundDeployment& found, ServingGoal goal) {
-  switch (goal) {
-    case ServingGoal::cost:
-      return "$" + fixed(found.figure, 3);
-    case ServingGoal::energy:
-      return fixed(found.figure, 3);
-    case ServingGoal::goodput:
-      return fixed(found.figure, 3);
-    case ServingGoal::throughput:
-      break;
-  }
-  return "";
-}
-
-std::string figure_title(ServingGoal goal) {
-  switch (goal) {
-    case ServingGoal::cost:
-      return "a million";
-    case ServingGoal::energy:
-      return "J a token";
-    case ServingGoal::goodput:
-      return "good/s/GPU";
-    case ServingGoal::throughput:
-      break;
-  }
-  return "";
-}
-
-Table table_of(const DeploymentSearchResult& result, const DeploymentSearchRequest& request,
-               const DeploymentSearchWords& words) {
-  const std::string title = figure_title(request.goal);
-  const bool loads = request.loads.size() > 1;
-  std::vector<Column> columns{{""}};
-  if (!title.empty()) columns.push_back({title});
-  for (const char* header : {"tok/s/GPU", "a user", "TTFT p50", "p99", "TPOT p50", "p99", "KV"})
-    columns.push_back({header});
-  const bool closed = request.loads.front().list.clients > 0;
-  if (loads) columns.push_back({closed ? "clients" : "load"});
-  columns.push_back({"deployment", Align::left});
-  Table table{columns};
-  int rank = 0;
-  for (const FoundDeployment& found : result.found) {
-    const DeploymentFigures& figures = found.figures;
-    ++rank;
-    std::vector<std::string> cells{std::to_string(rank) + (found.tie && rank > 1 ? "=" : " ")};
-    if (!title.empty()) cells.push_back(figure_text(found, request.goal));
-    const auto gpus = static_cast<double>(found.layout.gpus());
-    for (const std::string& cell :
-         {fixed(figures.output_tokens_per_s / gpus, 1), fixed(figures.interactivity, 1),
-          milliseconds_text(figures.ttft_p50_s), milliseconds_text(figures.ttft_p99_s),
-          milliseconds_text(figures.tpot_p50_s), milliseconds_text(figures.tpot_p99_s),
-          percent(figures.kv_peak)})
-      cells.push_back(cell);
-    if (loads)
-      cells.push_back(closed ? grouped(request.loads[found.load].list.clients)
-                             : words.loads[found.load]);
-    cells.push_back(name_of(found, request));
-    table.add_row(cells);
-  }
-  return table;
 }
 
 std::string counts(const DeploymentSearchResult& result, const DeploymentSearchRequest& request) {
@@ -189,6 +129,92 @@ std::string command_of(const FoundDeployment& found, const DeploymentSearchReque
   return text;
 }
 
+namespace {
+
+std::string goal_heading(ServingGoal goal) {
+  switch (goal) {
+    case ServingGoal::cost:
+      return "a million";
+    case ServingGoal::energy:
+      return "J a token";
+    case ServingGoal::goodput:
+      return "good/s/GPU";
+    case ServingGoal::throughput:
+      break;
+  }
+  return "";
+}
+
+// One that was found; its rank counts from 1.
+Figures figures_of(const FoundDeployment& found, std::size_t rank,
+                   const DeploymentSearchRequest& request, const DeploymentSearchWords& words) {
+  const ServingPlatform& platform = platform_of(found, request);
+  const ServingLoad& load = request.loads[found.load];
+  const DeploymentFigures& of = found.figures;
+  const double a_gpu = of.output_tokens_per_s / static_cast<double>(found.layout.gpus());
+  const bool closed = load.list.clients > 0;
+  Figures list;
+  list.show({""}, std::to_string(rank) + (found.tie && rank > 1 ? "=" : " "));
+  list.add("system", platform.system.name);
+  list.add("gpus", platform.gpus);
+  list.add("engine", platform.engine.name);
+  const Json deployment = deployment_json(found.layout.plan, request.model);
+  for (const auto& [key, value] : deployment.items()) list.add("deployment/" + key, value);
+  // CSV has its degrees alone: all else is that of the pool that decodes.
+  const Json prefill = found.layout.pools
+                           ? deployment_json(found.layout.pools->prefill, request.model)
+                           : Json(nullptr);
+  list.add("prefill", prefill).json_only();
+  for (const std::string degree : {"tp", "pp", "dp", "ep", "moe_tp", "replicas"})
+    list.add("prefill_" + degree, prefill.is_null() ? prefill : prefill.at(degree)).csv_only();
+  list.add("concurrency", closed ? Json(load.list.clients) : Json(nullptr));
+  Figures::Figure& objective = list.add("objective", rounded(found.figure));
+  if (const std::string heading = goal_heading(request.goal); !heading.empty())
+    objective.shown({heading},
+                    (request.goal == ServingGoal::cost ? "$" : "") + fixed(found.figure, 3));
+  list.add("tie", found.tie);
+  list.add("figures/output_tokens_per_s", rounded(of.output_tokens_per_s));
+  list.add("figures/output_tokens_per_s_per_gpu", rounded(a_gpu))
+      .shown({"tok/s/GPU"}, fixed(a_gpu, 1));
+  list.add("figures/requests_per_s", rounded(of.requests_per_s));
+  list.add("figures/interactivity_tokens_per_s", rounded(of.interactivity))
+      .shown({"a user"}, fixed(of.interactivity, 1));
+  const auto add_time = [&](const char* key, const char* heading, double seconds) {
+    list.add(key, static_cast<double>(std::llround(seconds * 1e9)) / 1e6)
+        .shown({heading}, fixed(seconds * 1e3, 1));
+  };
+  add_time("figures/ttft_p50_ms", "TTFT p50", of.ttft_p50_s);
+  add_time("figures/ttft_p99_ms", "p99", of.ttft_p99_s);
+  add_time("figures/tpot_p50_ms", "TPOT p50", of.tpot_p50_s);
+  add_time("figures/tpot_p99_ms", "p99", of.tpot_p99_s);
+  list.add("figures/kv_peak_share", rounded(of.kv_peak)).shown({"KV"}, percent(of.kv_peak));
+  list.add("figures/preemptions", of.preemptions);
+  if (load.replay.slo) list.add("figures/slo_attainment", rounded(of.slo_share));
+  if (request.goal == ServingGoal::goodput) list.add("figures/largest_rate", of.rate);
+  if (request.loads.size() > 1)
+    list.show({closed ? "clients" : "load"},
+              closed ? grouped(load.list.clients) : words.loads[found.load]);
+  list.show({"deployment", Align::left}, name_of(found, request));
+  const std::string command = command_of(found, request, words);
+  list.add("command", command).csv_only();
+  const Json cost = token_cost_json(found.cost);
+  for (const auto& [key, range] : cost.items())
+    list.add("cost/" + key, range.is_null() ? Json{{"low", nullptr}, {"high", nullptr}} : range);
+  list.add("command", command).json_only();
+  return list;
+}
+
+std::vector<Figures> figures_of(const DeploymentSearchResult& result,
+                                const DeploymentSearchRequest& request,
+                                const DeploymentSearchWords& words) {
+  std::vector<Figures> all;
+  for (const FoundDeployment& found : result.found)
+    all.push_back(figures_of(found, all.size() + 1, request, words));
+  return all;
+}
+
+}  // namespace
+
 Document deployment_search_document(const DeploymentSearchResult& result,
                                     const DeploymentSearchRequest& request,
                                     const DeploymentSearchWords& words) {
@@ -196,7 +222,7 @@ Document deployment_search_document(const DeploymentSearchResult& result,
   document.title(heading(request, words));
   document.gap();
   if (!result.found.empty()) {
-    document.table(table_of(result, request, words));
+    document.table(table_of(figures_of(result, request, words)));
     document.gap();
   }
   document.lines(counts(result, request));
@@ -212,6 +238,40 @@ Document deployment_search_document(const DeploymentSearchResult& result,
     document.command(command_of(result.found.front(), request, words));
   }
   return document;
+}
+
+std::string deployment_search_json(const DeploymentSearchResult& result,
+                                   const DeploymentSearchRequest& request,
+                                   const DeploymentSearchWords& words) {
+  Json points = Json::array();
+  for (const Figures& found : figures_of(result, request, words)) points.push_back(found.json());
+  Json refused = Json::object();
+  for (const auto& [key, of] : result.space.refused)
+    refused[key] = {{"count", of.count}, {"example", of.example}};
+  const Json json{{"schema", "orrery.serving_search/1"},
+                  {"model", request.model.name},
+                  {"objective", serving_goal_names()[static_cast<std::size_t>(request.goal)]},
+                  {"pareto", request.list.is_front()},
+                  {"points", std::move(points)},
+                  {"space",
+                   {{"deployments", result.space.combinations},
+                    {"fits", result.layouts},
+                    {"points", result.points},
+                    {"too_slow", result.too_slow},
+                    {"replayed", result.replayed},
+                    {"missed_limits", result.missed},
+                    {"saturated", result.saturated},
+                    {"bounded_out", result.bounded_out}}},
+                  {"refused", std::move(refused)},
+                  {"simulator", name(chosen_simulator())},
+                  {"optimal", !result.interrupted}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string deployment_search_csv(const DeploymentSearchResult& result,
+                                  const DeploymentSearchRequest& request,
+                                  const DeploymentSearchWords& words) {
+  return csv_of(figures_of(result, request, words), all_digits);
 }
 
 }  // namespace orrery
