@@ -249,6 +249,7 @@ std::string deployment_search_json(const DeploymentSearchResult& result,
   for (const auto& [key, of] : result.space.refused)
     refused[key] = {{"count", of.count}, {"example", of.example}};
   const Json json{{"schema", "orrery.serving_search/1"},
+                  {"simulator", name(chosen_simulator())},
                   {"model", request.model.name},
                   {"objective", serving_goal_names()[static_cast<std::size_t>(request.goal)]},
                   {"pareto", request.list.is_front()},
@@ -263,7 +264,6 @@ std::string deployment_search_json(const DeploymentSearchResult& result,
                     {"saturated", result.saturated},
                     {"bounded_out", result.bounded_out}}},
                   {"refused", std::move(refused)},
-                  {"simulator", name(chosen_simulator())},
                   {"optimal", !result.interrupted}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -6,11 +6,13 @@
 #include "sim/kernels/kernel_time.hpp"
 #include "sim/measurements/calibration.hpp"
 #include "sim/plan/plan_keys.hpp"
+#include "sim/training/result_figures.hpp"
 
 namespace orrery {
 
+using Json = nlohmann::ordered_json;
+
 nlohmann::ordered_json inputs_json(const Scenario& scenario) {
-  using Json = nlohmann::ordered_json;
   Json inputs = Json::object();
   const auto add = [&](const char* shelf, const std::string& name,
                        const std::optional<JsonValue>& document) {
@@ -31,7 +33,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::int64_t whole(Bytes bytes) { return std::llround(bytes.si()); }
+// Whole nanoseconds, as a trace has them.
+double seconds(Seconds time) { return rounded_figure("_s", time.si()); }
+std::int64_t whole_bytes(Bytes bytes) { return std::llround(bytes.si()); }
 
 }  // namespace
 
@@ -40,26 +44,20 @@ Json memory_json(const MemoryReport& memory) {
   for (std::size_t i = 0; i < memory.stages.size(); ++i) {
     const StageMemory& stage = memory.stages[i];
     stages.push_back({{"stage", i},
-                      {"weights_bytes", whole(stage.weights)},
-                      {"gradients_bytes", whole(stage.gradients)},
-                      {"optimizer_bytes", whole(stage.optimizer)},
-                      {"activations_bytes", whole(stage.activations)},
-                      {"other_bytes", whole(stage.other)},
-                      {"peak_bytes", whole(stage.peak())}});
+                      {"weights_bytes", whole_bytes(stage.weights)},
+                      {"gradients_bytes", whole_bytes(stage.gradients)},
+                      {"optimizer_bytes", whole_bytes(stage.optimizer)},
+                      {"activations_bytes", whole_bytes(stage.activations)},
+                      {"other_bytes", whole_bytes(stage.other)},
+                      {"peak_bytes", whole_bytes(stage.peak())}});
   }
   return {{"stages", std::move(stages)},
-          {"peak_bytes", whole(memory.peak())},
-          {"capacity_bytes", whole(memory.capacity)},
+          {"peak_bytes", whole_bytes(memory.peak())},
+          {"capacity_bytes", whole_bytes(memory.capacity)},
           {"fits", memory.fits()}};
 }
 
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-// Whole nanoseconds, as a trace has them.
-double seconds(Seconds time) { return static_cast<double>(std::llround(time.si() * 1e9)) / 1e9; }
-std::int64_t whole_bytes(Bytes bytes) { return std::llround(bytes.si()); }
 
 // The keys of PlanRequest, so that read_plan() takes the object as it is; the experts' after the
 // degrees.
@@ -78,15 +76,11 @@ Json plan_json(const Plan& plan) {
   return json;
 }
 
-// Expert parallelism has its key already, so that scripts need not change when plans with it can be
-// estimated.
+// Without expert parallelism its key is there as well: scripts need not ask.
 Json breakdown_json(const Breakdown& breakdown) {
-  return {
-      {"compute", seconds(breakdown.compute)},       {"tp_exposed", seconds(breakdown.tp_exposed)},
-      {"pp_bubble", seconds(breakdown.pp_bubble)},   {"pp_exposed", seconds(breakdown.pp_exposed)},
-      {"ep_exposed", seconds(breakdown.ep_exposed)}, {"cp_exposed", seconds(breakdown.cp_exposed)},
-      {"dp_exposed", seconds(breakdown.dp_exposed)}, {"optimizer", seconds(breakdown.optimizer)},
-      {"imbalance", seconds(breakdown.imbalance)},   {"other", seconds(breakdown.other)}};
+  Json json = Json::object();
+  for (const auto& [name, time] : breakdown_figures(breakdown)) json[name] = seconds(Seconds{time});
+  return json;
 }
 
 // Flat, so that a line is one key.
@@ -152,9 +146,8 @@ Json routing_json(const RoutingReport& report) {
 }
 
 Json provenance_json(const Result& result) {
-  Json json;
-  for (Tag tag : {Tag::measured, Tag::interpolated, Tag::default_value})
-    json[name(tag)] = to_nine_digits(result.provenance[static_cast<std::size_t>(tag)]);
+  Json json = Json::object();
+  for (const auto& [name, share] : provenance_figures(result)) json[name] = to_nine_digits(share);
   return json;
 }
 
@@ -228,19 +221,14 @@ Json range_json(Range range) {
 }
 
 Json bill_json(const Bill& bill) {
-  return {{"tokens", to_nine_digits(bill.tokens)},
-          {"steps", to_nine_digits(bill.steps)},
-          {"training_time_s", to_nine_digits(bill.time.si())},
-          {"usd_per_step", range_json(bill.usd_per_step)},
-          {"usd_per_trillion_tokens", range_json(bill.usd_per_trillion_tokens)},
-          {"rent_usd", range_json(bill.rent_usd)},
-          {"power_w", range_json(bill.watts)},
-          {"energy_kwh", range_json(bill.energy_kwh)},
-          {"energy_usd", range_json(bill.energy_usd)},
-          {"hardware_usd", range_json(bill.hardware_usd)},
-          {"switches", bill.fabric.switches},
-          {"cables", bill.fabric.cables},
-          {"unknown_prices", bill.unknown_prices}};
+  Json json{{"tokens", to_nine_digits(bill.tokens)},
+            {"steps", to_nine_digits(bill.steps)},
+            {"training_time_s", to_nine_digits(bill.time.si())}};
+  for (const auto& [name, range] : bill_ranges(bill)) json[name] = range_json(range);
+  json["switches"] = bill.fabric.switches;
+  json["cables"] = bill.fabric.cables;
+  json["unknown_prices"] = bill.unknown_prices;
+  return json;
 }
 
 }  // namespace
@@ -257,16 +245,10 @@ std::string result_json(const Result& result, const ResultJsonOptions& options) 
   json["software"] = scenario.software.name;
   json["gpus"] = scenario.plan.gpus();
   json["plan"] = plan_json(scenario.plan);
-  json["step_time_s"] = seconds(result.step_time);
+  json["step_time_s"] = nullptr;  // Its place: before its range.
   json["step_time_range"] = step_time_range_json(result.range);
   if (result.by_runs) json["by_runs"] = by_runs_json(*result.by_runs, result.range);
-  json["lower_bound_s"] = seconds(result.lower_bound);
-  json["tokens_per_s"] = to_nine_digits(result.tokens_per_s);
-  json["tokens_per_s_per_gpu"] = to_nine_digits(result.tokens_per_s_per_gpu);
-  json["model_tflops_per_gpu"] = to_nine_digits(result.model_tflops_per_gpu);
-  json["model_tflops_per_gpu_full_attn"] = to_nine_digits(result.model_tflops_per_gpu_full);
-  json["mfu"] = to_nine_digits(result.mfu);
-  json["mfu_full_attn"] = to_nine_digits(result.mfu_full);
+  for (const auto& [name, value] : step_figures(result)) json[name] = rounded_figure(name, value);
   json["memory"] = memory_json(result.memory);
   json["critical_path_s"] = critical_json(result.critical.parts);
   json["breakdown_s"] = breakdown_json(result.busiest());
