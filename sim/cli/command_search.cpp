@@ -32,7 +32,8 @@ struct SearchOptions {
   std::vector<std::string> systems, fixed;
   std::optional<std::string> gpus, gbs, reliability, out, merge, html;
   std::optional<BytesPerSecond> storage;
-  std::optional<int> spares, top;
+  std::optional<int> spares;
+  ListOptions list;
   std::optional<Seconds> deadline;
   std::optional<Shard> shard;
   bool elastic = false, long_ranges = false, json = false, force = false;
@@ -75,16 +76,16 @@ void add_search(Options& options, SearchOptions& into) {
               into.spares, Counted{0, most_spares});
   options.add("elastic", "go on without the replicas whose nodes are in repair, for goodput",
               into.elastic);
-  options.add("top", "K", "how many plans to list (default 10)", into.top, whole(1, 10'000));
+  options.add("top", "K", "how many plans to list (default 10)", into.list.top, whole(1, 10'000));
   options.add("all-settings", "list plans of one layout (tp, cp, pp, ep) apart, not its best alone",
-              request.all_settings);
+              into.list.all_settings);
   options.add("fix", "KEY=V[,V]", "only plans with this; any key of a plan, as tp=1..8",
               into.fixed);
   options.add("yes", "ranges of more than 64 values are meant", into.long_ranges);
   options.add("max-memory", "SHARE", "of the GPU's memory that may be filled (default 0.95)",
               request.max_memory, parse_share);
   options.add("pareto", "instead of the top: all plans that no other beats in speed and memory",
-              request.pareto);
+              into.list.pareto);
   options.add("tokens", "N", "tokens to train on, as 15T: what that takes and costs",
               request.tokens, parse_tokens);
   options.add("deadline", "TIME", "leave out what takes longer for them, as 30d", into.deadline,
@@ -199,12 +200,12 @@ SearchRequest read_request(const SearchOptions& asked, const Options& options, S
                        [&](const Fixed& said) { return said.key == one.key; }))
         request.fixed.push_back(one);
   read_goal(request, asked, options);
-  if (request.pareto)
+  request.list = asked.list.list();
+  if (request.list.is_front()) {
     options.refuse({"top"}, "a Pareto front has no top", "leave --top or --pareto out");
-  if (request.pareto)
     options.refuse({"all-settings"}, "a Pareto front already includes all settings",
                    "leave --all-settings or --pareto out");
-  request.top = asked.top.value_or(request.top);
+  }
   return request;
 }
 
@@ -240,7 +241,7 @@ std::string fingerprint_of_search(const SearchOptions& asked, const Options& opt
                                   const SearchRequest& request) {
   std::string text = fingerprint_of_inputs([&] {
     SearchNames unused;
-    const SearchGround ground{read_request(asked, options, unused)};
+    const SearchContext context{read_request(asked, options, unused)};
     for (const Fixed& fixed : request.fixed)
       for (const std::string& value : fixed.values) {
         PlanRequest plan;
@@ -269,7 +270,7 @@ std::string share_line(const SearchShare& share, const std::string& path) {
   return "shard " + std::to_string(share.shard.index) + " of " + std::to_string(share.shard.of) +
          ": " + grouped(share.legal) + " plans divide, " + grouped(share.fits) + " fit, " +
          grouped(share.simulated) + " were simulated, " +
-         grouped(static_cast<std::int64_t>(share.leaders.size())) + " are listed in " + path + "\n";
+         grouped(static_cast<std::int64_t>(share.best.size())) + " are listed in " + path + "\n";
 }
 
 int search_shard(const SearchOptions& asked, const Options& options, const SearchRequest& request) {

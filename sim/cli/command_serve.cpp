@@ -4,6 +4,7 @@
 
 #include "sim/cli/options.hpp"
 #include "sim/cli/scenario_options.hpp"
+#include "sim/cli/search_options.hpp"
 #include "sim/cli/serve_pools.hpp"
 #include "sim/cli/serve_setup.hpp"
 #include "sim/cli/serve_traffic.hpp"
@@ -30,6 +31,7 @@ struct ServeOptions {
   bool searches = false;
   DeploymentSearchRequest search;  ///< As far as its own options say it.
   std::vector<std::string> fixed;
+  ListOptions list;
   bool csv = false;
   std::optional<std::string> html;
 };
@@ -49,31 +51,30 @@ std::vector<int> gpus_of(const Options& options) {
   return all;
 }
 
-std::vector<ServingGround> grounds_of(const Options& options, const std::vector<int>& gpus) {
+std::vector<ServingPlatform> platforms_of(const Options& options, const std::vector<int>& gpus) {
   const auto listed = [&](const char* name) {
     return split_list(
         options.required(name, std::string{"name one or more: orrery list "} + name + "s"),
         command_line / name);
   };
-  std::vector<ServingGround> grounds;
+  std::vector<ServingPlatform> platforms;
   const auto engines = listed("engine");
   for (const std::string& system : listed("system")) {
     const System machine = read_system(system, command_line / "system");
     for (const std::string& engine : engines) {
       const ServingEngine server = read_serving_engine(engine, command_line / "engine");
-      for (const int count : gpus) grounds.push_back({machine, server, count, system, engine});
+      for (const int count : gpus) platforms.push_back({machine, server, count, system, engine});
     }
   }
-  return grounds;
+  return platforms;
 }
 
-std::vector<FixedKey> fixed_by(const std::vector<std::string>& texts,
-                               const std::vector<int>& gpus) {
-  std::vector<FixedKey> fixed;
+std::vector<Fixed> fixed_by(const std::vector<std::string>& texts, const std::vector<int>& gpus) {
+  std::vector<Fixed> fixed;
   for (const std::string& one : texts) {
-    FixedKey key = parse_fixed_key(one, gpus);
+    Fixed key = parse_fixed_key(one, gpus);
     if (std::any_of(fixed.begin(), fixed.end(),
-                    [&](const FixedKey& other) { return other.key == key.key; }))
+                    [&](const Fixed& other) { return other.key == key.key; }))
       fail_input(command_line / "fix", "'" + key.key + "' is fixed twice",
                  "write its values in one: --fix kv=bf16,fp8");
     fixed.push_back(std::move(key));
@@ -128,21 +129,23 @@ DeploymentSearchRequest read_request(const Options& options, const ServeOptions&
   words.model = named(asked.deployment.model, "model");
   request.model = read_model(words.model, command_line / "model");
   const std::vector<int> gpus = gpus_of(options);
-  request.grounds = grounds_of(options, gpus);
+  request.platforms = platforms_of(options, gpus);
   request.fixed = fixed_by(asked.fixed, gpus);
-  if (request.pareto)
+  request.list = asked.list.list();
+  if (request.list.is_front())
     for (const char* other : {"top", "all-settings"})
       options.refuse({other}, "a Pareto front has all that no other beats",
                      std::string{"leave --"} + other + " or --pareto out");
   if (asked.pools.pools) request.pools = parse_pool_choice(*asked.pools.pools);
   if (request.pools != PoolChoice::none)
-    for (const FixedKey& one : request.fixed)
+    for (const Fixed& one : request.fixed)
       if (one.key == "replicas")
         fail_input(command_line / "fix", "replicas follow from the GPUs of both pools",
                    "leave replicas or --pools out");
   if (request.pools == PoolChoice::only &&
-      std::none_of(request.grounds.begin(), request.grounds.end(),
-                   [](const ServingGround& ground) { return ground.engine.pools.has_value(); }))
+      std::none_of(
+          request.platforms.begin(), request.platforms.end(),
+          [](const ServingPlatform& platform) { return platform.engine.pools.has_value(); }))
     fail_infeasible(command_line / "pools", "none of the engines has pools",
                     "use " + schedulers_with(&SchedulerKind::continuous));
   request.economics = asked.traffic.economics;
@@ -171,12 +174,12 @@ void add_serving_search(Options& options, ServeOptions& into) {
       "throughput (default: tokens of answers a second and GPU), cost, energy or goodput",
       [&search](const std::string& text, const Place&) { search.goal = parse_serving_goal(text); });
   options.add("fix", "KEY=V[,V]", "only deployments with this: tp=1..8, kv=bf16,fp8", into.fixed);
-  options.add("top", "K", "how many to list (default 10)", search.top, whole(1, 10'000));
+  options.add("top", "K", "how many to list (default 10)", into.list.top, whole(1, 10'000));
   options.add("all-settings", "list one layout under several loads apart, not its best alone",
-              search.all_settings);
+              into.list.all_settings);
   options.add("pareto",
               "instead of the top: all that no other beats in the objective and a user's speed",
-              search.pareto);
+              into.list.pareto);
   options.add("csv", "print the list as CSV", into.csv);
   options.add("html", "FILE", "write a page for a browser, with the list and its Pareto curve",
               into.html);

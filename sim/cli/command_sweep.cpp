@@ -22,7 +22,7 @@
 namespace orrery {
 namespace {
 
-constexpr std::size_t shown_rows = 10;
+constexpr int shown_rows = 10;
 
 // Where the rows lie is no place for an answer. Errors (bad_input): `output` is one of the folder's
 // own files, or would be.

@@ -74,6 +74,13 @@ std::vector<Fixed> fixed_by(const std::vector<std::string>& texts, const std::ve
   return fixed;
 }
 
+BestList ListOptions::list() const {
+  return {pareto         ? BestList::Kind::front
+          : all_settings ? BestList::Kind::top
+                         : BestList::Kind::per_layout,
+          top.value_or(BestList{}.most)};
+}
+
 void add_jobs(Options& options, const std::string& help, int& into) {
   into = default_workers();
   options.add("jobs", "N", help, into, whole(1, most_workers));

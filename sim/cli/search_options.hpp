@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/cli/options.hpp"
+#include "sim/core/best_candidates.hpp"
 #include "sim/core/shard.hpp"
 #include "sim/search/dimension.hpp"
 
@@ -21,13 +22,19 @@ int default_workers();
 /// What Slurm says in a variable of this name; nothing: it is not set, or no count.
 std::optional<int> count_in_environment(const char* name);
 
-// Options of commands that search plans.
+// Options of commands that search.
 
 /// A share above 0 and up to 1.
 double parse_share(const std::string& text, const Place& at);
 /// --fix, for clusters of these sizes. Errors: a key that is fixed twice.
 std::vector<Fixed> fixed_by(const std::vector<std::string>& texts, const std::vector<int>& gpus,
                             std::int64_t most);
+/// --top, --all-settings and --pareto.
+struct ListOptions {
+  std::optional<int> top;
+  bool all_settings = false, pareto = false;
+  BestList list() const;
+};
 /// --jobs; default_workers() where it is not given.
 void add_jobs(Options& options, const std::string& help, int& into);
 /// What `orrery estimate` takes as an option is searched by `who`, or fixed: refused with what to

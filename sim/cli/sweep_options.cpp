@@ -161,7 +161,7 @@ void SweepProgress::draw() {
                      fixed(rate, rate < 10.0 ? 1 : 0) + "/s  " +
                      time_left(static_cast<double>(total_ - rows) / rate) + " left";
   if (!best_.best().empty()) {
-    const Row& row = best_.best().front();
+    const Row& row = best_.best().front().row;
     const double figure = best_.cell(row, best_.figure()).number;
     text += best_.figure() == "memory_peak_bytes" ? "  best " + bytes_text(Bytes{figure})
                                                   : "  best " + fixed(figure, 1) + " tokens/s/GPU";

@@ -54,6 +54,19 @@ std::string signed_percent(double fraction) {
   return (fraction < 0.0 && text != percent(0.0) ? "-" : "+") + text;
 }
 
+std::string nine_digits(double value) {
+  char text[40];
+  const auto [end, error] =
+      std::to_chars(text, text + sizeof text, value, std::chars_format::general, 9);
+  return {text, end};
+}
+
+double to_nine_digits(double value) {
+  const std::string text = nine_digits(value);
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
 DisplayUnit time_unit(Seconds longest) {
   static constexpr DisplayUnit units[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1.0}};
   return largest_under(units, longest.si());

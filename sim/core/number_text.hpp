@@ -19,6 +19,11 @@ std::string signed_fixed(double value, int decimals);  ///< "+80.4"; no sign bef
 std::string percent(double fraction);                  ///< 0.4432 as "44.3 %"
 std::string signed_percent(double fraction);           ///< "+44.3 %"; "+0.0 %" also from below
 
+/// Nine significant digits: more than any prediction has, and fewer than show the rounding of a
+/// clock, which depends on what the process simulated before.
+std::string nine_digits(double value);
+double to_nine_digits(double value);
+
 /// A unit and its size in SI units, for figures that share a column.
 struct DisplayUnit {
   std::string_view name;

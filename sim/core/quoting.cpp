@@ -51,6 +51,13 @@ std::string shell_word(const std::string& text) {
   return quoted + "'";
 }
 
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == text.npos) return text;
+  std::string quoted = "\"";
+  for (const char letter : text) quoted += letter == '"' ? "\"\"" : std::string{letter};
+  return quoted + "\"";
+}
+
 std::string typed_command(const std::string& name, const std::vector<std::string>& arguments) {
   std::string command = "orrery " + name;
   for (const std::string& word : arguments) command += " " + shell_word(word);

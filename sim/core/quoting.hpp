@@ -13,6 +13,9 @@ std::string escaped(const std::string& text);
 /// As a POSIX shell reads it back: what is more than a plain word stands in single quotes.
 std::string shell_word(const std::string& text);
 
+/// A cell of CSV, in quotes only where it needs them (RFC 4180).
+std::string csv_cell(const std::string& text);
+
 /// "orrery estimate --model ...": how a command was typed.
 std::string typed_command(const std::string& name, const std::vector<std::string>& arguments);
 

@@ -89,6 +89,20 @@ std::string Table::html() const {
   return html + "</table>\n";
 }
 
+std::string Table::markdown() const {
+  std::string heads = "|", rule = "|", lines;
+  for (const Column& column : columns_) {
+    heads += " " + column.header + " |";
+    rule += column.align == Align::left ? "---|" : "---:|";
+  }
+  for (const auto& row : rows_) {
+    lines += "|";
+    for (const std::string& cell : row) lines += " " + cell + " |";
+    lines += "\n";
+  }
+  return heads + "\n" + rule + "\n" + lines;
+}
+
 std::string wrapped(const std::string& head, const std::vector<std::string>& items,
                     const std::string& separator, int width) {
   std::string text;
@@ -107,6 +121,16 @@ std::string wrapped(const std::string& head, const std::vector<std::string>& ite
   }
   end_line(line);
   return text + line;
+}
+
+std::string wrapped_words(const std::string& head, const std::string& sentence, int width) {
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; begin < sentence.size();) {
+    const std::size_t end = std::min(sentence.find(' ', begin), sentence.size());
+    if (end > begin) words.push_back(sentence.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return wrapped(head, words, " ", width);
 }
 
 }  // namespace orrery

@@ -27,6 +27,8 @@ class Table {
   std::string text() const;
   /// The same as an HTML table.
   std::string html() const;
+  /// The same as a table of Markdown, which always has a line of headers.
+  std::string markdown() const;
 
  private:
   bool has_headers() const;
@@ -44,5 +46,7 @@ int shown_width(std::string_view text);
 /// others under it. An item is never cut.
 std::string wrapped(const std::string& head, const std::vector<std::string>& items,
                     const std::string& separator, int width);
+/// A sentence in lines of at most `width`, broken between words.
+std::string wrapped_words(const std::string& head, const std::string& sentence, int width);
 
 }  // namespace orrery

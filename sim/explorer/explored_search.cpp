@@ -69,8 +69,8 @@ SearchRequest ExploredSearch::request(WarmInputs& inputs) const {
   if (request.goal == Goal::training_time && !request.tokens)
     fail_input({"", "--objective"}, "the time for how much training?", "add --tokens 15T");
   request.economics = state.word("economics");
-  request.pareto = pareto;
-  request.top = top;
+  if (pareto) request.list.kind = BestList::Kind::front;
+  request.list.most = top;
   return request;
 }
 
@@ -85,7 +85,7 @@ std::string ExploredSearch::command() const {
   for (const std::string& key : fixed_keys()) add("fix", key + "=" + state.word(key));
   if (!objective.empty() && objective != "step_time") add("objective", objective);
   if (pareto) text += " --pareto";
-  if (!pareto && top != SearchRequest{}.top) add("top", std::to_string(top));
+  if (!pareto && top != BestList{}.most) add("top", std::to_string(top));
   for (const char* key : {"tokens", "economics"}) add(key, state.word(key));
   return text;
 }

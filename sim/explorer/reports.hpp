@@ -43,7 +43,7 @@ std::string search_report(const SearchResult& result, const SearchRequest& reque
                           const SearchNames& names, const ReportAbout& about);
 
 /// Rows of which a report keeps the best: some 150 bytes each.
-inline constexpr std::size_t most_rows_in_a_report = 12'000;
+inline constexpr int most_rows_in_a_report = 12'000;
 
 /// A sweep as one HTML file (report_page.hpp): a curve or a map over its keys, plans by step and
 /// memory and, with bills, by days and rent, and what `orrery sweep run` prints. It also holds the

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 
+#include "sim/core/figures.hpp"
 #include "sim/core/number_text.hpp"
-#include "sim/core/table.hpp"
 #include "sim/profile/roofline.hpp"
 
 namespace orrery {
@@ -157,33 +156,23 @@ std::string knee_text(const KernelSweep& sweep) {
 
 std::string sweep_text(const KernelSweep& sweep, const KernelPricer& pricer) {
   const KernelAnswer& first = sweep.answers.front();
-  std::vector<Column> columns{{sweep.key}};
   const bool is_network = first.main().on_network;
-  if (!is_network) columns.push_back({"operations"});
-  columns.push_back({is_network ? "bytes of a port" : "traffic"});
-  if (!is_network) columns.push_back({"ops:byte"});
-  columns.push_back({"bound by", Align::left});
-  if (first.alone) columns.push_back({"alone"});
-  for (const Column& column :
-       {Column{"9 in 10"}, Column{"reaches"}, Column{"of roof"}, Column{"basis", Align::left}})
-    columns.push_back(column);
-  if (first.training) columns.push_back({"in a step"});
-  if (first.served) columns.push_back({"served"});
-  Table table{columns};
+  std::vector<Figures> rows;
   for (const KernelAnswer& answer : sweep.answers) {
     const OperationPrice& price = answer.main();
-    std::vector<std::string> cells{grouped(answer.question.at(sweep.key))};
-    if (!is_network) cells.push_back(flop_text(price.roofs.flop));
-    cells.push_back(bytes_text(price.roofs.bytes));
-    if (!is_network) cells.push_back(ratio_text(price.roofs.ops_per_byte()));
-    cells.push_back(name(price.bound()));
-    if (answer.alone) cells.push_back(duration_text(price.time));
-    for (const std::string& cell :
-         {range_text(price), rate(price), percent(price.share_of_roof()), name(price.tag)})
-      cells.push_back(cell);
-    for (const auto& other : {answer.training, answer.served})
-      if (other) cells.push_back(duration_text(other->time));
-    table.add_row(cells);
+    Figures& row = rows.emplace_back();
+    row.show({sweep.key}, grouped(answer.question.at(sweep.key)));
+    if (!is_network) row.show({"operations"}, flop_text(price.roofs.flop));
+    row.show({is_network ? "bytes of a port" : "traffic"}, bytes_text(price.roofs.bytes));
+    if (!is_network) row.show({"ops:byte"}, ratio_text(price.roofs.ops_per_byte()));
+    row.show({"bound by", Align::left}, name(price.bound()));
+    if (answer.alone) row.show({"alone"}, duration_text(price.time));
+    row.show({"9 in 10"}, range_text(price));
+    row.show({"reaches"}, rate(price));
+    row.show({"of roof"}, percent(price.share_of_roof()));
+    row.show({"basis", Align::left}, name(price.tag));
+    if (answer.training) row.show({"in a step"}, duration_text(answer.training->time));
+    if (answer.served) row.show({"served"}, duration_text(answer.served->time));
   }
   const System& system = pricer.system();
   std::string title = first.question.kind->name + " on " +
@@ -194,67 +183,50 @@ std::string sweep_text(const KernelSweep& sweep, const KernelPricer& pricer) {
   if (!first.main().on_network && first.question.kind->of != KernelKind::Of::decode)
     title += ", " + name(first.question.dtype);
   if (!first.question.pass.empty()) title += ", " + first.question.pass;
-  return title + "\n\n" + table.text() + "\n" + knee_text(sweep);
+  return title + "\n\n" + table_of(rows).text() + "\n" + knee_text(sweep);
 }
 
 namespace {
 
-std::string exactly(double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
-}
-
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\n") == text.npos) return text;
-  std::string inside;
-  for (const char c : text) inside += c == '"' ? std::string{"\"\""} : std::string(1, c);
-  return "\"" + inside + "\"";
-}
-
-std::string figures(const OperationPrice& one) {
+void add_figures(Figures& row, const OperationPrice& one) {
   const KernelRoofs& roofs = one.roofs;
-  std::string text;
-  for (const double value : {roofs.flop.si(), roofs.bytes.si(), roofs.ops_per_byte(), roofs.ridge(),
-                             roofs.compute_time().si(), roofs.memory_time().si()})
-    text += exactly(value) + ",";
-  return text + name(one.bound()) + "," + exactly(one.time.si()) + "," + exactly(one.low.si()) +
-         "," + exactly(one.high.si()) + "," + name(one.tag) + "," + exactly(one.reached().si()) +
-         "," + exactly(one.share_of_roof());
+  row.add("flop", roofs.flop.si());
+  row.add("bytes", roofs.bytes.si());
+  row.add("ops_per_byte", roofs.ops_per_byte());
+  row.add("ridge_ops_per_byte", roofs.ridge());
+  row.add("compute_roof_s", roofs.compute_time().si());
+  row.add("memory_roof_s", roofs.memory_time().si());
+  row.add("bound", name(one.bound()));
+  row.add("time_s", one.time.si());
+  row.add("low_s", one.low.si());
+  row.add("high_s", one.high.si());
+  row.add("basis", name(one.tag));
+  row.add("flop_per_s", one.reached().si());
+  row.add("share_of_roof", one.share_of_roof());
 }
-
-constexpr const char* figure_names =
-    "flop,bytes,ops_per_byte,ridge_ops_per_byte,compute_roof_s,memory_roof_s,bound,time_s,low_s,"
-    "high_s,basis,flop_per_s,share_of_roof";
 
 }  // namespace
 
-std::string operation_csv_header() {
-  return std::string{"operation,kind,when,sizes,format,count,"} + figure_names;
-}
-
-std::string operation_csv_line(const OperationPrice& one) {
-  return quoted(one.name) + "," + one.kind + "," + one.when + "," + quoted(one.sizes) + "," +
-         one.format + "," + exactly(one.count) + "," + figures(one);
-}
-
 std::string kernel_csv(const std::vector<KernelAnswer>& answers, const std::string& key) {
-  std::string text =
-      (key.empty() ? "" : key + ",") + std::string{figure_names} +
-      ",training_time_s,training_low_s,training_high_s,training_basis,served_time_s,served_basis\n";
+  std::vector<Figures> rows;
   for (const KernelAnswer& answer : answers) {
-    if (!key.empty()) text += std::to_string(answer.question.at(key)) + ",";
-    text += figures(answer.main());
-    if (answer.training)
-      text += "," + exactly(answer.training->time.si()) + "," + exactly(answer.training->low.si()) +
-              "," + exactly(answer.training->high.si()) + "," + name(answer.training->tag);
-    else
-      text += ",,,,";
-    text += answer.served ? "," + exactly(answer.served->time.si()) + "," + name(answer.served->tag)
-                          : std::string{",,"};
-    text += "\n";
+    Figures& row = rows.emplace_back();
+    const auto add = [&](const char* column, const std::optional<OperationPrice>& price,
+                         const auto& of) {
+      row.add(column, price ? Figures::Json(of(*price)) : Figures::Json(nullptr));
+    };
+    const auto time = [](const OperationPrice& one) { return one.time.si(); };
+    const auto basis = [](const OperationPrice& one) { return name(one.tag); };
+    if (!key.empty()) row.add(key, answer.question.at(key));
+    add_figures(row, answer.main());
+    add("training_time_s", answer.training, time);
+    add("training_low_s", answer.training, [](const auto& one) { return one.low.si(); });
+    add("training_high_s", answer.training, [](const auto& one) { return one.high.si(); });
+    add("training_basis", answer.training, basis);
+    add("served_time_s", answer.served, time);
+    add("served_basis", answer.served, basis);
   }
-  return text;
+  return csv_of(rows, nine_digits);
 }
 
 namespace {
@@ -339,9 +311,18 @@ std::string operations_text(const OperationList& list) {
 }
 
 std::string operations_csv(const OperationList& list) {
-  std::string text = operation_csv_header() + "\n";
-  for (const OperationPrice& one : list.operations) text += operation_csv_line(one) + "\n";
-  return text;
+  std::vector<Figures> rows;
+  for (const OperationPrice& one : list.operations) {
+    Figures& row = rows.emplace_back();
+    row.add("operation", one.name);
+    row.add("kind", one.kind);
+    row.add("when", one.when);
+    row.add("sizes", one.sizes);
+    row.add("format", one.format);
+    row.add("count", one.count);
+    add_figures(row, one);
+  }
+  return csv_of(rows, nine_digits);
 }
 
 }  // namespace orrery

@@ -27,10 +27,6 @@ std::string sweep_text(const KernelSweep& sweep, const KernelPricer& pricer);
 /// "ops:byte reaches the GPU's 295.2 at m = 345", and up to which value time hardly grows.
 std::string knee_text(const KernelSweep& sweep);
 
-/// Columns with their units in their names, and a line of one operation (RFC 4180).
-std::string operation_csv_header();
-std::string operation_csv_line(const OperationPrice& operation);
-
 /// One operation at several sizes: `key` first, then the figures by itself and in training.
 std::string kernel_csv(const std::vector<KernelAnswer>& answers, const std::string& key);
 

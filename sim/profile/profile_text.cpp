@@ -42,10 +42,6 @@ std::string brief(const std::string& name) {
                                              : shown.substr(0, longest_kernel_name - 3) + "...";
 }
 
-std::string in_lines(const std::string& sentence) {
-  return wrapped("", split(sentence, " "), " ", 78);
-}
-
 std::string steps_text(const StepProfile& profile) {
   if (!profile.step) return "the whole trace";
   std::string text = "step " + std::to_string(*profile.step);
@@ -130,7 +126,8 @@ std::string profile_text(const Result& result, const std::vector<ProfiledRank>& 
   for (const ProfiledRank& rank : ranks) {
     text += "\n" + title(rank) + "\n" + rows_text(rank) + collectives_text(rank.profile) +
             unknown_text(rank.profile);
-    for (const std::string& note : rank.notes) text += "\n" + in_lines("Note: " + note);
+    for (const std::string& note : rank.notes)
+      text += "\n" + wrapped_words("", "Note: " + note, 78);
   }
   return text;
 }

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sim/core/figures.hpp"
 #include "sim/engine/network_model.hpp"
 #include "sim/reliability/training_run_text.hpp"
 
@@ -144,20 +145,19 @@ std::string training_run_json(const TrainingRun& run) {
 }
 
 std::string training_run_csv(const std::vector<RunTally>& runs) {
-  std::string text = "replicate,days,interruptions,rate_factor,ettr,goodput";
-  for (std::size_t i = 0; i < run_times; ++i)
-    text += std::string{","} + name(static_cast<RunTime>(i)) + "_s";
-  text += "\n";
-  const auto number = [](double value) { return Json(rounded(value)).dump(); };
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const RunTally& run = runs[i];
-    text += std::to_string(i) + "," + number(seconds(run.total()) / 86400.0) + "," +
-            std::to_string(run.all_interruptions()) + "," + number(run.rate_factor) + "," +
-            number(run.ettr()) + "," + number(run.goodput());
-    for (const Micros part : run.of) text += "," + number(seconds(part));
-    text += "\n";
+  std::vector<Figures> rows;
+  for (const RunTally& run : runs) {
+    Figures& row = rows.emplace_back();
+    row.add("replicate", rows.size() - 1);
+    row.add("days", rounded(seconds(run.total()) / 86400.0));
+    row.add("interruptions", run.all_interruptions());
+    row.add("rate_factor", rounded(run.rate_factor));
+    row.add("ettr", rounded(run.ettr()));
+    row.add("goodput", rounded(run.goodput()));
+    for (std::size_t i = 0; i < run_times; ++i)
+      row.add(std::string{name(static_cast<RunTime>(i))} + "_s", rounded(seconds(run.of[i])));
   }
-  return text;
+  return csv_of(rows, all_digits);
 }
 
 }  // namespace orrery

@@ -1,59 +1,81 @@
 #include "sim/search/compare_text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
-#include <nlohmann/json.hpp>
 
+#include "sim/core/figures.hpp"
 #include "sim/core/number_text.hpp"
-#include "sim/core/table.hpp"
 #include "sim/engine/network_model.hpp"
 #include "sim/reliability/reliability_text.hpp"
 #include "sim/training/bill_text.hpp"
 #include "sim/training/plan_heading.hpp"
 
 namespace orrery {
+
+std::string plan_label(std::size_t index) {
+  return std::string(1, static_cast<char>('A' + static_cast<int>(index)));
+}
+
 namespace {
 
-constexpr int compared_width = 78;
+using Json = nlohmann::ordered_json;
 
-class Columns {
- public:
-  explicit Columns(const std::vector<PricedPlan>& plans)
-      : plans_{plans}, table_{headers(plans.size())} {}
-
-  using Cell = std::function<std::string(const PricedPlan&)>;
-  using Difference = std::function<std::string(std::size_t)>;
-  void add(const std::string& what, const Cell& cell, const Difference& difference = nullptr) {
-    std::vector<std::string> cells{what};
-    for (std::size_t i = 0; i < plans_.size(); ++i) {
-      cells.push_back(cell(plans_[i]));
-      if (i > 0) cells.push_back(difference ? difference(i) : "");
-    }
-    table_.add_row(cells);
-  }
-  /// A line that says the same of all plans is left out.
-  void add_if_different(const std::string& what, const Cell& cell) {
-    const std::string first = cell(plans_.front());
-    if (std::any_of(plans_.begin(), plans_.end(),
-                    [&](const PricedPlan& plan) { return cell(plan) != first; }))
-      add(what, cell);
-  }
-  const Table& table() const { return table_; }
-
- private:
-  static std::vector<Column> headers(std::size_t plans) {
-    std::vector<Column> columns{{"", Align::left}};
-    for (std::size_t i = 0; i < plans; ++i) {
-      columns.push_back({plan_label(i)});
-      if (i > 0) columns.push_back({plan_label(i) + " - " + plan_label(0)});
-    }
-    return columns;
-  }
-
-  const std::vector<PricedPlan>& plans_;
-  Table table_;
+// A plan or a run of it, and how it differs from the first.
+struct Compared {
+  Figures own, difference;
 };
+
+std::string cell_under(const std::string& heading, const Figures& of) {
+  const std::vector<Column> columns = of.columns();
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    if (columns[i].header == heading) return of.cells()[i];
+  return "";
+}
+
+// A column for each, and behind all but the first one for its difference; a line for each figure of
+// the first.
+Table side_by_side(const std::vector<Compared>& all) {
+  std::vector<Column> columns{{"", Align::left}};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    columns.push_back({plan_label(i)});
+    if (i > 0) columns.push_back({plan_label(i) + " - " + plan_label(0)});
+  }
+  Table table{columns};
+  const std::vector<Column> lines = all.front().own.columns();
+  for (std::size_t line = 0; line < lines.size(); ++line) {
+    std::vector<std::string> cells{lines[line].header};
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      cells.push_back(all[i].own.cells()[line]);
+      if (i > 0) cells.push_back(cell_under(lines[line].header, all[i].difference));
+    }
+    table.add_row(cells);
+  }
+  return table;
+}
+
+std::string range_text(double low, double high, const std::function<std::string(double)>& text) {
+  return text(low) + " .. " + text(high);
+}
+
+// The difference of B from A, as shares of A.
+struct Verdict {
+  double mean, low, high;
+  bool tie;
+};
+
+// `what`: "time", of which there is less or more. `ends`: "it is faster", "it is slower".
+std::string verdict_text(const std::string& label, const Verdict& of, const std::string& less,
+                         const std::string& what, const std::array<std::string, 2>& ends) {
+  const auto points = [](double share) { return signed_fixed(100.0 * share, 1); };
+  return wrapped_words(
+      "",
+      label + " takes " + percent(std::abs(of.mean)) + " " + (of.mean < 0.0 ? less : "more") + " " +
+          what + ", " + range_text(of.low, of.high, points) + " % in 9 of 10: " +
+          (of.tie ? "a tie; the difference is not significant." : ends[of.mean < 0.0 ? 0 : 1]),
+      78);
+}
 
 std::string key_of(const ComparedPlan& plan, const std::string& key) {
   for (const auto& [known, value] : plan.plan)
@@ -90,37 +112,7 @@ std::string rent_text(const PricedPlan& plan) {
   return low == high ? low : low + " .. " + high;
 }
 
-std::string verdict(const PricedPlan& first, const PricedPlan& other, const std::string& label,
-                    const PlanDifference& difference) {
-  const double step = first.plan.range.step.si();
-  const double mean = difference.step.mean.si() / step;
-  const std::string tokens = first.plan.tokens == other.plan.tokens ? "" : " for as many tokens";
-  const std::string range = signed_fixed(100.0 * difference.step.low().si() / step, 1) + " .. " +
-                            signed_fixed(100.0 * difference.step.high().si() / step, 1) +
-                            " % in 9 of 10";
-  const std::string about = "takes " + percent(std::abs(mean)) + (mean < 0.0 ? " less" : " more") +
-                            " time than A" + tokens + ", " + range;
-  std::string sentence = label + " " + about;
-  sentence += difference.step.is_tie() ? ": a tie; the difference is not significant."
-                                       : (mean < 0.0 ? ": it is faster." : ": it is slower.");
-  std::vector<std::string> words;
-  for (std::size_t begin = 0; begin < sentence.size();) {
-    const std::size_t end = std::min(sentence.find(' ', begin), sentence.size());
-    words.push_back(sentence.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return wrapped("", words, " ", compared_width);
-}
-
-}  // namespace
-
-std::string plan_label(std::size_t index) {
-  return std::string(1, static_cast<char>('A' + static_cast<int>(index)));
-}
-
-namespace {
-
-// What all plans have in common.
+// All that the plans have in common.
 std::string heading(const std::vector<PricedPlan>& plans) {
   const ComparedPlan& first = plans.front().plan;
   const auto all = [&](const auto& of) {
@@ -146,9 +138,120 @@ std::string heading(const std::vector<PricedPlan>& plans) {
   return items.empty() ? what + "\n" : run_heading(what, items);
 }
 
+Json lines_json(const std::vector<std::pair<std::string, Seconds>>& lines) {
+  Json json = Json::object();
+  for (const auto& [line, time] : lines) json[line] = time.si();
+  return json;
+}
+
+// Is a line worth its place: does it not say the same of all plans?
+template <class Cell>
+bool differ(const std::vector<PricedPlan>& plans, const Cell& cell) {
+  return std::any_of(plans.begin(), plans.end(), [&](const PricedPlan& one) {
+    return cell(one.plan) != cell(plans.front().plan);
+  });
+}
+
+DisplayUnit unit_of(const std::vector<PricedPlan>& plans) {
+  Seconds longest;
+  for (const PricedPlan& one : plans) longest = std::max(longest, one.plan.range.step);
+  return time_unit(longest);
+}
+
+std::vector<Compared> compared(const std::vector<PricedPlan>& plans) {
+  const DisplayUnit unit = unit_of(plans);
+  const auto in_unit = [&](Seconds time) { return fixed(time.si() / unit.si, 3); };
+  const auto more = [&](double seconds) { return signed_fixed(seconds / unit.si, 3); };
+  const std::string step_heading = "step time, " + std::string{unit.name};
+  const bool systems = differ(plans, [](const auto& plan) { return plan.range.system; });
+  const bool sizes = differ(plans, [](const auto& plan) { return plan.gpus; });
+  std::vector<Compared> all(plans.size());
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const ComparedPlan& plan = plans[i].plan;
+    Json keys = Json::object(), rent;
+    for (const auto& [key, value] : plan.plan) keys[key] = value;
+    if (plans[i].rent_usd_per_gpu_hour) {
+      const Range usd = plan.usd_per_trillion_tokens(*plans[i].rent_usd_per_gpu_hour);
+      rent = {{"low", usd.low}, {"high", usd.high}};
+    }
+    Figures& own = all[i].own;
+    own.add("label", plan_label(i));
+    own.add("source", plan.source);
+    own.add("model", plan.model);
+    own.add("system", plan.range.system);
+    own.add("gpus", plan.gpus);
+    own.add("plan", keys);
+    if (systems) own.show({"system"}, plan.range.system);
+    if (sizes) own.show({"GPUs"}, grouped(plan.gpus));
+    for (const std::string& key : keys_of(plans))
+      if (differ(plans, [&](const auto& of) { return key_of(of, key); }))
+        own.show({key}, key_of(plan, key));
+    own.add("step_time_s", plan.range.step.si()).shown({step_heading}, in_unit(plan.range.step));
+    own.add("step_time_range", {{"coverage", range_coverage},
+                                {"low_s", plan.range.low().si()},
+                                {"high_s", plan.range.high().si()}})
+        .shown({"  in 9 of 10"}, in_unit(plan.range.low()) + " .. " + in_unit(plan.range.high()));
+    own.add("tokens_per_s_per_gpu", plan.tokens_per_s_per_gpu)
+        .shown({"tokens/s/GPU"}, fixed(plan.tokens_per_s_per_gpu, 1));
+    own.add("mfu", plan.mfu).shown({"MFU"}, percent(plan.mfu));
+    own.add("peak_bytes", plan.peak.si()).shown({"memory, GB"}, fixed(plan.peak.si() / 1e9, 2));
+    own.add("capacity_bytes", plan.capacity.si())
+        .shown({"  of GPU"}, percent(plan.peak / plan.capacity));
+    own.add("critical_path_s", lines_json(plan.critical_path));
+    own.add("usd_per_trillion_tokens", rent)
+        .shown({"rent, $ per 1e12 tokens"}, rent_text(plans[i]));
+    own.add("simulator", name(plan.simulator));
+    if (i == 0) continue;
+    const PlanDifference between = difference(plans.front().plan, plan);
+    const StepDifference& step = between.step;
+    Figures& other = all[i].difference;
+    other.add("from", plan_label(0));
+    other.add("to", plan_label(i));
+    other.add("step_time_s", step.mean.si()).shown({step_heading}, more(step.mean.si()));
+    other.show({"  in 9 of 10"}, range_text(step.low().si(), step.high().si(), more));
+    other.add("low_s", step.low().si());
+    other.add("high_s", step.high().si());
+    other.add("tie", step.is_tie());
+    other.add("critical_path_s", lines_json(between.critical_path));
+  }
+  return all;
+}
+
+// The lines of the critical paths, but for those that no plan has.
+Table waits_table(const std::vector<PricedPlan>& plans) {
+  const DisplayUnit unit = unit_of(plans);
+  const auto in_unit = [&](Seconds time) { return fixed(time.si() / unit.si, 3); };
+  std::vector<Compared> all(plans.size());
+  const auto add = [&](const std::string& line, const auto& time_of, const auto& longer_of) {
+    if (std::all_of(plans.begin(), plans.end(), [&](const PricedPlan& one) {
+          return in_unit(time_of(one.plan)) == in_unit({});
+        }))
+      return;
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      all[i].own.show({spaced(line)}, in_unit(time_of(plans[i].plan)));
+      if (i > 0)
+        all[i].difference.show(
+            {spaced(line)},
+            signed_fixed(longer_of(difference(plans.front().plan, plans[i].plan)).si() / unit.si,
+                         3));
+    }
+  };
+  for (const auto& [line, time] : plans.front().plan.critical_path) {
+    const auto of = [&wanted = line](const auto& one) {
+      return line_of(one.critical_path, wanted);
+    };
+    add(line, of, of);
+  }
+  add(
+      "step", [](const ComparedPlan& plan) { return plan.range.step; },
+      [](const PlanDifference& of) { return of.step.mean; });
+  return side_by_side(all);
+}
+
 }  // namespace
 
 Document compare_document(const std::vector<PricedPlan>& plans) {
+  const ComparedPlan& first = plans.front().plan;
   Document document;
   document.title(heading(plans));
   document.gap();
@@ -160,65 +263,24 @@ Document compare_document(const std::vector<PricedPlan>& plans) {
                                                        : "") +
         "\n";
   document.lines(called);
-
-  std::vector<PlanDifference> differences(1);
-  Seconds longest;
-  for (const PricedPlan& one : plans) longest = std::max(longest, one.plan.range.step);
-  for (std::size_t i = 1; i < plans.size(); ++i)
-    differences.push_back(difference(plans.front().plan, plans[i].plan));
-  const DisplayUnit unit = time_unit(longest);
-  const auto in_unit = [&](Seconds time) { return fixed(time.si() / unit.si, 3); };
-  const auto signed_in_unit = [&](Seconds time) { return signed_fixed(time.si() / unit.si, 3); };
-
-  Columns about{plans};
-  about.add_if_different("system", [](const PricedPlan& p) { return p.plan.range.system; });
-  about.add_if_different("GPUs", [](const PricedPlan& p) { return grouped(p.plan.gpus); });
-  for (const std::string& key : keys_of(plans))
-    about.add_if_different(key, [&](const PricedPlan& p) { return key_of(p.plan, key); });
-  about.add(
-      "step time, " + std::string{unit.name},
-      [&](const PricedPlan& p) { return in_unit(p.plan.range.step); },
-      [&](std::size_t i) { return signed_in_unit(differences[i].step.mean); });
-  about.add(
-      "  in 9 of 10",
-      [&](const PricedPlan& p) {
-        return in_unit(p.plan.range.low()) + " .. " + in_unit(p.plan.range.high());
-      },
-      [&](std::size_t i) {
-        return signed_in_unit(differences[i].step.low()) + " .. " +
-               signed_in_unit(differences[i].step.high());
-      });
-  about.add("tokens/s/GPU",
-            [](const PricedPlan& p) { return fixed(p.plan.tokens_per_s_per_gpu, 1); });
-  about.add("MFU", [](const PricedPlan& p) { return percent(p.plan.mfu); });
-  about.add("memory, GB", [](const PricedPlan& p) { return fixed(p.plan.peak.si() / 1e9, 2); });
-  about.add("  of GPU", [](const PricedPlan& p) { return percent(p.plan.peak / p.plan.capacity); });
-  about.add("rent, $ per 1e12 tokens", rent_text);
-
-  Columns time{plans};
-  for (const auto& part : plans.front().plan.critical_path) {
-    const std::string& line = part.first;
-    const auto shown = [&](const PricedPlan& p) {
-      return in_unit(line_of(p.plan.critical_path, line)) != in_unit({});
-    };
-    if (std::none_of(plans.begin(), plans.end(), shown)) continue;
-    time.add(
-        spaced(line),
-        [&](const PricedPlan& p) { return in_unit(line_of(p.plan.critical_path, line)); },
-        [&](std::size_t i) { return signed_in_unit(line_of(differences[i].critical_path, line)); });
+  document.gap();
+  document.table(side_by_side(compared(plans)));
+  document.gap();
+  document.heading("What the steps wait for, " + std::string{unit_of(plans).name});
+  document.table(waits_table(plans));
+  document.gap();
+  for (std::size_t i = 1; i < plans.size(); ++i) {
+    const StepDifference step = difference(first, plans[i].plan).step;
+    const double of_first = first.range.step.si();
+    document.paragraph(verdict_text(
+        plan_label(i),
+        {step.mean.si() / of_first, step.low().si() / of_first, step.high().si() / of_first,
+         step.is_tie()},
+        "less",
+        "time than A" +
+            std::string{first.tokens == plans[i].plan.tokens ? "" : " for as many tokens"},
+        {"it is faster.", "it is slower."}));
   }
-  time.add(
-      "step", [&](const PricedPlan& p) { return in_unit(p.plan.range.step); },
-      [&](std::size_t i) { return signed_in_unit(differences[i].step.mean); });
-
-  document.gap();
-  document.table(about.table());
-  document.gap();
-  document.heading("What the steps wait for, " + std::string{unit.name});
-  document.table(time.table());
-  document.gap();
-  for (std::size_t i = 1; i < plans.size(); ++i)
-    document.paragraph(verdict(plans.front(), plans[i], plan_label(i), differences[i]));
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const ComparedPlan& plan = plans[i].plan;
     if (plan.peak > plan.capacity)
@@ -229,49 +291,26 @@ Document compare_document(const std::vector<PricedPlan>& plans) {
   return document;
 }
 
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-constexpr int width = 78;
-
-std::string range_text(double low, double high, const std::function<std::string(double)>& text) {
-  return text(low) + " .. " + text(high);
-}
-
-std::vector<Column> headers(std::size_t plans) {
-  std::vector<Column> columns{{"", Align::left}};
-  for (std::size_t i = 0; i < plans; ++i) {
-    columns.push_back({plan_label(i)});
-    if (i > 0) columns.push_back({plan_label(i) + " - " + plan_label(0)});
+std::string compare_json(const std::vector<PricedPlan>& plans, const std::string& runs) {
+  Json list = Json::array(), differences = Json::array();
+  for (const Compared& one : compared(plans)) {
+    list.push_back(one.own.json());
+    if (list.size() > 1) differences.push_back(one.difference.json());
   }
-  return columns;
+  Json json{{"schema", "orrery.compare/1"},
+            {"plans", std::move(list)},
+            {"differences", std::move(differences)}};
+  if (!runs.empty()) json["runs"] = Json::parse(runs);
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
+
+namespace {
 
 // Decimals enough to tell one plan from another.
 int decimals_of(const std::vector<ComparedRun>& runs) {
   double least = runs.front().run.figures.days.mean;
   for (const ComparedRun& one : runs) least = std::min(least, one.run.figures.days.mean);
   return least < 10.0 ? 2 : 1;
-}
-
-std::string verdict(const ComparedRun& first, const RunDifference& difference,
-                    const std::string& label) {
-  const double days = first.run.figures.days.mean;
-  const double share = difference.drawn.mean / days;
-  std::string sentence = label + " takes " + percent(std::abs(share)) +
-                         (share < 0.0 ? " fewer" : " more") + " days than A, " +
-                         signed_fixed(100.0 * difference.low() / days, 1) + " .. " +
-                         signed_fixed(100.0 * difference.high() / days, 1) + " % in 9 of 10";
-  sentence += difference.is_tie() ? ": a tie; the difference is not significant."
-                                  : (share < 0.0 ? ": it is done sooner." : ": it is done later.");
-  std::vector<std::string> words;
-  for (std::size_t begin = 0; begin < sentence.size();) {
-    const std::size_t end = std::min(sentence.find(' ', begin), sentence.size());
-    words.push_back(sentence.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return wrapped("", words, " ", width);
 }
 
 // One profile for all of them, or each its own.
@@ -293,71 +332,73 @@ Json bare_range_json(const ChanceRange& range) {
   return {{"mean", range.mean}, {"low", range.low}, {"high", range.high}};
 }
 
-}  // namespace
-
-Document compared_runs_document(const std::vector<ComparedRun>& runs) {
-  std::vector<RunDifference> differences(1);
-  for (std::size_t i = 1; i < runs.size(); ++i)
-    differences.push_back(difference(runs.front(), runs[i]));
+std::vector<Compared> compared(const std::vector<ComparedRun>& runs) {
   const int decimals = decimals_of(runs);
   const auto days = [&](double value) { return fixed(value, decimals); };
   const auto more = [&](double value) { return signed_fixed(value, decimals); };
   const auto share = [](double value) { return fixed(100.0 * value, 1); };
-  const auto count = [](double value) { return fixed(value, 0); };
-
-  Table table{headers(runs.size())};
-  using Cell = std::function<std::string(const TrainingRun&)>;
-  using Difference = std::function<std::string(const RunDifference&)>;
-  const auto add = [&](const std::string& what, const Cell& cell,
-                       const Difference& between = nullptr) {
-    std::vector<std::string> cells{what};
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-      cells.push_back(cell(runs[i].run));
-      if (i > 0) cells.push_back(between ? between(differences[i]) : "");
-    }
-    table.add_row(cells);
-  };
-  add(
-      "days", [&](const TrainingRun& run) { return days(run.figures.days.mean); },
-      [&](const RunDifference& of) { return more(of.drawn.mean); });
-  add(
-      "  in 9 of 10, by failures",
-      [&](const TrainingRun& run) {
-        return range_text(run.figures.days.low, run.figures.days.high, days);
-      },
-      [&](const RunDifference& of) { return range_text(of.drawn.low, of.drawn.high, more); });
-  add(
-      "  and by step times", [](const TrainingRun&) { return ""; },
-      [&](const RunDifference& of) { return range_text(of.low(), of.high(), more); });
-  add("  without interruption", [&](const TrainingRun& run) {
-    return days(run.prepared.without_interruption().si() / 86400.0);
-  });
-  add("goodput, %", [&](const TrainingRun& run) { return share(run.figures.goodput.mean); });
-  add("  in 9 of 10", [&](const TrainingRun& run) {
-    return range_text(run.figures.goodput.low, run.figures.goodput.high, share);
-  });
-  add("ETTR, %", [&](const TrainingRun& run) { return share(run.figures.ettr.mean); });
-  add("interruptions",
-      [&](const TrainingRun& run) { return count(run.figures.interruptions.mean); });
-  add("checkpoint, minutes", [](const TrainingRun& run) {
+  std::vector<Compared> all(runs.size());
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const TrainingRun& run = runs[i].run;
+    const RunFigures& of = run.figures;
     const RunTier& tier = run.prepared.tiers().back();
-    return fixed((run.prepared.step * static_cast<double>(tier.steps)).si() / 60.0, 1);
-  });
-  add("spares", [](const TrainingRun& run) { return grouped(run.spares.kept); });
-  add("rent with spares", [](const TrainingRun& run) {
-    const std::string rent = dollars_text(run.bill.rent_usd);
-    return rent.empty() ? "-" : rent;
-  });
+    const double undisturbed = run.prepared.without_interruption().si() / 86400.0;
+    const Range& usd = run.bill.rent_usd;
+    Figures& own = all[i].own;
+    own.add("label", plan_label(i));
+    own.add("tokens", run.question.tokens);
+    own.add("reliability", run.question.reliability.name);
+    own.add("replicates", run.question.replicates);
+    own.add("seed", run.question.seed);
+    own.add("days", bare_range_json(of.days)).shown({"days"}, days(of.days.mean));
+    own.show({"  in 9 of 10, by failures"}, range_text(of.days.low, of.days.high, days));
+    own.show({"  and by step times"}, "");
+    own.add("days_without_interruption", undisturbed)
+        .shown({"  without interruption"}, days(undisturbed));
+    own.add("goodput", bare_range_json(of.goodput)).shown({"goodput, %"}, share(of.goodput.mean));
+    own.show({"  in 9 of 10"}, range_text(of.goodput.low, of.goodput.high, share));
+    own.add("ettr", bare_range_json(of.ettr)).shown({"ETTR, %"}, share(of.ettr.mean));
+    own.add("interruptions", bare_range_json(of.interruptions))
+        .shown({"interruptions"}, fixed(of.interruptions.mean, 0));
+    own.show({"checkpoint, minutes"},
+             fixed((run.prepared.step * static_cast<double>(tier.steps)).si() / 60.0, 1));
+    own.add("spares", run.spares.kept).shown({"spares"}, grouped(run.spares.kept));
+    own.add("rent_usd", usd.known() ? Json{{"low", usd.low}, {"high", usd.high}} : Json(nullptr))
+        .shown({"rent with spares"}, usd.known() ? dollars_text(usd) : "-");
+    if (i == 0) continue;
+    const RunDifference between = difference(runs.front(), runs[i]);
+    Figures& other = all[i].difference;
+    other.add("from", plan_label(0));
+    other.add("by_failures", bare_range_json(between.drawn))
+        .shown({"days"}, more(between.drawn.mean));
+    other.show({"  in 9 of 10, by failures"},
+               range_text(between.drawn.low, between.drawn.high, more));
+    other.show({"  and by step times"}, range_text(between.low(), between.high(), more));
+    other.add("low", between.low());
+    other.add("high", between.high());
+    other.add("tie", between.is_tie());
+  }
+  return all;
+}
 
+}  // namespace
+
+Document compared_runs_document(const std::vector<ComparedRun>& runs) {
   const RunQuestion& asked = runs.front().run.question;
   Document document;
   document.gap();
   document.heading(tokens_text(asked.tokens) + " tokens with " + profiles(runs));
   document.gap();
-  document.table(table);
+  document.table(side_by_side(compared(runs)));
   document.gap();
-  for (std::size_t i = 1; i < runs.size(); ++i)
-    document.paragraph(verdict(runs.front(), differences[i], plan_label(i)));
+  for (std::size_t i = 1; i < runs.size(); ++i) {
+    const RunDifference between = difference(runs.front(), runs[i]);
+    const double days = runs.front().run.figures.days.mean;
+    document.paragraph(verdict_text(
+        plan_label(i),
+        {between.drawn.mean / days, between.low() / days, between.high() / days, between.is_tie()},
+        "fewer", "days than A", {"it is done sooner.", "it is done later."}));
+  }
   document.paragraph(grouped(asked.replicates) + " runs of each under the same failures, seed " +
                      std::to_string(asked.seed) + "\n");
   return document;
@@ -365,31 +406,10 @@ Document compared_runs_document(const std::vector<ComparedRun>& runs) {
 
 std::string compared_runs_json(const std::vector<ComparedRun>& runs) {
   Json list = Json::array();
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const TrainingRun& run = runs[i].run;
-    Json one{{"label", plan_label(i)},
-             {"tokens", run.question.tokens},
-             {"reliability", run.question.reliability.name},
-             {"replicates", run.question.replicates},
-             {"seed", run.question.seed},
-             {"days", bare_range_json(run.figures.days)},
-             {"days_without_interruption", run.prepared.without_interruption().si() / 86400.0},
-             {"goodput", bare_range_json(run.figures.goodput)},
-             {"ettr", bare_range_json(run.figures.ettr)},
-             {"interruptions", bare_range_json(run.figures.interruptions)},
-             {"spares", run.spares.kept},
-             {"rent_usd", nullptr}};
-    if (run.bill.rent_usd.known())
-      one["rent_usd"] = {{"low", run.bill.rent_usd.low}, {"high", run.bill.rent_usd.high}};
-    if (i > 0) {
-      const RunDifference of = difference(runs.front(), runs[i]);
-      one["days_longer"] = {{"from", plan_label(0)},
-                            {"by_failures", bare_range_json(of.drawn)},
-                            {"low", of.low()},
-                            {"high", of.high()},
-                            {"tie", of.is_tie()}};
-    }
-    list.push_back(std::move(one));
+  for (const Compared& one : compared(runs)) {
+    const bool first = list.empty();
+    list.push_back(one.own.json());
+    if (!first) list.back()["days_longer"] = one.difference.json();
   }
   return list.dump();
 }

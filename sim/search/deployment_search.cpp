@@ -2,15 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
-#include <stdexcept>
-#include <tuple>
-#include <type_traits>
 
 #include "sim/core/number_text.hpp"
 #include "sim/core/progress.hpp"
-#include "sim/core/worker_pool.hpp"
+#include "sim/search/best_first.hpp"
 #include "sim/search/serving_bound.hpp"
 #include "sim/search/serving_goal.hpp"
 #include "sim/serving/pooled_serving.hpp"
@@ -22,19 +18,21 @@ namespace {
 
 constexpr double never = std::numeric_limits<double>::infinity();
 
-// A layout under a load, and what it cannot beat.
-struct Point {
-  DeploymentStanding bound;
-  std::size_t load = 0;
+// A layout under a load. Its second objective is the time between two tokens.
+struct DeploymentPoint : Scored {
+  std::uint32_t load = 0;
+  DeploymentFigures figures;  // Once it is replayed.
+
+  std::string name() const { return "deployment " + std::to_string(number); }
 };
 
-// What is built once and shared by all workers, which are forked from here.
-struct Ground {
+// Built once and shared by all workers, which are forked from here.
+struct DeploymentContext {
   DeploymentSpace space;
   std::vector<Economics> economics;                          // By place in the request.
   std::vector<std::shared_ptr<const PricedServing>> priced;  // By layout; null: it has pools.
   std::vector<std::shared_ptr<const PricedServing>> cuts;    // By DeploymentSpace::cuts.
-  std::vector<Point> points;
+  std::vector<DeploymentPoint> points;
   std::int64_t too_slow = 0;
 };
 
@@ -51,25 +49,26 @@ double rate_of(ServingGoal goal, const DeploymentFigures& figures, std::int64_t 
   return all / static_cast<double>(gpus);
 }
 
-void price_layouts(const DeploymentSearchRequest& request, Ground& ground) {
+void price_layouts(const DeploymentSearchRequest& request, DeploymentContext& context) {
   std::map<std::pair<std::string, std::string>, std::shared_ptr<const ServingKernels>> kernels;
   const auto price = [&](int place, const Deployment& plan) {
-    const ServingGround& on = request.grounds[static_cast<std::size_t>(place)];
+    const ServingPlatform& on = request.platforms[static_cast<std::size_t>(place)];
     auto& shared = kernels[{on.system_word, on.engine_word}];
     if (!shared) shared = std::make_shared<const ServingKernels>(on.system.gpu, on.engine);
     return std::make_shared<const PricedServing>(
         ServingSetup{request.model, on.system, on.engine, plan}, shared);
   };
-  for (const PoolCut& cut : ground.space.cuts) ground.cuts.push_back(price(cut.ground, cut.plan));
-  for (const DeploymentLayout& layout : ground.space.layouts)
-    ground.priced.push_back(layout.pools ? nullptr : price(layout.ground, layout.plan));
+  for (const PoolCut& cut : context.space.cuts)
+    context.cuts.push_back(price(cut.platform, cut.plan));
+  for (const DeploymentLayout& layout : context.space.layouts)
+    context.priced.push_back(layout.pools ? nullptr : price(layout.platform, layout.plan));
 }
 
-// What a layout cannot beat: of pools each has its own part of the work to do, all of it within the
-// time that both take, and tokens after the first come out of the one that decodes.
+// Lower bounds of a layout. Each of two pools has its own part of the work to do, all of it within
+// the time that both take, and tokens after the first come out of the one that decodes.
 class LayoutBound {
  public:
-  LayoutBound(const Ground& ground, const DeploymentLayout& layout,
+  LayoutBound(const DeploymentContext& context, const DeploymentLayout& layout,
               const std::vector<std::unique_ptr<const ServingBound>>& cuts, std::size_t place,
               std::int64_t longest_prompt)
       : pools_{layout.pools} {
@@ -77,7 +76,7 @@ class LayoutBound {
       prefill_ = cuts[static_cast<std::size_t>(layout.prefill)].get();
       decode_ = cuts[static_cast<std::size_t>(layout.decode)].get();
     } else {
-      alone_.emplace(*ground.priced[place], longest_prompt);
+      alone_.emplace(*context.priced[place], longest_prompt);
       decode_ = &*alone_;
     }
   }
@@ -97,7 +96,7 @@ class LayoutBound {
   const ServingBound* decode_ = nullptr;
 };
 
-void bound_points(const DeploymentSearchRequest& request, Ground& ground,
+void bound_points(const DeploymentSearchRequest& request, DeploymentContext& context,
                   DeploymentSearchProgress& progress,
                   const std::function<void(const DeploymentSearchProgress&)>& watch) {
   std::vector<AskedWork> works;
@@ -107,33 +106,31 @@ void bound_points(const DeploymentSearchRequest& request, Ground& ground,
     longest_prompt = std::max(longest_prompt, works.back().longest_prompt);
   }
   std::vector<std::unique_ptr<const ServingBound>> cuts;
-  for (const auto& priced : ground.cuts)
+  for (const auto& priced : context.cuts)
     cuts.push_back(std::make_unique<const ServingBound>(*priced, longest_prompt));
-  for (std::size_t i = 0; i < ground.priced.size(); ++i) {
-    const DeploymentLayout& layout = ground.space.layouts[i];
-    const Economics& economics = ground.economics[static_cast<std::size_t>(layout.ground)];
-    const LayoutBound bound{ground, layout, cuts, i, longest_prompt};
+  for (std::size_t i = 0; i < context.priced.size(); ++i) {
+    const DeploymentLayout& layout = context.space.layouts[i];
+    const Economics& economics = context.economics[static_cast<std::size_t>(layout.platform)];
+    const LayoutBound bound{context, layout, cuts, i, longest_prompt};
     const auto gpus = static_cast<double>(layout.gpus());
     for (std::size_t l = 0; l < works.size(); ++l) {
       const ServingLoad& load = request.loads[l];
       // Answers of one token have nothing between tokens.
       const bool gaps = works[l].outputs > works[l].requests;
       const Seconds between = gaps ? bound.least_gap() : Seconds{};
-      Point point;
-      point.load = l;
-      point.bound.layout = static_cast<int>(i);
-      point.bound.point = static_cast<std::int64_t>(i * works.size() + l);
-      point.bound.between = between.si();
-      const std::optional<Slo>& slo = load.replay.slo;
-      const bool slow = slo && between > slo->tpot && !works[l].one_token;
+      if (load.replay.slo && between > load.replay.slo->tpot && !works[l].one_token) {
+        ++context.too_slow;
+        continue;
+      }
       const double amount =
           request.goal == ServingGoal::goodput ? works[l].requests : works[l].outputs;
-      point.bound.score = serving_score(
-          request.goal, amount / bound.least_span(works[l], load).si() / gpus, economics);
-      if (slow)
-        ++ground.too_slow;
-      else
-        ground.points.push_back(point);
+      DeploymentPoint& point = context.points.emplace_back();
+      point.load = static_cast<std::uint32_t>(l);
+      point.layout = static_cast<std::int32_t>(i);
+      point.number = static_cast<std::int64_t>(i * works.size() + l);
+      point.second = between.si();
+      point.score = serving_score(request.goal,
+                                  amount / bound.least_span(works[l], load).si() / gpus, economics);
     }
     ++progress.bounded;
     if (watch) watch(progress);
@@ -141,24 +138,23 @@ void bound_points(const DeploymentSearchRequest& request, Ground& ground,
   }
 }
 
-Ground prepare(const DeploymentSearchRequest& request, DeploymentSearchProgress& progress,
-               const std::function<void(const DeploymentSearchProgress&)>& watch) {
-  Ground ground;
-  ground.space = deployment_space(request.model, request.grounds, request.fixed,
-                                  longest_request(request.loads), request.pools);
-  progress.layouts = static_cast<std::int64_t>(ground.space.layouts.size());
-  for (const ServingGround& on : request.grounds) {
-    ground.economics.push_back(read_economics(on.system.gpu.name, request.economics));
-    need_prices(request.goal, ground.economics.back(), on.system.gpu.name);
+DeploymentContext prepare(const DeploymentSearchRequest& request,
+                          DeploymentSearchProgress& progress,
+                          const std::function<void(const DeploymentSearchProgress&)>& watch) {
+  DeploymentContext context;
+  context.space = deployment_space(request.model, request.platforms, request.fixed,
+                                   longest_request(request.loads), request.pools);
+  progress.layouts = static_cast<std::int64_t>(context.space.layouts.size());
+  for (const ServingPlatform& on : request.platforms) {
+    context.economics.push_back(read_economics(on.system.gpu.name, request.economics));
+    need_prices(request.goal, context.economics.back(), on.system.gpu.name);
   }
-  price_layouts(request, ground);
-  bound_points(request, ground, progress, watch);
-  std::sort(ground.points.begin(), ground.points.end(), [](const Point& a, const Point& b) {
-    return std::tie(a.bound.score, a.bound.between, a.bound.point) <
-           std::tie(b.bound.score, b.bound.between, b.bound.point);
-  });
-  progress.points = static_cast<std::int64_t>(ground.points.size());
-  return ground;
+  price_layouts(request, context);
+  bound_points(request, context, progress, watch);
+  std::sort(context.points.begin(), context.points.end(),
+            [](const auto& a, const auto& b) { return a.ranks_before(b); });
+  progress.points = static_cast<std::int64_t>(context.points.size());
+  return context;
 }
 
 DeploymentFigures figures_of(const ServingRun& run) {
@@ -178,13 +174,13 @@ DeploymentFigures figures_of(const ServingRun& run) {
   return figures;
 }
 
-DeploymentFigures replay(const DeploymentSearchRequest& request, const Ground& ground,
+DeploymentFigures replay(const DeploymentSearchRequest& request, const DeploymentContext& context,
                          std::size_t place, const ServingLoad& load) {
-  const DeploymentLayout& layout = ground.space.layouts[place];
+  const DeploymentLayout& layout = context.space.layouts[place];
   const auto serve = [&](const ServingLoad& asked) {
-    if (!layout.pools) return serve_requests(*ground.priced[place], asked, {"", ""});
-    return serve_pools({*layout.pools, ground.cuts[static_cast<std::size_t>(layout.prefill)],
-                        ground.cuts[static_cast<std::size_t>(layout.decode)]},
+    if (!layout.pools) return serve_requests(*context.priced[place], asked, {"", ""});
+    return serve_pools({*layout.pools, context.cuts[static_cast<std::size_t>(layout.prefill)],
+                        context.cuts[static_cast<std::size_t>(layout.decode)]},
                        asked);
   };
   if (request.goal != ServingGoal::goodput) return figures_of(serve(load));
@@ -195,15 +191,20 @@ DeploymentFigures replay(const DeploymentSearchRequest& request, const Ground& g
   return figures;
 }
 
-// Infinite where it must not lead: too few keep to the limits, or the queue grew.
-double score_of(const DeploymentSearchRequest& request, const Ground& ground, const Point& point,
-                const DeploymentFigures& figures) {
-  const DeploymentLayout& layout =
-      ground.space.layouts[static_cast<std::size_t>(point.bound.layout)];
-  const std::optional<Slo>& slo = request.loads[point.load].replay.slo;
-  if (figures.saturated || (slo && figures.slo_share < slo->share)) return never;
-  return serving_score(request.goal, rate_of(request.goal, figures, layout.gpus()),
-                       ground.economics[static_cast<std::size_t>(layout.ground)]);
+// The score is infinite where too few requests keep to the limits, or the queue grew.
+DeploymentPoint replayed(const DeploymentSearchRequest& request, const DeploymentContext& context,
+                         DeploymentPoint point) {
+  const auto place = static_cast<std::size_t>(point.layout);
+  const ServingLoad& load = request.loads[point.load];
+  const DeploymentLayout& layout = context.space.layouts[place];
+  const DeploymentFigures& figures = point.figures = replay(request, context, place, load);
+  const bool misses = load.replay.slo && figures.slo_share < load.replay.slo->share;
+  point.score = figures.saturated || misses
+                    ? never
+                    : serving_score(request.goal, rate_of(request.goal, figures, layout.gpus()),
+                                    context.economics[static_cast<std::size_t>(layout.platform)]);
+  point.second = figures.interactivity > 0.0 ? 1.0 / figures.interactivity : 0.0;
+  return point;
 }
 
 [[noreturn]] void fail_empty(const DeploymentSpace& space) {
@@ -232,13 +233,11 @@ double score_of(const DeploymentSearchRequest& request, const Ground& ground, co
 // Their figures differ by less than such pairs were off.
 bool is_tie(const FoundDeployment& one, const FoundDeployment& best,
             const DeploymentSearchRequest& request) {
-  const ServingGround& a = request.grounds[static_cast<std::size_t>(one.layout.ground)];
-  const ServingGround& b = request.grounds[static_cast<std::size_t>(best.layout.ground)];
+  const ServingPlatform& a = request.platforms[static_cast<std::size_t>(one.layout.platform)];
+  const ServingPlatform& b = request.platforms[static_cast<std::size_t>(best.layout.platform)];
   const bool alike = a.system_word == b.system_word && a.engine_word == b.engine_word;
   return std::abs(std::log(one.figure / best.figure)) <= serving_pair_error(alike, request.model);
 }
-
-static_assert(std::is_trivially_copyable_v<DeploymentFigures>);
 
 }  // namespace
 
@@ -246,80 +245,50 @@ DeploymentSearchResult search_deployments(
     const DeploymentSearchRequest& request,
     const std::function<void(const DeploymentSearchProgress&)>& watch) {
   DeploymentSearchProgress progress;
-  const Ground ground = prepare(request, progress, watch);
-  if (ground.space.layouts.empty() && !Interruption::asked()) fail_empty(ground.space);
+  const DeploymentContext context = prepare(request, progress, watch);
+  if (context.space.layouts.empty() && !Interruption::asked()) fail_empty(context.space);
   DeploymentSearchResult result;
-  result.too_slow = ground.too_slow;
-  result.layouts = static_cast<std::int64_t>(ground.space.layouts.size());
-  result.points = result.layouts * static_cast<std::int64_t>(request.loads.size());
+  result.too_slow = context.too_slow;
+  result.layouts = static_cast<std::int64_t>(context.space.layouts.size());
+  result.points = result.layouts * std::ssize(request.loads);
+  const auto layout_of = [&](const DeploymentPoint& point) -> const DeploymentLayout& {
+    return context.space.layouts[static_cast<std::size_t>(point.layout)];
+  };
 
-  using Kind = DeploymentLeaders::Kind;
-  DeploymentLeaders leaders{request.pareto         ? Kind::front
-                            : request.all_settings ? Kind::top
-                                                   : Kind::layouts,
-                            request.top};
-  std::map<std::int64_t, std::pair<const Point*, DeploymentFigures>> known;  // Of leaders, once.
-  std::size_t next = 0;
-  run_tasks(
-      request.workers, {},
-      [&]() -> std::optional<std::int64_t> {
-        // What is passed over here is passed over below as well: leaders only get better.
-        while (next < ground.points.size() && !leaders.may_take(ground.points[next].bound)) ++next;
-        return next < ground.points.size() ? std::optional{static_cast<std::int64_t>(next++)}
-                                           : std::nullopt;
+  BestFirstSearch<DeploymentPoint> search{context.points, request.list};
+  search.run(
+      request.workers,
+      [&](const DeploymentPoint& point, const auto&) {
+        return std::optional{replayed(request, context, point)};
       },
-      [&](std::int64_t task) {
-        const Point& point = ground.points[static_cast<std::size_t>(task)];
-        const DeploymentFigures figures =
-            replay(request, ground, static_cast<std::size_t>(point.bound.layout),
-                   request.loads[point.load]);
-        Answer answer;
-        answer.bytes.assign(reinterpret_cast<const char*>(&figures), sizeof figures);
-        return answer;
-      },
-      [&](const Outcome& outcome) {
-        const Point& point = ground.points[static_cast<std::size_t>(outcome.task)];
-        progress.done = outcome.task + 1;
-        // Workers are ahead: this one was asked for before the leaders were known.
-        if (!leaders.may_take(point.bound)) return true;
-        if (!outcome.failure.empty())
-          throw std::runtime_error{"a worker of the search at deployment " +
-                                   std::to_string(point.bound.point) + ": " + outcome.failure};
-        DeploymentFigures figures;
-        std::memcpy(&figures, outcome.bytes.data(), sizeof figures);
-        progress.replayed = ++result.replayed;
-        DeploymentStanding standing = point.bound;
-        standing.score = score_of(request, ground, point, figures);
-        standing.between = figures.interactivity > 0.0 ? 1.0 / figures.interactivity : 0.0;
-        result.saturated += figures.saturated ? 1 : 0;
-        result.missed += standing.score == never && !figures.saturated ? 1 : 0;
-        leaders.offer(standing);
-        if (standing.score < never)
+      [&](const DeploymentPoint& point, const DeploymentPoint&) {
+        progress.done = search.done();
+        progress.replayed = search.evaluated();
+        result.saturated += point.figures.saturated ? 1 : 0;
+        result.missed += point.score == never && !point.figures.saturated ? 1 : 0;
+        if (point.score < never)
           result.seen.emplace_back(
-              figures.interactivity,
-              figures.output_tokens_per_s /
-                  static_cast<double>(
-                      ground.space.layouts[static_cast<std::size_t>(point.bound.layout)].gpus()));
-        known[standing.point] = {&point, figures};
+              point.figures.interactivity,
+              point.figures.output_tokens_per_s / static_cast<double>(layout_of(point).gpus()));
         if (watch) watch(progress);
-        return true;
       });
+  result.replayed = search.evaluated();
   result.interrupted = Interruption::asked();
   result.bounded_out = result.points - result.too_slow - result.replayed;
 
-  for (const DeploymentStanding& leader : leaders.ranked()) {
-    const auto& [point, figures] = known.at(leader.point);
-    const DeploymentLayout& layout = ground.space.layouts[static_cast<std::size_t>(leader.layout)];
-    const Economics& economics = ground.economics[static_cast<std::size_t>(layout.ground)];
+  for (const DeploymentPoint& point : search.ranked()) {
+    const DeploymentLayout& layout = layout_of(point);
+    const DeploymentFigures& figures = point.figures;
+    const Economics& economics = context.economics[static_cast<std::size_t>(layout.platform)];
     const std::int64_t gpus = layout.gpus();
     result.found.push_back(
-        {layout, point->load, figures,
+        {layout, point.load, figures,
          goal_figure(request.goal, rate_of(request.goal, figures, gpus), economics),
          token_cost(figures.output_tokens_per_s, static_cast<double>(gpus), economics)});
   }
-  if (!request.pareto)
+  if (!request.list.is_front())
     for (FoundDeployment& one : result.found) one.tie = is_tie(one, result.found.front(), request);
-  result.space = ground.space;
+  result.space = context.space;
   result.space.layouts.clear();
   result.space.cuts.clear();
   if (result.found.empty() && !result.interrupted) fail_missed(result);

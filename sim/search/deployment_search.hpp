@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/best_candidates.hpp"
 #include "sim/search/deployment_space.hpp"
 #include "sim/search/serving_goal.hpp"
 #include "sim/serving/request_traffic.hpp"
@@ -15,28 +16,26 @@ namespace orrery {
 
 struct DeploymentSearchRequest {
   Model model;
-  std::vector<ServingGround> grounds;  ///< Each system with each engine and number of GPUs.
-  std::vector<FixedKey> fixed;
-  /// What clients do: each deployment is asked about each of them. All have the limits, if any.
+  std::vector<ServingPlatform> platforms;  ///< Each system with each engine and number of GPUs.
+  std::vector<Fixed> fixed;
+  /// Each deployment is replayed under each of them. All have the limits, if any.
   /// The goal goodput, which searches the rate, has one.
   std::vector<ServingLoad> loads;
   ServingGoal goal = ServingGoal::throughput;
-  std::string economics;      ///< A file over the catalog's prices; "" for none.
-  bool pareto = false;        ///< All that no other beats in score and interactivity at once.
-  bool all_settings = false;  ///< One layout under several loads apart, not its best alone.
+  std::string economics;  ///< A file over the catalog's prices; "" for none.
+  BestList list;  ///< A layout counts under each load; a front is of score and interactivity.
   PoolChoice pools = PoolChoice::none;
-  int top = 10;
   int workers = 1;
 };
 
-/// What a replay says of a deployment under a load.
+/// Figures of a deployment's replay under a load.
 struct DeploymentFigures {
-  double output_tokens_per_s = 0.0, requests_per_s = 0.0;  ///< Of all GPUs.
+  double output_tokens_per_s = 0.0, requests_per_s = 0.0;  ///< All GPUs together.
   double interactivity = 0.0;                              ///< 1 / median TPOT.
   double ttft_p50_s = 0.0, ttft_p99_s = 0.0, tpot_p50_s = 0.0, tpot_p99_s = 0.0;
-  double slo_share = 0.0;  ///< Of the requests that keep to the limits, if there are any.
+  double slo_share = 0.0;  ///< Share of the requests that keep to the limits, if there are any.
   double kv_peak = 0.0;    ///< Largest share of the KV cache in use.
-  double rate = 0.0;       ///< Of goodput: the largest.
+  double rate = 0.0;       ///< The largest rate that keeps to the limits, for goodput.
   std::int64_t preemptions = 0;
   bool saturated = false;
 };
@@ -46,7 +45,7 @@ struct FoundDeployment {
   DeploymentLayout layout;
   std::size_t load = 0;
   DeploymentFigures figures;
-  double figure = 0.0;  ///< Of the goal (goal_figure()).
+  double figure = 0.0;  ///< The goal's (goal_figure()).
   TokenCost cost;
   bool tie = false;  ///< May in truth be as good as the first (serving_pair_error()).
 };
@@ -54,15 +53,15 @@ struct FoundDeployment {
 struct DeploymentSearchResult {
   std::vector<FoundDeployment> found;  ///< Best first; of a front the one with the best score.
   DeploymentSpace space;               ///< Without layouts.
-  /// Interactivity and tokens a second and GPU of all that were replayed and lead or might have.
+  /// Interactivity and tokens a second and GPU of all that were replayed and could be listed.
   std::vector<std::pair<double, double>> seen;
-  std::int64_t layouts = 0;  ///< That fit.
+  std::int64_t layouts = 0;  ///< Layouts that fit.
   std::int64_t points = 0;   ///< Each under each load.
   std::int64_t replayed = 0;
-  std::int64_t bounded_out = 0;  ///< That their bounds keep off the list.
-  std::int64_t too_slow = 0;     ///< Of the points: an iteration takes longer than the limit.
+  std::int64_t bounded_out = 0;  ///< Their bounds prove that they cannot be listed.
+  std::int64_t too_slow = 0;     ///< Points whose iteration takes longer than the limit.
   std::int64_t missed = 0;       ///< Replayed, and too few requests kept to the limits.
-  bool interrupted = false;      ///< By Ctrl-C: others may be better.
+  bool interrupted = false;      ///< Ctrl-C ended the search: others may be better.
   std::int64_t saturated = 0;    ///< Replayed, and their queue grew through the run.
 };
 

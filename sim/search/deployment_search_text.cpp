@@ -1,43 +1,46 @@
 #include "sim/search/deployment_search_text.hpp"
 
 #include <algorithm>
+#include <cmath>
 
+#include "sim/core/figures.hpp"
 #include "sim/core/number_text.hpp"
-#include "sim/core/table.hpp"
-#include "sim/serving/serving_step_text.hpp"
+#include "sim/engine/network_model.hpp"
+#include "sim/serving/serving_json.hpp"
+#include "sim/serving/token_cost.hpp"
 
 namespace orrery {
 namespace {
 
-constexpr int deployments_width = 78;
+using Json = nlohmann::ordered_json;
 
-std::string milliseconds_text(double seconds) { return fixed(seconds * 1e3, 1); }
+constexpr int deployments_width = 78;
 
 template <class Word>
 std::string either(const DeploymentSearchRequest& request, const Word& word) {
   std::vector<std::string> words;
-  for (const ServingGround& ground : request.grounds)
-    if (std::find(words.begin(), words.end(), word(ground)) == words.end())
-      words.push_back(word(ground));
+  for (const ServingPlatform& platform : request.platforms)
+    if (std::find(words.begin(), words.end(), word(platform)) == words.end())
+      words.push_back(word(platform));
   std::string text;
   for (const std::string& one : words) text += (text.empty() ? "" : " or ") + one;
   return text;
 }
 
 std::string systems_of(const DeploymentSearchRequest& request) {
-  return either(request, [](const ServingGround& ground) { return ground.system.name; });
+  return either(request, [](const ServingPlatform& platform) { return platform.system.name; });
 }
 std::string gpus_of(const DeploymentSearchRequest& request) {
-  return either(request, [](const ServingGround& ground) { return grouped(ground.gpus); });
+  return either(request, [](const ServingPlatform& platform) { return grouped(platform.gpus); });
 }
 std::string engines_of(const DeploymentSearchRequest& request) {
-  return either(request, [](const ServingGround& ground) { return ground.engine.name; });
+  return either(request, [](const ServingPlatform& platform) { return platform.engine.name; });
 }
 bool several(const std::string& text) { return text.find(" or ") != text.npos; }
 
-const ServingGround& ground_of(const FoundDeployment& found,
-                               const DeploymentSearchRequest& request) {
-  return request.grounds[static_cast<std::size_t>(found.layout.ground)];
+const ServingPlatform& platform_of(const FoundDeployment& found,
+                                   const DeploymentSearchRequest& request) {
+  return request.platforms[static_cast<std::size_t>(found.layout.platform)];
 }
 
 std::string heading(const DeploymentSearchRequest& request, const DeploymentSearchWords& words) {
@@ -45,7 +48,7 @@ std::string heading(const DeploymentSearchRequest& request, const DeploymentSear
   if (request.loads.size() == 1) items.push_back(words.loads.front());
   if (request.loads.size() > 1) items.push_back(words.loads.front() + " to " + words.loads.back());
   if (!words.limits.empty()) items.push_back("limits " + words.limits);
-  for (const FixedKey& fixed : request.fixed) {
+  for (const Fixed& fixed : request.fixed) {
     std::string values;
     for (const std::string& value : fixed.values) values += (values.empty() ? "" : " or ") + value;
     items.push_back("fixed " + fixed.key + " " + values);
@@ -54,69 +57,6 @@ std::string heading(const DeploymentSearchRequest& request, const DeploymentSear
   return request.model.name + " on " + systems_of(request) + ", " + gpus +
          (gpus == "1" ? " GPU" : " GPUs") + ", " + engines_of(request) + "\n" +
          wrapped("  ", items, ", ", deployments_width);
-}
-
-// "$0.42", "0.61 J", "3.214 /s".
-std::string figure_text(const FoundDeployment& found, ServingGoal goal) {
-  switch (goal) {
-    case ServingGoal::cost:
-      return "$" + fixed(found.figure, 3);
-    case ServingGoal::energy:
-      return fixed(found.figure, 3);
-    case ServingGoal::goodput:
-      return fixed(found.figure, 3);
-    case ServingGoal::throughput:
-      break;
-  }
-  return "";
-}
-
-std::string figure_title(ServingGoal goal) {
-  switch (goal) {
-    case ServingGoal::cost:
-      return "a million";
-    case ServingGoal::energy:
-      return "J a token";
-    case ServingGoal::goodput:
-      return "good/s/GPU";
-    case ServingGoal::throughput:
-      break;
-  }
-  return "";
-}
-
-Table table_of(const DeploymentSearchResult& result, const DeploymentSearchRequest& request,
-               const DeploymentSearchWords& words) {
-  const std::string title = figure_title(request.goal);
-  const bool loads = request.loads.size() > 1;
-  std::vector<Column> columns{{""}};
-  if (!title.empty()) columns.push_back({title});
-  for (const char* header : {"tok/s/GPU", "a user", "TTFT p50", "p99", "TPOT p50", "p99", "KV"})
-    columns.push_back({header});
-  const bool closed = request.loads.front().list.clients > 0;
-  if (loads) columns.push_back({closed ? "clients" : "load"});
-  columns.push_back({"deployment", Align::left});
-  Table table{columns};
-  int rank = 0;
-  for (const FoundDeployment& found : result.found) {
-    const DeploymentFigures& figures = found.figures;
-    ++rank;
-    std::vector<std::string> cells{std::to_string(rank) + (found.tie && rank > 1 ? "=" : " ")};
-    if (!title.empty()) cells.push_back(figure_text(found, request.goal));
-    const auto gpus = static_cast<double>(found.layout.gpus());
-    for (const std::string& cell :
-         {fixed(figures.output_tokens_per_s / gpus, 1), fixed(figures.interactivity, 1),
-          milliseconds_text(figures.ttft_p50_s), milliseconds_text(figures.ttft_p99_s),
-          milliseconds_text(figures.tpot_p50_s), milliseconds_text(figures.tpot_p99_s),
-          percent(figures.kv_peak)})
-      cells.push_back(cell);
-    if (loads)
-      cells.push_back(closed ? grouped(request.loads[found.load].list.clients)
-                             : words.loads[found.load]);
-    cells.push_back(name_of(found, request));
-    table.add_row(cells);
-  }
-  return table;
 }
 
 std::string counts(const DeploymentSearchResult& result, const DeploymentSearchRequest& request) {
@@ -154,12 +94,12 @@ std::string degrees_of(const Deployment& plan) {
 }  // namespace
 
 std::string name_of(const FoundDeployment& found, const DeploymentSearchRequest& request) {
-  const ServingGround& ground = ground_of(found, request);
+  const ServingPlatform& platform = platform_of(found, request);
   const Deployment& plan = found.layout.plan;
   std::string text;
-  if (several(systems_of(request))) text += ground.system.name + " ";
-  if (several(gpus_of(request))) text += grouped(ground.gpus) + " GPUs ";
-  if (several(engines_of(request))) text += ground.engine.name + " ";
+  if (several(systems_of(request))) text += platform.system.name + " ";
+  if (several(gpus_of(request))) text += grouped(platform.gpus) + " GPUs ";
+  if (several(engines_of(request))) text += platform.engine.name + " ";
   if (const auto& pools = found.layout.pools) {
     text += std::to_string(pools->prefill.replicas) + "P " + degrees_of(pools->prefill) + " " +
             std::to_string(pools->decode.replicas) + "D " + degrees_of(pools->decode);
@@ -167,7 +107,7 @@ std::string name_of(const FoundDeployment& found, const DeploymentSearchRequest&
     text += degrees_of(plan);
     if (plan.replicas > 1) text += " x" + std::to_string(plan.replicas);
   }
-  for (const FixedKey& fixed : request.fixed)
+  for (const Fixed& fixed : request.fixed)
     if (fixed.values.size() > 1 && fixed.key != "tp" && fixed.key != "pp" && fixed.key != "dp" &&
         fixed.key != "ep" && fixed.key != "replicas") {
       const std::string flag = "--" + fixed.key + " ";
@@ -180,13 +120,100 @@ std::string name_of(const FoundDeployment& found, const DeploymentSearchRequest&
 
 std::string command_of(const FoundDeployment& found, const DeploymentSearchRequest& request,
                        const DeploymentSearchWords& words) {
-  const ServingGround& ground = ground_of(found, request);
-  std::string text = "orrery serve --model " + words.model + " --system " + ground.system_word +
-                     " --gpus " + std::to_string(ground.gpus) + " --engine " + ground.engine_word +
-                     " " + found.layout.flags + " " + words.load_flags[found.load];
+  const ServingPlatform& platform = platform_of(found, request);
+  std::string text = "orrery serve --model " + words.model + " --system " + platform.system_word +
+                     " --gpus " + std::to_string(platform.gpus) + " --engine " +
+                     platform.engine_word + " " + found.layout.flags + " " +
+                     words.load_flags[found.load];
   if (request.goal == ServingGoal::goodput) text += " --goodput";
   return text;
 }
+
+namespace {
+
+std::string goal_heading(ServingGoal goal) {
+  switch (goal) {
+    case ServingGoal::cost:
+      return "a million";
+    case ServingGoal::energy:
+      return "J a token";
+    case ServingGoal::goodput:
+      return "good/s/GPU";
+    case ServingGoal::throughput:
+      break;
+  }
+  return "";
+}
+
+// One that was found; its rank counts from 1.
+Figures figures_of(const FoundDeployment& found, std::size_t rank,
+                   const DeploymentSearchRequest& request, const DeploymentSearchWords& words) {
+  const ServingPlatform& platform = platform_of(found, request);
+  const ServingLoad& load = request.loads[found.load];
+  const DeploymentFigures& of = found.figures;
+  const double a_gpu = of.output_tokens_per_s / static_cast<double>(found.layout.gpus());
+  const bool closed = load.list.clients > 0;
+  Figures list;
+  list.show({""}, std::to_string(rank) + (found.tie && rank > 1 ? "=" : " "));
+  list.add("system", platform.system.name);
+  list.add("gpus", platform.gpus);
+  list.add("engine", platform.engine.name);
+  const Json deployment = deployment_json(found.layout.plan, request.model);
+  for (const auto& [key, value] : deployment.items()) list.add("deployment/" + key, value);
+  // CSV has its degrees alone: all else is that of the pool that decodes.
+  const Json prefill = found.layout.pools
+                           ? deployment_json(found.layout.pools->prefill, request.model)
+                           : Json(nullptr);
+  list.add("prefill", prefill).json_only();
+  for (const std::string degree : {"tp", "pp", "dp", "ep", "moe_tp", "replicas"})
+    list.add("prefill_" + degree, prefill.is_null() ? prefill : prefill.at(degree)).csv_only();
+  list.add("concurrency", closed ? Json(load.list.clients) : Json(nullptr));
+  Figures::Figure& objective = list.add("objective", rounded(found.figure));
+  if (const std::string heading = goal_heading(request.goal); !heading.empty())
+    objective.shown({heading},
+                    (request.goal == ServingGoal::cost ? "$" : "") + fixed(found.figure, 3));
+  list.add("tie", found.tie);
+  list.add("figures/output_tokens_per_s", rounded(of.output_tokens_per_s));
+  list.add("figures/output_tokens_per_s_per_gpu", rounded(a_gpu))
+      .shown({"tok/s/GPU"}, fixed(a_gpu, 1));
+  list.add("figures/requests_per_s", rounded(of.requests_per_s));
+  list.add("figures/interactivity_tokens_per_s", rounded(of.interactivity))
+      .shown({"a user"}, fixed(of.interactivity, 1));
+  const auto add_time = [&](const char* key, const char* heading, double seconds) {
+    list.add(key, static_cast<double>(std::llround(seconds * 1e9)) / 1e6)
+        .shown({heading}, fixed(seconds * 1e3, 1));
+  };
+  add_time("figures/ttft_p50_ms", "TTFT p50", of.ttft_p50_s);
+  add_time("figures/ttft_p99_ms", "p99", of.ttft_p99_s);
+  add_time("figures/tpot_p50_ms", "TPOT p50", of.tpot_p50_s);
+  add_time("figures/tpot_p99_ms", "p99", of.tpot_p99_s);
+  list.add("figures/kv_peak_share", rounded(of.kv_peak)).shown({"KV"}, percent(of.kv_peak));
+  list.add("figures/preemptions", of.preemptions);
+  if (load.replay.slo) list.add("figures/slo_attainment", rounded(of.slo_share));
+  if (request.goal == ServingGoal::goodput) list.add("figures/largest_rate", of.rate);
+  if (request.loads.size() > 1)
+    list.show({closed ? "clients" : "load"},
+              closed ? grouped(load.list.clients) : words.loads[found.load]);
+  list.show({"deployment", Align::left}, name_of(found, request));
+  const std::string command = command_of(found, request, words);
+  list.add("command", command).csv_only();
+  const Json cost = token_cost_json(found.cost);
+  for (const auto& [key, range] : cost.items())
+    list.add("cost/" + key, range.is_null() ? Json{{"low", nullptr}, {"high", nullptr}} : range);
+  list.add("command", command).json_only();
+  return list;
+}
+
+std::vector<Figures> figures_of(const DeploymentSearchResult& result,
+                                const DeploymentSearchRequest& request,
+                                const DeploymentSearchWords& words) {
+  std::vector<Figures> all;
+  for (const FoundDeployment& found : result.found)
+    all.push_back(figures_of(found, all.size() + 1, request, words));
+  return all;
+}
+
+}  // namespace
 
 Document deployment_search_document(const DeploymentSearchResult& result,
                                     const DeploymentSearchRequest& request,
@@ -195,7 +222,7 @@ Document deployment_search_document(const DeploymentSearchResult& result,
   document.title(heading(request, words));
   document.gap();
   if (!result.found.empty()) {
-    document.table(table_of(result, request, words));
+    document.table(table_of(figures_of(result, request, words)));
     document.gap();
   }
   document.lines(counts(result, request));
@@ -203,7 +230,7 @@ Document deployment_search_document(const DeploymentSearchResult& result,
   if (std::count_if(result.found.begin(), result.found.end(),
                     [](const FoundDeployment& found) { return found.tie; }) > 1)
     document.paragraph("= marks deployments that may be as good as the first (9 in 10).\n");
-  if (!request.pareto && !request.all_settings && request.loads.size() > 1)
+  if (request.list.is_per_layout() && request.loads.size() > 1)
     document.paragraph("The best load of each layout; --all-settings lists others as well.\n");
   if (!result.found.empty()) {
     document.gap();
@@ -211,6 +238,40 @@ Document deployment_search_document(const DeploymentSearchResult& result,
     document.command(command_of(result.found.front(), request, words));
   }
   return document;
+}
+
+std::string deployment_search_json(const DeploymentSearchResult& result,
+                                   const DeploymentSearchRequest& request,
+                                   const DeploymentSearchWords& words) {
+  Json points = Json::array();
+  for (const Figures& found : figures_of(result, request, words)) points.push_back(found.json());
+  Json refused = Json::object();
+  for (const auto& [key, of] : result.space.refused)
+    refused[key] = {{"count", of.count}, {"example", of.example}};
+  const Json json{{"schema", "orrery.serving_search/1"},
+                  {"simulator", name(chosen_simulator())},
+                  {"model", request.model.name},
+                  {"objective", serving_goal_names()[static_cast<std::size_t>(request.goal)]},
+                  {"pareto", request.list.is_front()},
+                  {"points", std::move(points)},
+                  {"space",
+                   {{"deployments", result.space.combinations},
+                    {"fits", result.layouts},
+                    {"points", result.points},
+                    {"too_slow", result.too_slow},
+                    {"replayed", result.replayed},
+                    {"missed_limits", result.missed},
+                    {"saturated", result.saturated},
+                    {"bounded_out", result.bounded_out}}},
+                  {"refused", std::move(refused)},
+                  {"optimal", !result.interrupted}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string deployment_search_csv(const DeploymentSearchResult& result,
+                                  const DeploymentSearchRequest& request,
+                                  const DeploymentSearchWords& words) {
+  return csv_of(figures_of(result, request, words), all_digits);
 }
 
 }  // namespace orrery

@@ -28,27 +28,27 @@ void count(const Error& error, DeploymentSpace& space) {
 // Walks all combinations of values, the last key fastest.
 class Enumeration {
  public:
-  Enumeration(const Model& model, const std::vector<FixedKey>& fixed, const Request& longest,
+  Enumeration(const Model& model, const std::vector<Fixed>& fixed, const Request& longest,
               DeploymentSpace& space)
       : model_{model}, fixed_{fixed}, longest_{longest}, space_{space} {
     keys_ = {"pp", "tp"};
     if (model.experts) keys_.insert(keys_.end(), {"dp", "ep"});
-    for (const FixedKey& one : fixed)
+    for (const Fixed& one : fixed)
       if (std::find(keys_.begin(), keys_.end(), one.key) == keys_.end()) keys_.push_back(one.key);
   }
 
-  void run(int place, const ServingGround& ground) {
+  void run(int place, const ServingPlatform& platform) {
     place_ = place;
-    ground_ = &ground;
+    platform_ = &platform;
     choose(0, {}, "", [this](const DeploymentRequest& request, const std::string& flags) {
       offer(request, flags);
     });
   }
 
-  void run_pools(int place, const ServingGround& ground) {
-    if (!ground.engine.pools) return;
+  void run_pools(int place, const ServingPlatform& platform) {
+    if (!platform.engine.pools) return;
     place_ = place;
-    ground_ = &ground;
+    platform_ = &platform;
     const std::size_t first = space_.cuts.size();
     of_pool_ = true;
     choose(0, {}, "", [this](const DeploymentRequest& request, const std::string& flags) {
@@ -61,21 +61,21 @@ class Enumeration {
   }
 
  private:
-  const FixedKey* fixed(const std::string& key) const {
+  const Fixed* fixed(const std::string& key) const {
     const auto found = std::find_if(fixed_.begin(), fixed_.end(),
-                                    [&](const FixedKey& one) { return one.key == key; });
+                                    [&](const Fixed& one) { return one.key == key; });
     return found == fixed_.end() ? nullptr : &*found;
   }
 
   // What GPUs the degrees so far leave to the others: of ep, those of a stage.
   Values values_of(const std::string& key, const DeploymentRequest& request) const {
-    if (const FixedKey* said = fixed(key)) return said->values;
+    if (const Fixed* said = fixed(key)) return said->values;
     if (of_pool_ && key == "pp") return {"1"};
     const std::int64_t stage = std::int64_t{request.tp.value_or(1)} * request.dp.value_or(1);
     if (key == "ep") return divisors(stage, stage);
     const std::int64_t used = stage * request.pp.value_or(1);
-    const std::int64_t replicas = ground_->gpus / used;
-    return ground_->gpus % used == 0 ? divisors(replicas, replicas) : Values{};
+    const std::int64_t replicas = platform_->gpus / used;
+    return platform_->gpus % used == 0 ? divisors(replicas, replicas) : Values{};
   }
 
   template <class Offer>
@@ -95,9 +95,9 @@ class Enumeration {
     request.replicas = 1;
     const std::int64_t gpus =
         std::int64_t{*request.tp} * request.pp.value_or(1) * request.dp.value_or(1);
-    if (gpus >= ground_->gpus) return;
+    if (gpus >= platform_->gpus) return;
     PoolCut cut;
-    cut.ground = place_;
+    cut.platform = place_;
     for (const std::string& key : keys_) {
       const std::string flag = "--" + key + " ";
       const std::size_t at = flags.find(flag) + flag.size();
@@ -116,13 +116,13 @@ class Enumeration {
   }
 
   void take_cut(PoolCut cut, const DeploymentRequest& request, bool prefills, bool decodes) {
-    ServingSetup setup{model_, ground_->system, ground_->engine, {}};
+    ServingSetup setup{model_, platform_->system, platform_->engine, {}};
     Request prompt = longest_;
     prompt.output_tokens = 1;
     const std::int64_t gpus =
         std::int64_t{*request.tp} * request.pp.value_or(1) * request.dp.value_or(1);
     try {
-      cut.plan = setup.deployment = make_deployment(model_, ground_->system, ground_->engine,
+      cut.plan = setup.deployment = make_deployment(model_, platform_->system, platform_->engine,
                                                     request, static_cast<int>(gpus), {"", ""});
       need_room(setup, prompt, {"", ""});
       cut.prefills = prefills;
@@ -145,8 +145,8 @@ class Enumeration {
     const PoolCut& d = space_.cuts[static_cast<std::size_t>(decode)];
     if (!p.prefills || !d.decodes || p.flags != d.flags) return;
     const std::int64_t each = d.plan.replica_gpus();
-    for (int x = 1; x * p.plan.replica_gpus() < ground_->gpus; ++x) {
-      const std::int64_t rest = ground_->gpus - x * p.plan.replica_gpus();
+    for (int x = 1; x * p.plan.replica_gpus() < platform_->gpus; ++x) {
+      const std::int64_t rest = platform_->gpus - x * p.plan.replica_gpus();
       if (rest % each != 0) continue;
       ++space_.combinations;
       Deployment prefills = p.plan, decodes = d.plan;
@@ -157,8 +157,8 @@ class Enumeration {
                                 (p.flags.empty() ? "" : " " + p.flags);
       try {
         DeploymentLayout layout{place_, flags, decodes};
-        layout.pools = join_pools(ground_->system, prefills, decodes,
-                                  ground_->engine.pools->sending, false, {"", "--pools"});
+        layout.pools = join_pools(platform_->system, prefills, decodes,
+                                  platform_->engine.pools->sending, false, {"", "--pools"});
         layout.prefill = prefill;
         layout.decode = decode;
         space_.layouts.push_back(std::move(layout));
@@ -172,9 +172,9 @@ class Enumeration {
     ++space_.combinations;
     try {
       DeploymentLayout layout{place_, flags, {}};
-      ServingSetup setup{model_, ground_->system, ground_->engine, {}};
-      layout.plan = setup.deployment = make_deployment(model_, ground_->system, ground_->engine,
-                                                       request, ground_->gpus, {"", ""});
+      ServingSetup setup{model_, platform_->system, platform_->engine, {}};
+      layout.plan = setup.deployment = make_deployment(model_, platform_->system, platform_->engine,
+                                                       request, platform_->gpus, {"", ""});
       need_room(setup, longest_, {"", ""});
       space_.layouts.push_back(std::move(layout));
     } catch (const Error& error) {
@@ -183,23 +183,23 @@ class Enumeration {
   }
 
   const Model& model_;
-  const std::vector<FixedKey>& fixed_;
+  const std::vector<Fixed>& fixed_;
   const Request& longest_;
   DeploymentSpace& space_;
   Values keys_;
   int place_ = 0;
-  const ServingGround* ground_ = nullptr;
+  const ServingPlatform* platform_ = nullptr;
   bool of_pool_ = false;
 };
 
 }  // namespace
 
-FixedKey parse_fixed_key(const std::string& text, const std::vector<int>& gpus) {
+Fixed parse_fixed_key(const std::string& text, const std::vector<int>& gpus) {
   const Place place{"", "--fix"};
   const std::size_t sign = text.find('=');
   if (sign == text.npos || sign == 0 || sign + 1 == text.size())
     fail_input(place, "'" + text + "' fixes nothing", "write it like tp=8 or kv=bf16,fp8");
-  FixedKey fixed{text.substr(0, sign), {}};
+  Fixed fixed{text.substr(0, sign), {}};
   const Values known = names_of(deployment_keys());
   if (std::find(known.begin(), known.end(), fixed.key) == known.end())
     fail_input(place, "'" + fixed.key + "' is not a key that can be fixed",
@@ -211,14 +211,14 @@ FixedKey parse_fixed_key(const std::string& text, const std::vector<int>& gpus) 
   return fixed;
 }
 
-DeploymentSpace deployment_space(const Model& model, const std::vector<ServingGround>& grounds,
-                                 const std::vector<FixedKey>& fixed, const Request& longest,
+DeploymentSpace deployment_space(const Model& model, const std::vector<ServingPlatform>& platforms,
+                                 const std::vector<Fixed>& fixed, const Request& longest,
                                  PoolChoice pools) {
   DeploymentSpace space;
   Enumeration enumeration{model, fixed, longest, space};
-  for (std::size_t g = 0; g < grounds.size(); ++g) {
-    if (pools != PoolChoice::only) enumeration.run(static_cast<int>(g), grounds[g]);
-    if (pools != PoolChoice::none) enumeration.run_pools(static_cast<int>(g), grounds[g]);
+  for (std::size_t g = 0; g < platforms.size(); ++g) {
+    if (pools != PoolChoice::only) enumeration.run(static_cast<int>(g), platforms[g]);
+    if (pools != PoolChoice::none) enumeration.run_pools(static_cast<int>(g), platforms[g]);
   }
   return space;
 }

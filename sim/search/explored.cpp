@@ -5,19 +5,15 @@
 #include <stdexcept>
 
 #include "sim/core/progress.hpp"
+#include "sim/core/worker_pool.hpp"
 
 namespace orrery {
 
 std::int32_t LayoutNumbers::of(const Candidate& candidate) {
   return numbers_
-      .try_emplace({candidate.space, ground_.space(candidate).layout(candidate.choice)},
+      .try_emplace({candidate.space, context_.space(candidate).layout(candidate.choice)},
                    static_cast<std::int32_t>(numbers_.size()))
       .first->second;
-}
-
-void fail_if_it_failed(const Outcome& outcome, const std::string& what) {
-  if (!outcome.failure.empty())
-    throw std::runtime_error{"a worker of the search at " + what + ": " + outcome.failure};
 }
 
 namespace {
@@ -25,25 +21,22 @@ namespace {
 // Space and part.
 using PartPlace = std::pair<std::size_t, int>;
 
-std::vector<PartPlace> places_of(const SearchGround& ground) {
+std::vector<PartPlace> places_of(const SearchContext& context) {
   std::vector<PartPlace> parts;
-  for (std::size_t s = 0; s < ground.spaces.size(); ++s)
-    for (int p = 0; p < ground.spaces[s].parts(); ++p) parts.emplace_back(s, p);
+  for (std::size_t s = 0; s < context.spaces.size(); ++s)
+    for (int p = 0; p < context.spaces[s].parts(); ++p) parts.emplace_back(s, p);
   return parts;
 }
 
 // Plans of all parts, in the order of enumeration.
-Explored sum_of_parts(const SearchGround& ground, const std::vector<PartPlace>& places,
+Explored sum_of_parts(const SearchContext& context, const std::vector<PartPlace>& places,
                       std::vector<Part>& parts) {
-  Explored all{{}, {}, {}, LayoutNumbers{ground}};
+  Explored all{{}, 0, {}, {}, LayoutNumbers{context}};
   for (std::size_t i = 0; i < parts.size(); ++i) {
     Part& part = parts[i];
     if (!part.whole) all.parts_cut_short.push_back(static_cast<int>(i));
-    all.sum.legal += part.legal;
-    all.sum.refusal.take(part.refusal);
-    if (!part.smallest.empty() &&
-        (all.sum.smallest.empty() || part.least_memory < all.sum.least_memory))
-      all.sum.smallest = part.smallest, all.sum.least_memory = part.least_memory;
+    all.legal += part.legal;
+    all.none.take(part.none);
     for (Candidate& candidate : part.fitting) {
       candidate.space = static_cast<std::int32_t>(places[i].first);
       candidate.number = static_cast<std::int32_t>(all.candidates.size());
@@ -57,13 +50,13 @@ Explored sum_of_parts(const SearchGround& ground, const std::vector<PartPlace>& 
 
 }  // namespace
 
-int parts_of(const SearchGround& ground) { return static_cast<int>(places_of(ground).size()); }
+int parts_of(const SearchContext& context) { return static_cast<int>(places_of(context).size()); }
 
-Explored explore_all(const SearchRequest& request, const SearchGround& ground,
+Explored explore_all(const SearchRequest& request, const SearchContext& context,
                      const Objective& objective, Shard shard, const Stopwatch& stopwatch,
                      SearchProgress& progress,
                      const std::function<void(const SearchProgress&)>& watch) {
-  const std::vector<PartPlace> places = places_of(ground);
+  const std::vector<PartPlace> places = places_of(context);
   std::vector<Part> parts(places.size());
   for (Part& part : parts) part.whole = false;
   std::vector<std::size_t> todo(places.size());
@@ -86,13 +79,18 @@ Explored explore_all(const SearchRequest& request, const SearchGround& ground,
           const auto [space, part] = places[static_cast<std::size_t>(task)];
           std::optional<Seconds> most;
           if (request.budget) most = Seconds{std::min(time, half - stopwatch.passed().si())};
-          return Answer{packed(explore(ground.spaces[space], part, shard, request.max_memory,
-                                       objective, ground.prices(static_cast<int>(space)),
-                                       ground.context(static_cast<int>(space)), most)),
-                        false};
+          const auto number = static_cast<std::int32_t>(space);
+          EstimateContext& estimates = context.estimates(number);
+          KnownPassTimes passes{estimates};
+          const PlanScorer scorer{objective, context.prices(number), estimates, passes};
+          return Answer{
+              packed(explore(context.spaces[space], part, shard, request.max_memory, scorer, most)),
+              false};
         },
         [&](const Outcome& outcome) {
-          fail_if_it_failed(outcome, "part " + std::to_string(outcome.task));
+          if (!outcome.failure.empty())
+            throw std::runtime_error{"a worker of the search at part " +
+                                     std::to_string(outcome.task) + ": " + outcome.failure};
           const auto place = static_cast<std::size_t>(outcome.task);
           Part part = unpacked(outcome.bytes);
           if (part.whole)
@@ -112,7 +110,7 @@ Explored explore_all(const SearchRequest& request, const SearchGround& ground,
     todo = std::move(cut);
     if (Interruption::asked() || (request.budget && stopwatch.passed().si() >= half)) break;
   }
-  return sum_of_parts(ground, places, parts);
+  return sum_of_parts(context, places, parts);
 }
 
 }  // namespace orrery

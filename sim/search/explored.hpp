@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "sim/core/progress.hpp"
-#include "sim/core/worker_pool.hpp"
 #include "sim/search/candidate.hpp"
 #include "sim/search/search.hpp"
 
@@ -16,34 +15,32 @@ namespace orrery {
 /// Tells layouts apart.
 class LayoutNumbers {
  public:
-  explicit LayoutNumbers(const SearchGround& ground) : ground_{ground} {}
+  explicit LayoutNumbers(const SearchContext& context) : context_{context} {}
 
   std::int32_t of(const Candidate& candidate);
 
  private:
-  const SearchGround& ground_;
+  const SearchContext& context_;
   std::map<std::pair<std::int32_t, PlanSpace::Choice>, std::int32_t> numbers_;
 };
 
 /// The plans of a search, or of one of its shards, with their bounds.
 struct Explored {
-  std::vector<Candidate> candidates;  ///< In the order of enumeration.
-  Part sum;                           ///< Counts and reasons of all parts.
+  std::vector<Candidate> candidates;  ///< They are in the order of enumeration.
+  std::int64_t legal = 0;
+  NoPlan none;
   std::vector<int> parts_cut_short;
-  LayoutNumbers layouts;  ///< Of candidates.
+  LayoutNumbers layouts;  ///< Those of the candidates.
 };
 
-/// Of all spaces.
-int parts_of(const SearchGround& ground);
+/// The number of parts of all spaces.
+int parts_of(const SearchContext& context);
 
-/// Every part; with a budget at first for a short time, and what that cut short again for longer,
-/// as often as half of it allows: whatever time there is goes to all tp x pp alike.
-Explored explore_all(const SearchRequest& request, const SearchGround& ground,
+/// Enumerates every part. With a budget each part gets a short time first, and parts that were cut
+/// short get longer ones, as often as half of the budget allows: all tp x pp share it alike.
+Explored explore_all(const SearchRequest& request, const SearchContext& context,
                      const Objective& objective, Shard shard, const Stopwatch& stopwatch,
                      SearchProgress& progress,
                      const std::function<void(const SearchProgress&)>& watch);
-
-/// Errors: a worker of the search failed, `what` names the task.
-void fail_if_it_failed(const Outcome& outcome, const std::string& what);
 
 }  // namespace orrery

@@ -188,10 +188,10 @@ std::vector<std::string> files_for(const std::string& gpu, const std::vector<std
 
 Purchase buy(const PurchaseRequest& request,
              const std::function<void(const PurchaseProgress&)>& watch) {
-  std::vector<std::unique_ptr<SystemGround>> grounds;  // Which workers are forked with.
+  std::vector<std::unique_ptr<SystemContext>> contexts;  // Which workers are forked with.
   std::vector<Economics> economics;
   for (const System& system : request.systems) {
-    grounds.push_back(std::make_unique<SystemGround>(system));
+    contexts.push_back(std::make_unique<SystemContext>(system));
     Economics& prices = economics.emplace_back(read_economics(system.gpu.name, ""));
     for (const std::string& file : files_for(system.gpu.name, request.economics))
       prices = parse_economics(JsonValue::read_file(file), prices);
@@ -217,7 +217,8 @@ Purchase buy(const PurchaseRequest& request,
         const PurchaseRow& row = purchase.rows[static_cast<std::size_t>(task)];
         RowAnswer answer;
         try {
-          answer = search_row(request, request.systems[row.system], row.gpus, *grounds[row.system]);
+          answer =
+              search_row(request, request.systems[row.system], row.gpus, *contexts[row.system]);
         } catch (const Error& error) {
           answer = {};
           answer.refused = error.what();
@@ -230,7 +231,7 @@ Purchase buy(const PurchaseRequest& request,
           throw std::runtime_error{"a worker at " + request.systems[row.system].name + ", " +
                                    std::to_string(row.gpus) + " GPUs: " + outcome.failure};
         row = row_of(request, row.system, row.gpus, unpacked_row(outcome.bytes),
-                     grounds[row.system]->context, economics[row.system]);
+                     contexts[row.system]->estimates, economics[row.system]);
         ++progress.done;
         if (watch) watch(progress);
         return true;

@@ -6,16 +6,15 @@
 #include <set>
 
 #include "sim/core/number_text.hpp"
-#include "sim/core/table.hpp"
 #include "sim/plan/scenario.hpp"
+#include "sim/search/purchase_figures.hpp"
 #include "sim/training/bill_text.hpp"
 #include "sim/training/plan_heading.hpp"
 
 namespace orrery {
 namespace {
 
-// Three digits.
-std::string digits(double value) { return fixed(value, value < 10 ? 2 : value < 100 ? 1 : 0); }
+constexpr int width = 92;
 
 std::string listed(const std::vector<std::string>& words) {
   std::string text;
@@ -25,6 +24,15 @@ std::string listed(const std::vector<std::string>& words) {
 }
 
 const char* pay_word(PayBy pay) { return pay == PayBy::rent ? "of rent" : "to own"; }
+
+std::string row_name(const PurchaseRow& row, const PurchaseRequest& request) {
+  return request.systems[row.system].name + ", " + grouped(row.gpus) + " GPUs";
+}
+
+std::string cost_text(const PurchaseRow& row, const PurchaseRequest& request) {
+  const std::string dollars = dollars_text(cost_of(row, request.pay));
+  return dollars.empty() ? "" : dollars + " " + pay_word(request.pay);
+}
 
 std::string limits_text(const PurchaseRequest& request) {
   std::string text;
@@ -85,52 +93,6 @@ void add_verdict(std::vector<std::string>& lines, const Purchase& purchase,
   }
   if (const auto ties = ties_of(choice.within, purchase, request); !ties.empty())
     lines.push_back("It cannot be told whether that is cheaper than " + listed(ties) + ".");
-}
-
-// `units`: falling.
-ColumnUnit unit_of(const Purchase& purchase, const std::function<Range(const PurchaseRow&)>& of,
-                   const std::vector<ColumnUnit>& units) {
-  double most = 0.0;
-  for (const PurchaseRow& row : purchase.rows)
-    if (row.has_plan()) most = std::max(most, of(row).high);
-  const auto found = std::find_if(units.begin(), units.end(),
-                                  [&](const ColumnUnit& unit) { return most >= unit.size; });
-  return found == units.end() ? units.back() : *found;
-}
-
-}  // namespace
-
-std::string days_text(double days) { return digits(days); }
-
-std::string range_text(double low, double high) {
-  const std::string from = digits(low), to = digits(high);
-  return from == to ? from : from + ".." + to;
-}
-
-std::string range_text(Range range, double unit) {
-  return range.known() ? range_text(range.low / unit, range.high / unit) : "?";
-}
-
-std::string million_tokens_text(std::int64_t tokens) {
-  return digits(static_cast<double>(tokens) / 1e6);
-}
-
-ColumnUnit money_unit(const Purchase& purchase,
-                      const std::function<Range(const PurchaseRow&)>& of) {
-  return unit_of(purchase, of, {{1e6, "$M"}, {1e3, "$k"}, {1, "$"}});
-}
-
-ColumnUnit energy_unit(const Purchase& purchase) {
-  return unit_of(purchase, energy_kwh, {{1e6, "GWh"}, {1e3, "MWh"}, {1, "kWh"}});
-}
-
-std::string row_name(const PurchaseRow& row, const PurchaseRequest& request) {
-  return request.systems[row.system].name + ", " + grouped(row.gpus) + " GPUs";
-}
-
-std::string cost_text(const PurchaseRow& row, const PurchaseRequest& request) {
-  const std::string dollars = dollars_text(cost_of(row, request.pay));
-  return dollars.empty() ? "" : dollars + " " + pay_word(request.pay);
 }
 
 std::vector<std::string> answer_lines(const Purchase& purchase, const PurchaseRequest& request,
@@ -201,10 +163,6 @@ std::vector<std::string> caveat_lines(const Purchase& purchase, const PurchaseRe
   return lines;
 }
 
-namespace {
-
-constexpr int width = 92;
-
 std::int64_t sequence_of(const Purchase& purchase) {
   for (const PurchaseRow& row : purchase.rows)
     if (row.has_plan()) return row.result->scenario.plan.seq;
@@ -240,74 +198,6 @@ std::string heading(const Purchase& purchase, const PurchaseRequest& request) {
     items.push_back("at most " + dollars_text({*request.budget_usd, *request.budget_usd}) +
                     (request.pay == PayBy::rent ? " of rent" : " to own"));
   return run_heading(request.model.name + ", " + tokens_text(request.tokens) + " tokens", items);
-}
-
-const char* mark(Standing standing) {
-  switch (standing) {
-    case Standing::front:
-      return "*";
-    case Standing::perhaps:
-      return "=";
-    default:
-      return "";
-  }
-}
-
-std::string binds_text(const PurchaseRow& row, const System& system) {
-  const Binding binding = what_binds(row.shares);
-  const std::string word = binding != Binding::scale_up        ? name(binding)
-                           : system.wiring == NodeWiring::pcie ? "PCIe"
-                                                               : "NVLink";
-  return word + " " + percent(row.shares[static_cast<std::size_t>(binding)]);
-}
-
-std::string meets_text(const std::optional<Meets>& meets) { return meets ? name(*meets) : "?"; }
-
-Table money_table(const Purchase& purchase, const PurchaseRequest& request,
-                  const PurchaseChoice& choice) {
-  const auto rent_of = [](const PurchaseRow& row) { return cost_of(row, PayBy::rent); };
-  const auto own_of = [](const PurchaseRow& row) { return row.own_usd; };
-  const auto price_of = [](const PurchaseRow& row) { return row.to_buy_usd; };
-  const ColumnUnit rent = money_unit(purchase, rent_of), own = money_unit(purchase, own_of),
-                   price = money_unit(purchase, price_of), energy = energy_unit(purchase);
-  std::vector<Column> columns{
-      {"", Align::left}, {"system", Align::left}, {"GPUs"}, {"days"}, {"9 in 10"}};
-  if (request.reliability) columns.push_back({"undisturbed"});
-  for (const std::string& header : {"rent, " + rent.name, "to own, " + own.name,
-                                    "to buy, " + price.name, energy.name, std::string{"tokens/$"}})
-    columns.push_back({header});
-  columns.push_back({"what binds", Align::left});
-  if (request.deadline) columns.push_back({"in time", Align::left});
-  if (request.budget_usd) columns.push_back({"in budget", Align::left});
-  Table table{columns, 0};
-  for (std::size_t i = 0; i < purchase.rows.size(); ++i) {
-    const PurchaseRow& row = purchase.rows[i];
-    const RowChoice& of = choice.rows[i];
-    std::vector<std::string> cells{mark(of.standing), request.systems[row.system].name,
-                                   grouped(row.gpus)};
-    if (!row.has_plan()) {
-      cells.push_back("none");
-      table.add_row(cells);
-      continue;
-    }
-    cells.push_back(days_text(row.time_days()));
-    cells.push_back(range_text(row.time_range().low, row.time_range().high));
-    if (request.reliability) cells.push_back(days_text(row.days_middle));
-    cells.push_back(range_text(rent_of(row), rent.size));
-    cells.push_back(range_text(own_of(row), own.size));
-    cells.push_back(range_text(price_of(row), price.size));
-    cells.push_back(range_text(energy_kwh(row), energy.size));
-    const Range usd = cost_of(row, request.pay);
-    cells.push_back(
-        usd.known()
-            ? range_text(request.tokens / usd.high / 1e6, request.tokens / usd.low / 1e6) + "M"
-            : "?");
-    cells.push_back(binds_text(row, request.systems[row.system]));
-    if (request.deadline) cells.push_back(meets_text(of.deadline));
-    if (request.budget_usd) cells.push_back(meets_text(of.budget));
-    table.add_row(cells);
-  }
-  return table;
 }
 
 Table plan_table(const Purchase& purchase, const PurchaseRequest& request) {
@@ -396,19 +286,7 @@ Table strip(const Purchase& purchase, const PurchaseRequest& request,
   return table;
 }
 
-std::string paragraph(const std::string& line) {
-  std::vector<std::string> words;
-  std::string word;
-  for (const char letter : line + " ") {
-    if (letter != ' ') {
-      word += letter;
-      continue;
-    }
-    words.push_back(word);
-    word.clear();
-  }
-  return wrapped("", words, " ", width);
-}
+std::string paragraph(const std::string& line) { return wrapped_words("", line, width); }
 
 std::string proof(const Purchase& purchase) {
   std::int64_t groups = 0, uneven = 0, simulated = 0;
@@ -448,7 +326,7 @@ Document purchase_document(const Purchase& purchase, const PurchaseRequest& requ
   Document document;
   document.title(heading(purchase, request));
   document.gap();
-  document.table(money_table(purchase, request, choice));
+  document.table(table_of(figures_of(purchase, request, choice), 0));
   const auto stands = [&](Standing standing) {
     return std::any_of(choice.rows.begin(), choice.rows.end(),
                        [&](const RowChoice& row) { return row.standing == standing; });
@@ -464,9 +342,7 @@ Document purchase_document(const Purchase& purchase, const PurchaseRequest& requ
         "network or the experts' exchange; compute where none of them is 5 %."));
   for (const PurchaseRow& row : purchase.rows)
     if (!row.has_plan())
-      document.paragraph(
-          paragraph(row_name(row, request) + ": " +
-                    (row.unfinished ? "not searched before the interruption" : row.refused)));
+      document.paragraph(paragraph(row_name(row, request) + ": " + why_no_plan(row)));
   if (!any) return document;
   const auto section = [&](const std::string& heading, const Table& table) {
     document.gap();

@@ -48,11 +48,10 @@ std::vector<BatchLevel> levels_of(const PurchaseRequest& request, int gpus) {
                                  : batch_levels_of(request.batches);
 }
 
-std::string why_none(const PurchaseRequest& request, const System& system,
-                     const BestPlanSearch& search) {
-  if (search.smallest.empty()) return "no plan divides: " + search.refusal.reason;
-  return "none fits: the smallest (" + search.smallest + ") needs " +
-         gigabytes_text(Bytes{search.least_memory}) + " a GPU, and may fill " +
+std::string why_none(const PurchaseRequest& request, const System& system, const NoPlan& none) {
+  if (none.smallest.empty()) return "no plan divides: " + none.refusal.reason;
+  return "none fits: the smallest (" + none.smallest + ") needs " +
+         gigabytes_text(Bytes{none.least_memory}) + " a GPU, and may fill " +
          gigabytes_text(request.max_memory * system.gpu.memory);
 }
 
@@ -66,9 +65,10 @@ ChanceRange failing_days(const PurchaseRequest& request, const Scenario& scenari
 }  // namespace
 
 RowAnswer search_row(const PurchaseRequest& request, const System& system, int gpus,
-                     SystemGround& ground) {
+                     SystemContext& context) {
   RowAnswer answer;
   const Objective objective{Goal::training_time, {}};
+  const PlanScorer scorer{objective, nullptr, context.estimates, context.passes};
   std::list<LevelSearch> searches;
   LevelSearch* best = nullptr;
   for (const BatchLevel& level : levels_of(request, gpus)) {
@@ -77,10 +77,10 @@ RowAnswer search_row(const PurchaseRequest& request, const System& system, int g
     for (const std::int64_t batch : level.batches)
       spaces.push_back(
           &search.spaces.emplace_back(request.model, system, gpus, batch, request.fixed));
-    search.finder.emplace(spaces, objective, nullptr, ground.context, ground.passes, true);
+    search.finder.emplace(spaces, scorer, true);
     BestPlanSearch found = search.finder->find(request.max_memory);
     if (!found.best && found.uneven > 0) {
-      search.finder.emplace(spaces, objective, nullptr, ground.context, ground.passes);
+      search.finder.emplace(spaces, scorer);
       found = search.finder->find(request.max_memory);
     }
     answer.groups += found.groups;
@@ -89,15 +89,15 @@ RowAnswer search_row(const PurchaseRequest& request, const System& system, int g
     if (!found.best) {
       searches.pop_back();
       if (!level.beyond && answer.refused.empty())
-        answer.refused = why_none(request, system, found);
+        answer.refused = why_none(request, system, found.none);
       continue;
     }
-    const Candidate& plan = found.best->candidate;
+    const Candidate& plan = *found.best;
     const PlanSpace& space = *spaces[static_cast<std::size_t>(plan.space)];
     search.answer = answer.levels.size();
-    answer.levels.push_back({plan.choice, level.limit, space.gbs(), found.best->time.si(),
-                             found.best->score, level.beyond});
-    if (!level.beyond && (!best || found.best->score <= answer.levels[best->answer].score)) {
+    answer.levels.push_back(
+        {plan.choice, level.limit, space.gbs(), plan.step_s, plan.score, level.beyond});
+    if (!level.beyond && (!best || plan.score <= answer.levels[best->answer].score)) {
       best = &search;
       while (searches.size() > 1) searches.pop_front();  // They are large.
     } else {
@@ -112,8 +112,7 @@ RowAnswer search_row(const PurchaseRequest& request, const System& system, int g
   answer.refused.clear();
   answer.best = best->answer;
   const RowAnswer::Level& chosen = answer.levels[answer.best];
-  BestPlanFinder& finder = *best->finder;
-  const BestPlanSearch all_fit = finder.find(std::numeric_limits<double>::infinity());
+  const BestPlanSearch all_fit = best->finder->find(std::numeric_limits<double>::infinity());
   answer.simulated += all_fit.simulated;
   answer.score_if_all_fitted = all_fit.best->score;  // Those that fit are among them.
   if (request.reliability) {

@@ -26,24 +26,24 @@ struct BatchLevel {
   bool beyond = false;  ///< Larger than training can use: what it would bring, and no choice.
 };
 
-/// For batches up to `most` sequences on `gpus` GPUs: those near twice as many, `most`, a half and
-/// a quarter of it, in this order. A batch divides among the replicas, whose number is that of the
-/// GPUs over a model-parallel degree; so each level has, for a degree of 1, 2, 4, 8 and 16, the
-/// largest multiple of gpus / degree up to it that is over half of it. A level that has none is
-/// left out.
+/// Levels for batches up to `most` sequences on `gpus` GPUs: those near twice as many, `most`, a
+/// half and a quarter of it, in this order. A batch divides among the replicas, whose number is
+/// that of the GPUs over a model-parallel degree; so each level has, for a degree of 1, 2, 4, 8 and
+/// 16, the largest multiple of gpus / degree up to it that is over half of it. A level that has
+/// none is left out.
 std::vector<BatchLevel> usual_batch_levels(std::int64_t most, int gpus);
 /// Twice the largest of the user's batches, then each of them as a level of its own, falling.
 std::vector<BatchLevel> batch_levels_of(const std::vector<std::int64_t>& batches);
 
-/// What the rows of one system have in common.
-struct SystemGround {
-  explicit SystemGround(const System& system) : context{system}, passes{context} {}
+/// Prices that the rows of one system share.
+struct SystemContext {
+  explicit SystemContext(const System& system) : estimates{system}, passes{estimates} {}
 
-  EstimateContext context;
+  EstimateContext estimates;
   KnownPassTimes passes;
 };
 
-/// What a worker finds out about a row.
+/// A worker's result of a row.
 struct RowAnswer {
   struct Level {
     PlanSpace::Choice choice{};
@@ -54,17 +54,17 @@ struct RowAnswer {
   };
   std::string refused;                 ///< "": there is a plan.
   std::vector<Level> levels;           ///< Those with a plan, in their order.
-  std::size_t best = 0;                ///< Of the levels, none beyond.
+  std::size_t best = 0;                ///< Place among the levels; not one beyond the limit.
   double score_if_all_fitted = 0.0;    ///< The best one's, with batches of its level.
   std::optional<ChanceRange> failing;  ///< Days with failures.
-  std::int64_t groups = 0, uneven = 0, simulated = 0;  ///< As BestPlanSearch, of all levels.
+  std::int64_t groups = 0, uneven = 0, simulated = 0;  ///< Sums of BestPlanSearch over all levels.
 };
 
-/// Searches the levels of a row. What the row cannot be for is its `refused`.
+/// Searches the levels of a row. `refused` says why there is no plan.
 RowAnswer search_row(const PurchaseRequest& request, const System& system, int gpus,
-                     SystemGround& ground);
+                     SystemContext& context);
 
-/// For the way from a worker to its parent.
+/// The bytes that a worker sends to its parent.
 std::string packed(const RowAnswer& answer);
 RowAnswer unpacked_row(const std::string& bytes);
 

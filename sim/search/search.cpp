@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <map>
 #include <set>
 
 #include "sim/core/number_text.hpp"
 #include "sim/core/progress.hpp"
 #include "sim/core/worker_pool.hpp"
-#include "sim/search/candidate.hpp"
+#include "sim/search/best_first.hpp"
 #include "sim/search/explored.hpp"
-#include "sim/search/leaders.hpp"
 #include "sim/training/bill.hpp"
 
 namespace orrery {
@@ -23,7 +21,7 @@ bool needs_prices(const SearchRequest& request) {
          request.tokens || request.deadline;
 }
 
-// Where a bill has gaps, a score must not.
+// A bill may have gaps, a score may not.
 void require_prices(Goal goal, const Economics& economics, const std::string& gpu) {
   std::vector<std::string> missing;
   std::string list;
@@ -42,7 +40,7 @@ void require_prices(Goal goal, const Economics& economics, const std::string& gp
 
 }  // namespace
 
-SearchGround::SearchGround(const SearchRequest& request) {
+SearchContext::SearchContext(const SearchRequest& request) {
   for (std::size_t s = 0; s < request.systems.size(); ++s) {
     const System& system = request.systems[s];
     contexts.push_back(std::make_unique<EstimateContext>(system));
@@ -61,20 +59,16 @@ SearchGround::SearchGround(const SearchRequest& request) {
 
 namespace {
 
-SimulatedPlan simulated(const SearchGround& ground, const Candidate& candidate,
-                        const Scenario& scenario, Seconds step) {
-  const Plan& plan = scenario.plan;
-  const double tokens = static_cast<double>(plan.gbs) * static_cast<double>(plan.seq);
-  return {candidate.number,
-          plan.gpus(),
-          plan.gbs,
-          ground.space(candidate).flags(candidate.choice),
-          step,
-          tokens / step.si() / plan.gpus(),
-          candidate.memory};
+SimulatedPlan reported(const SearchContext& context, const Candidate& one) {
+  const PlanSpace& space = context.space(one);
+  const auto tokens = static_cast<double>(space.gbs() * context.scenario(one).plan.seq);
+  return {one.number,          space.gpus(),
+          space.gbs(),         space.flags(one.choice),
+          Seconds{one.step_s}, tokens / one.step_s / space.gpus(),
+          one.memory};
 }
 
-// Whether the space has a legal plan when one of the fixed keys is set free.
+// True if the space has a legal plan when one of the fixed keys is set free.
 bool legal_without(const SearchRequest& request, std::size_t left_out) {
   SearchRequest freer = request;
   freer.fixed.erase(freer.fixed.begin() + static_cast<std::ptrdiff_t>(left_out));
@@ -101,8 +95,8 @@ std::string joined(const Fixed& fixed) {
   if (sum.legal > 0)
     fail_infeasible({},
                     "none of the " + std::to_string(sum.legal) +
-                        " plans that divide fits: the smallest (" + sum.smallest + ") needs " +
-                        gigabytes_text(Bytes{sum.least_memory}) + " a GPU, and may fill " +
+                        " plans that divide fits: the smallest (" + sum.none.smallest + ") needs " +
+                        gigabytes_text(Bytes{sum.none.least_memory}) + " a GPU, and may fill " +
                         gigabytes_text(request.max_memory * request.systems.front().gpu.memory),
                     "use more GPUs, or GPUs with more memory" +
                         std::string{request.max_memory < 1.0 ? ", or raise --max-memory" : ""});
@@ -110,18 +104,17 @@ std::string joined(const Fixed& fixed) {
   for (std::size_t i = 0; i < request.fixed.size(); ++i)
     if (legal_without(request, i))
       culprits += (culprits.empty() ? "" : " or ") + joined(request.fixed[i]);
-  fail_infeasible({}, "no plan divides: " + sum.refusal.reason,
+  fail_infeasible({}, "no plan divides: " + sum.none.refusal.reason,
                   culprits.empty() ? "" : "there are plans without --fix " + culprits);
 }
 
-// How far from it the fastest plan is: the same search without a deadline.
+// The message says how far from the deadline the fastest plan is, by the same search without one.
 [[noreturn]] void fail_too_late(const SearchRequest& request, std::int64_t fits) {
   SearchRequest patient = request;
   patient.goal = Goal::training_time;
   patient.tokens = request.deadline->tokens;
   patient.deadline.reset();
-  patient.pareto = false;
-  patient.top = 1;
+  patient.list = {BestList::Kind::per_layout, 1};
   const Found best = search(patient).plans.front();
   const Seconds allowed = request.deadline->time;
   const Seconds needed = best.result.bill->time;
@@ -135,177 +128,108 @@ std::string joined(const Fixed& fixed) {
                   "allow more time, or more GPUs");
 }
 
-Leaders no_leaders(const SearchRequest& request) {
-  return {request.pareto         ? Leaders::Kind::front
-          : request.all_settings ? Leaders::Kind::top
-                                 : Leaders::Kind::layouts,
-          request.top};
-}
-
-// Simulates candidates in the order of their bounds until no other can be among the leaders.
+// Simulates candidates of one shard in the order of their bounds.
 class Simulations {
  public:
-  // `talk`: with other shards, if there are some.
-  Simulations(const SearchRequest& request, const SearchGround& ground, const Objective& objective,
-              Explored explored, ShardTalk* talk)
+  // `talk`: null where there are no other shards.
+  Simulations(const SearchRequest& request, const SearchContext& context,
+              const Objective& objective, Explored explored, ShardTalk* talk)
       : request_{request},
-        ground_{ground},
+        context_{context},
         objective_{objective},
         candidates_{std::move(explored.candidates)},
         layouts_{std::move(explored.layouts)},
         talk_{talk},
-        leaders_{no_leaders(request)},
-        workers_leaders_{no_leaders(request)} {
-    std::stable_sort(candidates_.begin(), candidates_.end(),
-                     [](const Candidate& a, const Candidate& b) {
-                       return std::pair{a.bound, a.bound_s} < std::pair{b.bound, b.bound_s};
-                     });
+        search_{candidates_, request.list} {
+    std::sort(candidates_.begin(), candidates_.end(),
+              [](const Candidate& a, const Candidate& b) { return a.bound_before(b); });
   }
 
   void run(const Stopwatch& stopwatch, SearchProgress& progress,
            const std::function<void(const SearchProgress&)>& watch) {
-    const auto out_of_time = [&] {
-      return request_.budget && stopwatch.passed() > *request_.budget;
+    const auto simulate = [&](const Candidate& one, const auto& known) {
+      EstimateContext& estimates = context_.estimates(one.space);
+      KnownPassTimes& passes = passes_.try_emplace(one.space, estimates).first->second;
+      return PlanScorer{objective_, context_.prices(one.space), estimates, passes}.simulated(
+          one, context_.scenario(one), known);
     };
-    std::int64_t next = 0;
-    const auto count = static_cast<std::int64_t>(candidates_.size());
+    const auto on_simulated = [&](const Candidate& one, const Candidate& bounds) {
+      if (talk_ && talk_->is_due()) {
+        talk_->say(own_best());
+        listen();
+      }
+      progress.simulated = search_.evaluated();
+      progress.bound = bounds.score;
+      if (!search_.ranked().empty()) progress.best = search_.ranked().front().score;
+      if (!watch) return;
+      progress.plan = reported(context_, one);
+      progress.leading.clear();
+      for (const Candidate& best : search_.ranked()) progress.leading.push_back(best.number);
+      watch(progress);
+    };
     listen();
-    run_tasks(
-        request_.workers, {},
-        [&]() -> std::optional<std::int64_t> {
-          // What is passed over here is passed over below as well: leaders only get better.
-          while (next < count && !leaders_.may_take(candidate(next))) {
-            if (leaders_.kind() == Leaders::Kind::top) return std::nullopt;
-            ++next;
-          }
-          if (next >= count || (next > 0 && out_of_time())) return std::nullopt;
-          return next++;
-        },
-        [&](std::int64_t task) {
-          Answer answer;
-          if (const auto time = simulate(candidate(task)))
-            answer.bytes.assign(reinterpret_cast<const char*>(&*time), sizeof *time);
-          return answer;
-        },
-        [&](const Outcome& outcome) {
-          const Candidate& one = candidate(outcome.task);
-          done_ = outcome.task + 1;
-          // Workers are ahead: this one was asked for before the leaders were known.
-          if (!leaders_.may_take(one)) return true;
-          fail_if_it_failed(outcome, "plan " + std::to_string(one.number));
-          if (outcome.bytes.empty()) return true;
-          Seconds time;
-          std::memcpy(&time, outcome.bytes.data(), sizeof time);
-          offer(one, time);
-          if (talk_ && talk_->is_due()) {
-            talk_->say(own_leaders());
-            listen();
-          }
-          progress.simulated = simulated_;
-          progress.bound = one.bound;
-          if (!leaders_.ranked().empty()) progress.best = leaders_.ranked().front().score;
-          if (watch) {
-            progress.plan = orrery::simulated(ground_, one, scenario_of(one), time);
-            progress.leading.clear();
-            for (const Leader& leader : leaders_.ranked())
-              progress.leading.push_back(leader.candidate.number);
-            watch(progress);
-          }
-          return true;
-        });
+    search_.run(request_.workers, simulate, on_simulated,
+                [&] { return request_.budget && stopwatch.passed() > *request_.budget; });
     // Stopped while it enumerated: the most promising plan is the best so far.
-    if (Interruption::asked() && done_ == 0) {
-      if (const auto time = simulate(candidates_.front())) offer(candidates_.front(), *time);
-      done_ = 1;
-    }
+    if (Interruption::asked() && search_.done() == 0) search_.run_first(simulate);
   }
 
-  void tell(SearchShare& share) const {
-    share.fits = static_cast<std::int64_t>(candidates_.size());
-    share.simulated = simulated_;
-    for (std::int64_t i = done_; i < share.fits; ++i) {
-      if (!leaders_.may_take(candidate(i))) continue;
-      ++share.left;
-      share.best_unexplored = std::min(share.best_unexplored, candidate(i).bound);
-    }
-    share.leaders = own_leaders();
-  }
-
-  // Those of this shard.
-  std::vector<Leader> own_leaders() const {
-    std::vector<Leader> own;
-    for (const Leader& leader : leaders_.ranked())
-      if (leader.candidate.number >= 0) own.push_back(leader);
-    return own;
+  void report(SearchShare& share) const {
+    share.fits = std::ssize(candidates_);
+    share.simulated = search_.evaluated();
+    const auto left = search_.left();
+    share.left = left.candidates;
+    share.best_unexplored = left.score;
+    share.best = own_best();
   }
 
  private:
+  // Those of this shard.
+  std::vector<Candidate> own_best() const {
+    std::vector<Candidate> own;
+    for (const Candidate& one : search_.ranked())
+      if (one.number >= 0) own.push_back(one);
+    return own;
+  }
+
   void listen() {
     if (!talk_) return;
-    for (Leader leader : talk_->heard()) {
-      if (!ground_.has(leader.candidate)) continue;
-      leader.candidate.number = -1;
-      leader.candidate.layout = layouts_.of(leader.candidate);
-      const auto is_it = [&](const Leader& known) {
-        return known.candidate.space == leader.candidate.space &&
-               known.candidate.choice == leader.candidate.choice;
+    for (Candidate one : talk_->heard()) {
+      if (!context_.has(one)) continue;
+      one.number = -1;
+      one.layout = layouts_.of(one);
+      const auto is_it = [&](const Candidate& known) {
+        return known.space == one.space && known.choice == one.choice;
       };
-      if (std::none_of(leaders_.ranked().begin(), leaders_.ranked().end(), is_it))
-        leaders_.offer(leader.candidate, leader.time, leader.score);
+      if (std::none_of(search_.ranked().begin(), search_.ranked().end(), is_it)) search_.offer(one);
     }
-  }
-  const Candidate& candidate(std::int64_t task) const {
-    return candidates_[static_cast<std::size_t>(task)];
-  }
-  Scenario scenario_of(const Candidate& one) const { return ground_.scenario(one); }
-  // In a worker. Nothing where the prices of its own routing show that it cannot be among the
-  // leaders, as far as this worker knows them.
-  std::optional<Seconds> simulate(const Candidate& one) {
-    const Scenario scenario = scenario_of(one);
-    const Economics* prices = ground_.prices(one.space);
-    EstimateContext& context = ground_.context(one.space);
-    KnownPassTimes& passes = workers_passes_.try_emplace(one.space, context).first->second;
-    if (!workers_leaders_.may_take(sharpened(one, scenario, objective_, prices, passes)))
-      return std::nullopt;
-    const Seconds time = step_time(scenario, context);
-    workers_leaders_.offer(one, time, objective_.score(scenario, time, prices));
-    return time;
-  }
-  void offer(const Candidate& one, Seconds time) {
-    leaders_.offer(one, time, objective_.score(scenario_of(one), time, ground_.prices(one.space)));
-    ++simulated_;
   }
 
   const SearchRequest& request_;
-  const SearchGround& ground_;
+  const SearchContext& context_;
   const Objective& objective_;
-  std::vector<Candidate> candidates_;
+  std::vector<Candidate> candidates_;  // Sorted by their bounds.
   LayoutNumbers layouts_;
   ShardTalk* talk_;
-  Leaders leaders_;
-  Leaders workers_leaders_;  // Of the plans that this process has simulated itself.
-  std::map<std::int32_t, KnownPassTimes> workers_passes_;  // By space.
-  std::int64_t done_ = 0;                                  // Candidates simulated or passed over.
-  std::int64_t simulated_ = 0;
+  BestFirstSearch<Candidate> search_;
+  std::map<std::int32_t, KnownPassTimes> passes_;  // One a space; each worker has its own.
 };
 
-SearchShare share_of(const SearchRequest& request, const SearchGround& ground, Shard shard,
+SearchShare share_of(const SearchRequest& request, const SearchContext& context, Shard shard,
                      ShardTalk* talk, const std::function<void(const SearchProgress&)>& watch) {
   const Stopwatch stopwatch;
   const Objective objective{request.goal, request.deadline, request.failures};
   SearchProgress progress;
-  Explored explored = explore_all(request, ground, objective, shard, stopwatch, progress, watch);
+  Explored explored = explore_all(request, context, objective, shard, stopwatch, progress, watch);
   SearchShare share;
   share.shard = shard;
-  share.legal = explored.sum.legal;
+  share.legal = explored.legal;
   share.parts_cut_short = std::move(explored.parts_cut_short);
-  share.least_memory = explored.sum.least_memory;
-  share.smallest = std::move(explored.sum.smallest);
-  share.refusal = std::move(explored.sum.refusal);
+  share.none = std::move(explored.none);
   if (!explored.candidates.empty()) {
-    Simulations simulations{request, ground, objective, std::move(explored), talk};
+    Simulations simulations{request, context, objective, std::move(explored), talk};
     simulations.run(stopwatch, progress, watch);
-    simulations.tell(share);
+    simulations.report(share);
   }
   share.interrupted = Interruption::asked();
   return share;
@@ -323,31 +247,28 @@ SearchShare sum_of(const std::vector<SearchShare>& shares) {
     sum.best_unexplored = std::min(sum.best_unexplored, share.best_unexplored);
     sum.interrupted |= share.interrupted;
     cut_short.insert(share.parts_cut_short.begin(), share.parts_cut_short.end());
-    sum.refusal.take(share.refusal);
-    if (!share.smallest.empty() && (sum.smallest.empty() || share.least_memory < sum.least_memory))
-      sum.smallest = share.smallest, sum.least_memory = share.least_memory;
+    sum.none.take(share.none);
   }
   sum.parts_cut_short.assign(cut_short.begin(), cut_short.end());
   return sum;
 }
 
-Found found(const SearchRequest& request, const SearchGround& ground, const Leader& leader) {
-  const Candidate& candidate = leader.candidate;
-  Found one{estimate(ground.scenario(candidate), ground.context(candidate.space)).result,
-            leader.score, false, ground.space(candidate).flags(candidate.choice)};
-  if (const Economics* prices = ground.prices(candidate.space)) {
+Found found(const SearchRequest& request, const SearchContext& context, const Candidate& one) {
+  Found found{estimate(context.scenario(one), context.estimates(one.space)).result, one.score,
+              false, context.space(one).flags(one.choice)};
+  if (const Economics* prices = context.prices(one.space)) {
     const double tokens =
         request.deadline ? request.deadline->tokens : request.tokens.value_or(1e12);
-    one.result.bill = bill_of(one.result.scenario, one.result.step_time, tokens, *prices);
+    found.result.bill = bill_of(found.result.scenario, found.result.step_time, tokens, *prices);
   }
-  return one;
+  return found;
 }
 
-SearchResult result_of(const SearchRequest& request, const SearchGround& ground,
+SearchResult result_of(const SearchRequest& request, const SearchContext& context,
                        const std::vector<SearchShare>& shares) {
   const SearchShare sum = sum_of(shares);
   SearchResult result;
-  result.parts = parts_of(ground);
+  result.parts = parts_of(context);
   result.parts_cut_short = static_cast<int>(sum.parts_cut_short.size());
   result.interrupted = sum.interrupted;
   if (sum.fits == 0) {
@@ -362,15 +283,14 @@ SearchResult result_of(const SearchRequest& request, const SearchGround& ground,
   result.optimal = sum.left == 0 && sum.parts_cut_short.empty();
   result.bounded_out = sum.fits - sum.simulated - sum.left;
 
-  Leaders leaders = no_leaders(request);
-  LayoutNumbers layouts{ground};
+  BestCandidates<Candidate> best{request.list};
+  LayoutNumbers layouts{context};
   for (const SearchShare& share : shares)
-    for (Leader leader : share.leaders) {
-      leader.candidate.layout = layouts.of(leader.candidate);
-      leaders.offer(leader.candidate, leader.time, leader.score);
+    for (Candidate one : share.best) {
+      one.layout = layouts.of(one);
+      best.offer(one);
     }
-  for (const Leader& leader : leaders.ranked())
-    result.plans.push_back(found(request, ground, leader));
+  for (const Candidate& one : best.ranked()) result.plans.push_back(found(request, context, one));
   for (Found& one : result.plans) one.tie = is_tie(one, result.plans.front(), request);
   if (result.plans.empty() && result.optimal) {
     // Only a deadline lets none be listed of plans that fit: shards that say so are none.
@@ -386,23 +306,23 @@ SearchResult result_of(const SearchRequest& request, const SearchGround& ground,
 
 SearchResult search(const SearchRequest& request,
                     const std::function<void(const SearchProgress&)>& watch) {
-  const SearchGround ground{request};
-  return result_of(request, ground, {share_of(request, ground, {}, nullptr, watch)});
+  const SearchContext context{request};
+  return result_of(request, context, {share_of(request, context, {}, nullptr, watch)});
 }
 
 SearchShare search_share(const SearchRequest& request, Shard shard, ShardTalk& talk,
                          const std::function<void(const SearchProgress&)>& watch) {
-  return share_of(request, SearchGround{request}, shard, &talk, watch);
+  return share_of(request, SearchContext{request}, shard, &talk, watch);
 }
 
 SearchResult put_together(const SearchRequest& request, const std::vector<SearchShare>& shares) {
-  const SearchGround ground{request};
+  const SearchContext context{request};
   for (const SearchShare& share : shares)
-    for (const Leader& leader : share.leaders)
-      if (!ground.has(leader.candidate))
+    for (const Candidate& one : share.best)
+      if (!context.has(one))
         fail_input({"", "shard " + std::to_string(share.shard.index)},
                    "lists a plan that the search has not got", "compute this shard again");
-  return result_of(request, ground, shares);
+  return result_of(request, context, shares);
 }
 
 namespace {
@@ -417,7 +337,8 @@ StepRange range_of_score(const Found& found, Goal goal) {
 
 bool is_tie(const Found& one, const Found& best, const SearchRequest& request) {
   if (&one == &best) return true;
-  if (request.pareto || (request.goal == Goal::gpus && one.score != best.score)) return false;
+  if (request.list.is_front() || (request.goal == Goal::gpus && one.score != best.score))
+    return false;
   return difference(range_of_score(best, request.goal), range_of_score(one, request.goal)).is_tie();
 }
 

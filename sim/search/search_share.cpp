@@ -52,25 +52,23 @@ Json json_of(const PlanSpace::Choice& choice) {
   return values;
 }
 
-Leader leader_of(const JsonValue& json) {
-  json.allow_only({"space", "choice", "memory", "bound_s", "bound", "step_s", "score"});
-  Leader leader;
-  leader.candidate.space = static_cast<std::int32_t>(json.at("space").integer(0, 1 << 30));
-  leader.candidate.choice = choice_of(json.at("choice"));
-  leader.candidate.memory = json.at("memory").number(0.0, largest);
-  leader.candidate.bound_s = json.at("bound_s").number(0.0, largest);
-  leader.candidate.bound = json.at("bound").number(-largest, largest);
-  leader.time = Seconds{json.at("step_s").number(0.0, largest)};
-  leader.score = json.at("score").number(-largest, largest);
-  return leader;
+Candidate candidate_of(const JsonValue& json) {
+  json.allow_only({"space", "choice", "memory", "step_s", "score"});
+  Candidate candidate;
+  candidate.space = static_cast<std::int32_t>(json.at("space").integer(0, 1 << 30));
+  candidate.choice = choice_of(json.at("choice"));
+  candidate.memory = json.at("memory").number(0.0, largest);
+  candidate.step_s = json.at("step_s").number(0.0, largest);
+  candidate.score = json.at("score").number(-largest, largest);
+  return candidate;
 }
 
-Json json_of(const Leader& leader) {
-  const Candidate& candidate = leader.candidate;
-  return {{"space", candidate.space},   {"choice", json_of(candidate.choice)},
-          {"memory", candidate.memory}, {"bound_s", candidate.bound_s},
-          {"bound", candidate.bound},   {"step_s", leader.time.si()},
-          {"score", leader.score}};
+Json json_of(const Candidate& candidate) {
+  return {{"space", candidate.space},
+          {"choice", json_of(candidate.choice)},
+          {"memory", candidate.memory},
+          {"step_s", candidate.step_s},
+          {"score", candidate.score}};
 }
 
 [[noreturn]] void refuse_damaged(const Place& place) {
@@ -89,7 +87,7 @@ std::string share_path(const std::string& folder, Shard shard) {
 std::string share_text(const SearchShare& share, const std::string& search,
                        const std::vector<std::string>& options) {
   Json plans = Json::array();
-  for (const Leader& leader : share.leaders) plans.push_back(json_of(leader));
+  for (const Candidate& plan : share.best) plans.push_back(json_of(plan));
   const Json document{
       {"schema", schema},
       {"shard", share.shard.index},
@@ -103,10 +101,10 @@ std::string share_text(const SearchShare& share, const std::string& search,
       {"best_unexplored",
        std::isfinite(share.best_unexplored) ? Json(share.best_unexplored) : Json(nullptr)},
       {"parts_cut_short", share.parts_cut_short},
-      {"least_memory", share.least_memory},
-      {"smallest", share.smallest},
-      {"refusal", share.refusal.reason},
-      {"refusal_depth", share.refusal.depth},
+      {"least_memory", share.none.least_memory},
+      {"smallest", share.none.smallest},
+      {"refusal", share.none.refusal.reason},
+      {"refusal_depth", share.none.refusal.depth},
       {"plans", std::move(plans)},
   };
   return sealed(document.dump()) + "\n";
@@ -137,18 +135,18 @@ ShareFile read_share(const std::string& text, const Place& place) {
     share.best_unexplored = bound->number(-largest, largest);
   for (const JsonValue& part : json.at("parts_cut_short").elements())
     share.parts_cut_short.push_back(static_cast<int>(part.integer(0, 1 << 30)));
-  share.least_memory = json.at("least_memory").number(0.0, largest);
-  share.smallest = json.at("smallest").text();
-  share.refusal = {json.at("refusal").text(),
-                   static_cast<std::size_t>(json.at("refusal_depth").integer(0, 1 << 20))};
+  share.none.least_memory = json.at("least_memory").number(0.0, largest);
+  share.none.smallest = json.at("smallest").text();
+  share.none.refusal = {json.at("refusal").text(),
+                        static_cast<std::size_t>(json.at("refusal_depth").integer(0, 1 << 20))};
   for (const JsonValue& plan : json.at("plans").elements())
-    share.leaders.push_back(leader_of(plan));
+    share.best.push_back(candidate_of(plan));
   return file;
 }
 
 namespace {
 
-// What a shard says while it works.
+// The file that a shard writes while it works.
 std::string talk_path(const std::string& folder, Shard shard) {
   return share_path(folder, shard) + ".part";
 }
@@ -165,10 +163,10 @@ ShardTalk::~ShardTalk() {
 
 bool ShardTalk::is_due() const { return since_.passed().si() >= wait_s_; }
 
-void ShardTalk::say(const std::vector<Leader>& leaders) {
+void ShardTalk::say(const std::vector<Candidate>& best) {
   SearchShare so_far;
   so_far.shard = shard_;
-  so_far.leaders = leaders;
+  so_far.best = best;
   try {
     write_file(talk_path(folder_, shard_), share_text(so_far, search_, {}));
   } catch (const Error&) {
@@ -176,9 +174,9 @@ void ShardTalk::say(const std::vector<Leader>& leaders) {
   }
 }
 
-std::vector<Leader> ShardTalk::heard() {
+std::vector<Candidate> ShardTalk::heard() {
   const Stopwatch listening;
-  std::vector<Leader> leaders;
+  std::vector<Candidate> heard;
   std::error_code code;
   for (fs::directory_iterator entry{folder_, code}, end; !code && entry != end;
        entry.increment(code)) {
@@ -192,11 +190,11 @@ std::vector<Leader> ShardTalk::heard() {
     if (gone || (!fresh && known->second == written)) continue;
     known->second = written;
     if (const auto file = share_there(entry->path().string()); file && file->search == search_)
-      leaders.insert(leaders.end(), file->share.leaders.begin(), file->share.leaders.end());
+      heard.insert(heard.end(), file->share.best.begin(), file->share.best.end());
   }
   wait_s_ = std::max(0.1, 20.0 * listening.passed().si());
   since_ = {};
-  return leaders;
+  return heard;
 }
 
 std::optional<ShareFile> share_there(const std::string& path) {

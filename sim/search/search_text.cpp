@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "sim/core/figures.hpp"
 #include "sim/core/number_text.hpp"
 #include "sim/core/quoting.hpp"
-#include "sim/core/table.hpp"
 #include "sim/engine/network_model.hpp"
 #include "sim/training/bill_text.hpp"
 #include "sim/training/plan_heading.hpp"
@@ -71,19 +71,15 @@ double over_steps(const Found& found) {
          found.result.step_time.si();
 }
 
-// What a plan does with failures: ETTR, and days of the training or tokens that last in one.
-std::vector<std::string> lasting_cells(const Found& found, const SearchRequest& request) {
-  std::vector<std::string> cells{percent(1.0 / over_steps(found))};
-  cells.push_back(request.tokens ? span_text(Seconds{found.score * *request.tokens})
-                                 : tokens_text(86400.0 / found.score));
-  if (request.tokens)
-    cells.push_back(dollars_text(found.result.bill->rent_usd * over_steps(found)));
-  return cells;
-}
-
-std::vector<Column> lasting_columns(const SearchRequest& request) {
-  if (request.tokens) return {{"ETTR"}, {"with failures"}, {"rent"}};
-  return {{"ETTR"}, {"lasts a day"}};
+// A plan's ETTR with failures, and the days of the training or the tokens that one day retains.
+void show_failures(Figures& row, const Found& found, const SearchRequest& request) {
+  row.show({"ETTR"}, percent(1.0 / over_steps(found)));
+  if (!request.tokens) {
+    row.show({"lasts a day"}, tokens_text(86400.0 / found.score));
+    return;
+  }
+  row.show({"with failures"}, span_text(Seconds{found.score * *request.tokens}));
+  row.show({"rent"}, dollars_text(found.result.bill->rent_usd * over_steps(found)));
 }
 
 template <class Number>
@@ -96,7 +92,7 @@ std::string list_of(const std::vector<Number>& numbers) {
 // What was left out of the list by choice.
 std::string shown(const SearchRequest& request) {
   std::string text;
-  if (!request.pareto && !request.all_settings)
+  if (request.list.is_per_layout())
     text += "The best plan of each tp x cp x pp x ep; --all-settings lists others as well.\n";
   if (request.max_memory < 1.0)
     text += "None fills more than " + percent(request.max_memory) + " of the memory.\n";
@@ -167,54 +163,33 @@ std::string search_heading(const SearchResult& result, const SearchRequest& requ
 }
 
 Table search_table(const SearchResult& result, const SearchRequest& request) {
-  const bool several = request.systems.size() > 1;
-  const std::string value = request.goal == Goal::cost_per_token     ? "per 1e12 tokens"
-                            : request.goal == Goal::energy_per_token ? "per 1e12 tokens"
-                                                                     : "";
-  std::vector<Column> columns{{""},
-                              {"step (s)"},
-                              {"tok/s/GPU"},
-                              {"MFU"},
-                              {"memory"},
-                              {"largest loss", Align::left},
-                              {"plan", Align::left},
-                              {"", Align::left}};
-  if (!value.empty()) columns.insert(columns.begin() + 3, Column{value});
-  const bool fails = request.goal == Goal::goodput;
-  const bool trains = !fails && (request.tokens || request.deadline);
-  if (fails) {
-    const std::vector<Column> more = lasting_columns(request);
-    columns.insert(columns.begin() + 2, more.begin(), more.end());
-  }
-  if (trains) columns.insert(columns.begin() + 2, {Column{"training"}, Column{"rent"}});
-  Table table{columns};
-  int rank = 0;
+  std::vector<Figures> rows;
   for (const Found& found : result.plans) {
     const Result& of = found.result;
     const Plan& plan = of.scenario.plan;
     std::string where = compared(found, request) + brief_degrees(plan);
     if (request.gbs.size() > 1) where = "gbs" + std::to_string(plan.gbs) + " " + where;
     if (request.gpus.size() > 1) where = grouped(plan.gpus()) + " GPUs " + where;
-    if (several) where = of.scenario.system.name + " " + where;
-    ++rank;
-    std::vector<std::string> cells{std::to_string(rank) + (found.tie && rank > 1 ? "=" : " "),
-                                   fixed(of.step_time.si(), 3),
-                                   fixed(of.tokens_per_s_per_gpu, 1),
-                                   percent(of.mfu),
-                                   percent(of.memory.peak() / of.memory.capacity),
-                                   what_holds_it_up(of),
-                                   where,
-                                   brief_switches(plan)};
-    if (!value.empty()) cells.insert(cells.begin() + 3, value_text(found, request.goal));
-    if (fails) {
-      const std::vector<std::string> more = lasting_cells(found, request);
-      cells.insert(cells.begin() + 2, more.begin(), more.end());
+    if (request.systems.size() > 1) where = of.scenario.system.name + " " + where;
+    Figures& row = rows.emplace_back();
+    row.show({""}, std::to_string(rows.size()) + (found.tie && rows.size() > 1 ? "=" : " "));
+    row.show({"step (s)"}, fixed(of.step_time.si(), 3));
+    if (request.goal == Goal::goodput) {
+      show_failures(row, found, request);
+    } else if (request.tokens || request.deadline) {
+      row.show({"training"}, span_text(of.bill->time));
+      row.show({"rent"}, dollars_text(of.bill->rent_usd));
     }
-    if (trains)
-      cells.insert(cells.begin() + 2, {span_text(of.bill->time), dollars_text(of.bill->rent_usd)});
-    table.add_row(cells);
+    row.show({"tok/s/GPU"}, fixed(of.tokens_per_s_per_gpu, 1));
+    if (const std::string value = value_text(found, request.goal); !value.empty())
+      row.show({"per 1e12 tokens"}, value);
+    row.show({"MFU"}, percent(of.mfu));
+    row.show({"memory"}, percent(of.memory.peak() / of.memory.capacity));
+    row.show({"largest loss", Align::left}, what_holds_it_up(of));
+    row.show({"plan", Align::left}, where);
+    row.show({"", Align::left}, brief_switches(plan));
   }
-  return table;
+  return table_of(rows);
 }
 
 std::string search_notes(const SearchResult& result, const SearchRequest& request) {
@@ -269,7 +244,7 @@ std::string search_json(const SearchResult& result, const SearchRequest& request
   json["schema"] = "orrery.search/1";
   json["objective"] = goal_names()[static_cast<std::size_t>(request.goal)];
   if (request.failures) json["reliability"] = request.failures->profile.name;
-  json["pareto"] = request.pareto;
+  json["pareto"] = request.list.is_front();
   json["plans"] = std::move(plans);
   json["ranking"] = std::move(ranking);
   json["space"] = {{"legal", result.legal},         {"fits", result.fits},

@@ -13,10 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-double mean_share(const ReplayTotals& totals) {
-  return totals.busy > Seconds{} ? totals.kv_used / totals.busy : 0.0;
-}
-
 // How much longer transfers took than alone.
 double slowed(const TransferCounts& transfers) {
   return transfers.alone > Seconds{} ? transfers.moving / transfers.alone : 1.0;
@@ -26,7 +22,7 @@ void pool_row(Table& table, const std::string& role, const PoolOutcome& pool) {
   const ReplayTotals& totals = pool.counts.totals;
   table.add_row({"  " + role, pool_text(pool.setup.deployment, pool.setup.model),
                  grouped(pool.setup.deployment.gpus()), percent(1.0 - pool.busy), name(pool.bound),
-                 grouped(pool.kv.tokens), percent(mean_share(totals)), percent(totals.kv_peak),
+                 grouped(pool.kv.tokens), percent(totals.mean_kv_share()), percent(totals.kv_peak),
                  grouped(totals.preemptions)});
 }
 
@@ -45,7 +41,7 @@ Json pool_json(const std::string& role, const PoolOutcome& pool, const std::vect
           {"idle_share", rounded(1.0 - pool.busy)},
           {"bound", name(pool.bound)},
           {"kv",
-           {{"mean_share", rounded(mean_share(totals))},
+           {{"mean_share", rounded(totals.mean_kv_share())},
             {"peak_share", rounded(totals.kv_peak)},
             {"preemptions", totals.preemptions},
             {"prefix_hit_share", rounded(hit_share)}}}};
@@ -109,8 +105,7 @@ std::string pooled_outcome_text(const ServingRun& run) {
   text += "\n";
   const auto& prompts = run.replay.counts.totals;
   if (prompts.prefix_hit_tokens > 0)
-    text += percent(static_cast<double>(prompts.prefix_hit_tokens) /
-                    static_cast<double>(prompts.prompt_tokens)) +
+    text += percent(prompts.prefix_hit_share()) +
             " of the prompts' tokens were in the cache of the prefill pool\n";
   return text;
 }
@@ -129,14 +124,12 @@ std::string kv_sending_text(KvSending sending) {
 
 Json pools_json(const ServingRun& run) {
   const PooledOutcome& pools = *run.pools;
-  const ReplayTotals& all = run.replay.counts.totals;
-  const double hits = static_cast<double>(all.prefix_hit_tokens) /
-                      static_cast<double>(std::max<std::int64_t>(1, all.prompt_tokens));
   const auto sent = static_cast<double>(pools.transfers.tokens);
   const double known = pools.transfers.requests > 0
                            ? 1.0 - sent / static_cast<double>(pools.transfers.prompts)
                            : 0.0;
-  return Json::array({pool_json("prefill", pools.prefill, pools.plan.prefill_gpus, hits),
+  return Json::array({pool_json("prefill", pools.prefill, pools.plan.prefill_gpus,
+                                run.replay.counts.totals.prefix_hit_share()),
                       pool_json("decode", pools.decode, pools.plan.decode_gpus, known)});
 }
 

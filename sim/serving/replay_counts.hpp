@@ -111,6 +111,18 @@ struct ReplayTotals {
   double kv_peak = 0.0;  ///< Largest share of blocks in use.
   /// Requests that waited when one arrived, by the quarter of the requests that it was in.
   std::array<std::int64_t, 4> waiting_seen{}, arrived_of{};
+
+  /// Share of blocks in use, over the busy time.
+  double mean_kv_share() const { return busy > Seconds{} ? kv_used / busy : 0.0; }
+  /// Shares of the prompts' tokens.
+  double prefix_hit_share() const { return share_of_prompts(prefix_hit_tokens); }
+  double host_hit_share() const { return share_of_prompts(host_hit_tokens); }
+
+ private:
+  double share_of_prompts(std::int64_t tokens) const {
+    return prompt_tokens > 0 ? static_cast<double>(tokens) / static_cast<double>(prompt_tokens)
+                             : 0.0;
+  }
 };
 
 /// What a replay counts, of one replica or of several added up. Sums of seconds depend on the order

@@ -1,16 +1,21 @@
 #include "sim/serving/serving_run_text.hpp"
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
+#include "sim/core/figures.hpp"
 #include "sim/core/number_text.hpp"
-#include "sim/core/table.hpp"
+#include "sim/engine/network_model.hpp"
 #include "sim/serving/pools_text.hpp"
 #include "sim/serving/serving_error.hpp"
+#include "sim/serving/serving_json.hpp"
 #include "sim/serving/serving_step_text.hpp"
 #include "sim/serving/token_cost.hpp"
 
 namespace orrery {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 std::string workload_text(const ServingLoad& load) {
   const RequestTraffic& traffic = load.traffic;
@@ -31,27 +36,48 @@ std::string workload_text(const ServingLoad& load) {
   return text + "\n";
 }
 
-void latency_row(Table& table, const std::string& what, const LatencyHistogram& histogram) {
-  std::vector<std::string> cells{what};
-  const auto cell = [&](Seconds time) { cells.push_back(fixed(time.si() * 1e3, 2)); };
-  cell(histogram.mean());
-  for (const double share : {0.5, 0.9, 0.95, 0.99}) cell(histogram.percentile(share));
-  cell(histogram.most());
-  table.add_row(std::move(cells));
+// Whole nanoseconds, in milliseconds.
+double milliseconds(Seconds time) {
+  return static_cast<double>(std::llround(time.si() * 1e9)) / 1e6;
 }
 
-std::string latencies(const ServingRun& run) {
-  const ReplayCounts& counts = run.replay.counts;
-  Table table{{{"ms", Align::left}, {"mean"}, {"p50"}, {"p90"}, {"p95"}, {"p99"}, {"max"}}, 0};
-  latency_row(table, "  TTFT", counts.ttft);
-  latency_row(table, "  TPOT", counts.tpot);
-  latency_row(table, "  ITL", counts.itl);
-  latency_row(table, "  end to end", counts.e2e);
-  latency_row(table, "  queue", counts.queue);
+Figures figures_of(const LatencyHistogram& histogram, const std::string& label = "") {
+  Figures list;
+  list.show({"ms", Align::left}, "  " + label);
+  const auto add = [&](const char* key, Seconds time) {
+    list.add(key, milliseconds(time)).shown({key}, fixed(time.si() * 1e3, 2));
+  };
+  add("mean", histogram.mean());
+  add("p50", histogram.percentile(0.5));
+  add("p90", histogram.percentile(0.9));
+  add("p95", histogram.percentile(0.95));
+  add("p99", histogram.percentile(0.99));
+  add("max", histogram.most());
+  return list;
+}
+
+struct NamedLatency {
+  const char* key;
+  const char* label;
+  const LatencyHistogram& histogram;
+};
+
+std::vector<NamedLatency> latencies(const ReplayCounts& counts) {
+  return {{"ttft", "TTFT", counts.ttft},
+          {"tpot", "TPOT", counts.tpot},
+          {"itl", "ITL", counts.itl},
+          {"e2e", "end to end", counts.e2e},
+          {"queue", "queue", counts.queue}};
+}
+
+std::string latencies_text(const ServingRun& run) {
+  std::vector<Figures> rows;
+  for (const NamedLatency& one : latencies(run.replay.counts))
+    rows.push_back(figures_of(one.histogram, one.label));
   if (run.pools)
-    for (const PoolLatency& latency : pool_latencies(run.pools->transfers))
-      latency_row(table, "  " + latency.name, latency.histogram);
-  return table.text();
+    for (const PoolLatency& one : pool_latencies(run.pools->transfers))
+      rows.push_back(figures_of(one.histogram, one.name));
+  return table_of(rows, 0).text();
 }
 
 std::string throughput(const ServingRun& run) {
@@ -67,45 +93,49 @@ std::string throughput(const ServingRun& run) {
   return table.text();
 }
 
-// Where nine in ten measurements lie.
-std::string ranges(const ServingRun& run) {
-  const Model& model = run.setup.model;
+// A figure whose deviation from measurements is known, in the unit of its key.
+struct JudgedFigure {
+  ServingFigure figure;
+  std::string key, label, unit;
+  double predicted;
+  int decimals;
+
+  std::string text(Range range) const {
+    return fixed(range.low, decimals) + " .. " + fixed(range.high, decimals);
+  }
+};
+
+std::vector<JudgedFigure> judged_figures(const ServingRun& run) {
   const ReplayCounts& counts = run.replay.counts;
-  const auto between = [&](double predicted, ServingFigure figure, double unit, int decimals) {
-    const Range range = serving_range(predicted, figure, model);
-    return fixed(range.low / unit, decimals) + " .. " + fixed(range.high / unit, decimals);
-  };
+  return {{ServingFigure::ttft, "ttft_ms", "TTFT, mean", "ms", counts.ttft.mean().si() * 1e3, 0},
+          {ServingFigure::tpot, "tpot_ms", "TPOT, mean", "ms", counts.tpot.mean().si() * 1e3, 1},
+          {ServingFigure::throughput, "output_tokens_per_s", "output", "tokens/s",
+           run.output_tokens_per_s(), 0}};
+}
+
+// The ranges of nine in ten measurements.
+std::string ranges_text(const ServingRun& run) {
   Table table{{{"In 9 of 10", Align::left}, {"", Align::left}}, 0};
-  table.add_row(
-      {"  TTFT, mean", between(counts.ttft.mean().si(), ServingFigure::ttft, 1e-3, 0) + " ms"});
-  if (counts.tpot.count() > 0)
-    table.add_row(
-        {"  TPOT, mean", between(counts.tpot.mean().si(), ServingFigure::tpot, 1e-3, 1) + " ms"});
-  table.add_row({"  output", between(run.output_tokens_per_s(), ServingFigure::throughput, 1.0, 0) +
-                                 " tokens/s"});
+  for (const JudgedFigure& one : judged_figures(run))
+    if (one.figure != ServingFigure::tpot || one.predicted > 0.0)
+      table.add_row(
+          {"  " + one.label,
+           one.text(serving_range(one.predicted, one.figure, run.setup.model)) + " " + one.unit});
   return table.text();
 }
 
 // The same after runs of the user's own.
 std::string by_runs_text(const ServedAnswer& answer) {
   if (answer.by_runs.empty()) return "";
-  const ServingRun& run = answer.run;
-  const ReplayCounts& counts = run.replay.counts;
   Table table{{{"As your runs", Align::left}, {""}, {"", Align::left}}, 0};
-  const auto row = [&](const std::string& what, ServingFigure figure, double predicted, double unit,
-                       int decimals, const std::string& unit_name) {
-    const auto found = answer.by_runs.find(figure);
-    if (found == answer.by_runs.end() || !(predicted > 0.0)) return;
+  for (const JudgedFigure& one : judged_figures(answer.run)) {
+    const auto found = answer.by_runs.find(one.figure);
+    if (found == answer.by_runs.end() || !(one.predicted > 0.0)) continue;
     const ServingByRuns& by = found->second;
-    const Range range = by.range(predicted);
-    table.add_row({what, fixed(by.value(predicted) / unit, decimals),
-                   unit_name + "  " + fixed(range.low / unit, decimals) + " .. " +
-                       fixed(range.high / unit, decimals) + " by " + plural(by.runs, "run")});
-  };
-  row("  TTFT, mean", ServingFigure::ttft, counts.ttft.mean().si(), 1e-3, 0, "ms");
-  row("  TPOT, mean", ServingFigure::tpot, counts.tpot.count() > 0 ? counts.tpot.mean().si() : 0.0,
-      1e-3, 1, "ms");
-  row("  output", ServingFigure::throughput, run.output_tokens_per_s(), 1.0, 0, "tokens/s");
+    table.add_row(
+        {"  " + one.label, fixed(by.value(one.predicted), one.decimals),
+         one.unit + "  " + one.text(by.range(one.predicted)) + " by " + plural(by.runs, "run")});
+  }
   return table.text() + "\n";
 }
 
@@ -121,18 +151,13 @@ std::string host_line(const ServingRun& run) {
 
 std::string memory_line(const ServingRun& run) {
   const ReplayTotals& totals = run.replay.counts.totals;
-  std::string text = "KV cache of " + plural(run.kv.tokens, "token") + " a rank: " +
-                     percent(totals.busy > Seconds{} ? totals.kv_used / totals.busy : 0.0) +
-                     " in use on average, " + percent(totals.kv_peak) + " at most, " +
+  std::string text = "KV cache of " + plural(run.kv.tokens, "token") +
+                     " a rank: " + percent(totals.mean_kv_share()) + " in use on average, " +
+                     percent(totals.kv_peak) + " at most, " +
                      plural(totals.preemptions, "preemption") + "\n";
   if (totals.prefix_hit_tokens > 0)
-    text += percent(static_cast<double>(totals.prefix_hit_tokens) /
-                    static_cast<double>(totals.prompt_tokens)) +
-            " of the prompts' tokens were in the cache" +
-            (totals.host_hit_tokens > 0 ? ", " +
-                                              percent(static_cast<double>(totals.host_hit_tokens) /
-                                                      static_cast<double>(totals.prompt_tokens)) +
-                                              " on the host"
+    text += percent(totals.prefix_hit_share()) + " of the prompts' tokens were in the cache" +
+            (totals.host_hit_tokens > 0 ? ", " + percent(totals.host_hit_share()) + " on the host"
                                         : "") +
             "\n";
   return text + host_line(run);
@@ -161,14 +186,153 @@ std::string serving_run_text(const ServedAnswer& answer) {
                      plural(run.gpus(), "GPU") + "\n" +
                      (run.pools ? pools_text(run.pools->prefill.setup, run.pools->decode.setup)
                                 : deployment_text(run.setup)) +
-                     "\n" + workload_text(answer.load) + "\n" + latencies(run) + "\n" +
-                     throughput(run) + "\n" + ranges(run) + "\n" + by_runs_text(answer) +
+                     "\n" + workload_text(answer.load) + "\n" + latencies_text(run) + "\n" +
+                     throughput(run) + "\n" + ranges_text(run) + "\n" + by_runs_text(answer) +
                      (run.pools ? pooled_outcome_text(run) : memory_line(run)) + limits(answer) +
                      token_cost_text(answer.cost);
   if (run.saturated)
     text +=
         "Saturated: the queue grows through the run. TTFT and end-to-end times say how long it\n"
         "lasted, not how long requests take; judge the throughput.\n";
+  return text;
+}
+
+namespace {
+
+Json workload_json(const ServingLoad& load) {
+  const RequestTraffic& traffic = load.traffic;
+  const RequestList& list = load.list;
+  const bool follows_laws = load.file.empty();
+  return {{"arrival", name(traffic.arrivals)},
+          {"concurrency", list.clients > 0 ? Json(list.clients) : Json(nullptr)},
+          {"rate", traffic.rate > 0.0 ? Json(traffic.rate) : Json(nullptr)},
+          {"isl", follows_laws ? Json(length_law_text(traffic.prompt)) : Json(nullptr)},
+          {"osl", follows_laws ? Json(length_law_text(traffic.output)) : Json(nullptr)},
+          {"file", follows_laws ? Json(nullptr) : Json(load.file)},
+          {"requests", list.requests.size()},
+          {"failed_rows", list.failed},
+          {"seed", list.seed}};
+}
+
+Json throughput_json(const ServingRun& run) {
+  const double output = run.output_tokens_per_s();
+  return {{"requests_per_s", rounded(run.requests_per_s())},
+          {"output_tokens_per_s", rounded(output)},
+          {"total_tokens_per_s", rounded(run.total_tokens_per_s())},
+          {"output_tokens_per_s_per_gpu", rounded(output / static_cast<double>(run.gpus()))},
+          {"interactivity_tokens_per_s", rounded(run.interactivity())}};
+}
+
+Json kv_json(const ServingRun& run) {
+  const ReplayTotals& totals = run.replay.counts.totals;
+  Json json{{"mean_share", rounded(totals.mean_kv_share())},
+            {"peak_share", rounded(totals.kv_peak)},
+            {"preemptions", totals.preemptions},
+            {"prefix_hit_share", rounded(totals.prefix_hit_share())}};
+  if (run.setup.deployment.host_kv > Bytes{})
+    json["host"] = {{"hit_share", rounded(totals.host_hit_share())},
+                    {"stored_bytes", whole(run.host_stored())},
+                    {"loaded_bytes", whole(run.host_loaded())},
+                    {"link_share", rounded(run.host_link_share())}};
+  return json;
+}
+
+Json limit(Seconds time) { return time < Slo::any ? Json(milliseconds(time)) : Json(nullptr); }
+
+Json slo_json(const ServedAnswer& answer) {
+  const std::optional<Slo>& slo = answer.load.replay.slo;
+  if (!slo) return nullptr;
+  const ServingRun& run = answer.run;
+  return {{"ttft_ms", limit(slo->ttft)},
+          {"tpot_ms", limit(slo->tpot)},
+          {"e2e_ms", limit(slo->e2e)},
+          {"share", slo->share},
+          {"attainment", rounded(run.slo_share())},
+          {"goodput_requests_per_s", rounded(run.slo_share() * run.requests_per_s())},
+          {"largest_rate", answer.goodput ? Json(rounded(answer.goodput->rate)) : Json(nullptr)}};
+}
+
+Json ranges_json(const ServingRun& run) {
+  Json json{{"coverage", serving_coverage}};
+  for (const JudgedFigure& one : judged_figures(run)) {
+    const Range range = serving_range(one.predicted, one.figure, run.setup.model);
+    json[one.key] = {{"low", rounded(range.low)}, {"high", rounded(range.high)}};
+  }
+  return json;
+}
+
+Json by_runs_json(const ServedAnswer& answer) {
+  Json json = Json::object();
+  for (const JudgedFigure& one : judged_figures(answer.run)) {
+    const auto found = answer.by_runs.find(one.figure);
+    if (found == answer.by_runs.end()) continue;
+    const ServingByRuns& by = found->second;
+    const Range range = by.range(one.predicted);
+    json[one.key] = {{"runs", by.runs},
+                     {"offset", rounded(by.offset)},
+                     {"value", rounded(by.value(one.predicted))},
+                     {"low", rounded(range.low)},
+                     {"high", rounded(range.high)}};
+  }
+  return json;
+}
+
+}  // namespace
+
+Json latency_json(const LatencyHistogram& histogram) { return figures_of(histogram).json(); }
+
+std::string serving_run_json(const ServedAnswer& answer, double wall_s) {
+  const ServingRun& run = answer.run;
+  const ReplayCounts& counts = run.replay.counts;
+  Json json = serving_head_json(run.setup, run.kv);
+  if (run.pools) {
+    json["gpus"] = run.gpus();
+    json["deployment"] = json["memory"] = nullptr;
+    json["pools"] = pools_json(run);
+  }
+  json["workload"] = workload_json(answer.load);
+  for (const NamedLatency& one : latencies(counts))
+    json["latency_ms"][one.key] = latency_json(one.histogram);
+  json["throughput"] = throughput_json(run);
+  json["range"] = ranges_json(run);
+  if (!answer.by_runs.empty()) json["by_runs"] = by_runs_json(answer);
+  json["saturated"] = run.saturated;
+  json["slo"] = slo_json(answer);
+  json["kv"] = run.pools ? Json(nullptr) : kv_json(run);
+  if (run.pools) {
+    json["transfers"] = transfers_json(*run.pools);
+    json["simulator"] = name(chosen_simulator());
+  }
+  json["cost"] = token_cost_json(answer.cost);
+  json["requests_finished"] = counts.totals.finished;
+  json["duration_s"] = rounded(run.span().si());
+  json["events"] = counts.totals.events;
+  json["iterations"] = counts.totals.iterations;
+  json["replicas_replayed"] = run.replay.replayed;
+  if (wall_s >= 0.0) json["simulation_wall_s"] = wall_s;
+  return json.dump(2) + "\n";
+}
+
+std::string request_lines(const ServingRun& run) {
+  std::string text;
+  for (const RequestTimes& of : run.replay.times) {
+    Json json{{"request", of.request},
+              {"arrival_s", rounded(of.arrival.si())},
+              {"queue_ms", milliseconds(of.queue)},
+              {"ttft_ms", milliseconds(of.ttft)},
+              {"tpot_ms", milliseconds(of.tpot)},
+              {"e2e_ms", milliseconds(of.e2e)},
+              {"prefix_hit_tokens", of.prefix_hits},
+              {"host_hit_tokens", of.host_hits},
+              {"preemptions", of.preemptions}};
+    if (run.pools) {
+      const PoolTimes& passed = run.pools->times[of.request];
+      json["prefill_ms"] = milliseconds(passed.prefill);
+      json["place_ms"] = milliseconds(passed.place);
+      json["transfer_ms"] = milliseconds(passed.transfer);
+    }
+    text += json.dump() + "\n";
+  }
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "sim/core/field.hpp"
+#include "sim/core/quoting.hpp"
 #include "sim/core/shard.hpp"
 #include "sim/core/value_list.hpp"
 #include "sim/core/write_file.hpp"
@@ -163,11 +164,7 @@ namespace fs = std::filesystem;
 std::string csv_of(const Cell& cell) {
   const bool formula =
       cell.is_text && !cell.text.empty() && std::string_view{"=+-@\t\r"}.find(cell.text[0]) < 6;
-  const std::string text = (formula ? "'" : "") + cell.text;
-  if (text.find_first_of(",\"\r\n") == text.npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string{c};
-  return quoted + "\"";
+  return csv_cell((formula ? "'" : "") + cell.text);
 }
 
 std::string csv_line(const Row& row) {

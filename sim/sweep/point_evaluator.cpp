@@ -14,22 +14,10 @@
 namespace orrery {
 namespace {
 
-RowFigures figures_of(const MemoryReport& memory) {
+RowFigures texts_of(const SweepFigures& figures) {
   RowFigures row;
-  for (const MemoryFigure& figure : memory_figures())
-    row.emplace_back(figure.name, figure_text(figure.name, figure.of(memory)));
-  return row;
-}
-
-RowFigures figures_of(const Result& result) {
-  RowFigures row;
-  for (const Figure& figure : figures())
-    row.emplace_back(figure.name, figure_text(figure.name, figure.of(result)));
-  if (result.bill)
-    for (const BillFigure& figure : bill_figures(*result.bill))
-      if (figure.value) row.emplace_back(figure.name, figure_text(figure.name, *figure.value));
-  const RowFigures memory = figures_of(result.memory);
-  row.insert(row.end(), memory.begin(), memory.end());
+  for (const auto& [name, value] : figures)
+    if (value) row.emplace_back(name, figure_text(name, *value));
   return row;
 }
 
@@ -88,7 +76,7 @@ Answer PointEvaluator::answer(std::int64_t point) {
   if (sweep_.memory_only) {
     const MemoryReport memory = memory_of(scenario, *loads_.of(scenario));
     if (!memory.fits()) return infeasible(point, shortfall_text(memory));
-    return {ok_row(grid_, point, figures_of(memory), scenario.why_software), false};
+    return {ok_row(grid_, point, texts_of(sweep_figures(memory)), scenario.why_software), false};
   }
   const SweepInputs::SystemName system = system_of(point);
   EstimateContext& context = contexts_.at(system);
@@ -97,7 +85,7 @@ Answer PointEvaluator::answer(std::int64_t point) {
   Result result = estimate(scenario, context).result;
   if (sweep_.tokens)
     result.bill = bill_of(scenario, result.step_time, *sweep_.tokens, inputs_.economics.at(system));
-  return {ok_row(grid_, point, figures_of(result), scenario.why_software),
+  return {ok_row(grid_, point, texts_of(sweep_figures(result)), scenario.why_software),
           chosen_simulator() == Simulator::simgrid};
 }
 

@@ -54,15 +54,15 @@ std::vector<RowColumn> row_columns(const Sweep& sweep) {
     }
   all.push_back({"status", RowColumn::Kind::text});
   all.push_back({"reason", RowColumn::Kind::text});
-  const auto add = [&](const std::string& name) {
+  // Any result has all of the names.
+  Result blank;
+  blank.stages.emplace_back();
+  blank.memory.stages.emplace_back();
+  if (sweep.tokens) blank.bill.emplace();
+  for (const auto& [name, value] :
+       sweep.memory_only ? sweep_figures(blank.memory) : sweep_figures(blank))
     all.push_back(
         {name, name.ends_with("_bytes") ? RowColumn::Kind::whole : RowColumn::Kind::real, true});
-  };
-  if (!sweep.memory_only)
-    for (const Figure& figure : figures()) add(figure.name);
-  if (sweep.tokens)
-    for (const BillFigure& figure : bill_figures({})) add(figure.name);
-  for (const MemoryFigure& figure : memory_figures()) add(figure.name);
   return all;
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/core/json_value.hpp"
@@ -13,29 +14,13 @@
 
 namespace orrery {
 
-/// One column of a sweep's results, called and rounded as in `orrery estimate --json`, where
-/// docs/reference/output.md defines it; parts of an object are joined: "memory.peak_bytes" is
-/// memory_peak_bytes.
-struct Figure {
-  std::string name;
-  double (*of)(const Result&);
-};
-const std::vector<Figure>& figures();
-
+/// Columns of a sweep's results in their order, called and rounded as in `orrery estimate --json`,
+/// where docs/reference/output.md defines them; parts of an object are joined: "memory.peak_bytes" is
+/// memory_peak_bytes. A price or power that is not known has no value.
+using SweepFigures = std::vector<std::pair<std::string, std::optional<double>>>;
+SweepFigures sweep_figures(const Result& result);
 /// Those that need no simulation.
-struct MemoryFigure {
-  std::string name;
-  double (*of)(const MemoryReport&);
-};
-const std::vector<MemoryFigure>& memory_figures();
-
-/// What training on a number of tokens takes and costs, as the object `bill` of the JSON has it,
-/// and in days. Prices and powers have a low and a high end, where they are known.
-struct BillFigure {
-  std::string name;
-  std::optional<double> value;
-};
-std::vector<BillFigure> bill_figures(const Bill& bill);
+SweepFigures sweep_figures(const MemoryReport& memory);
 
 /// Times are whole nanoseconds; other numbers have 9 significant digits, whole ones below 2^53
 /// all of theirs.

@@ -75,7 +75,7 @@ Table best_table(const Sweep& sweep, const BestRows& rows, std::size_t shown) {
   columns.push_back({"memory a GPU"});
   Table table{std::move(columns)};
   for (std::size_t i = 0; i < shown; ++i) {
-    const Row& row = rows.best()[i];
+    const Row& row = rows.best()[i].row;
     std::vector<std::string> cells;
     const auto number = [&](const char* name) { return rows.cell(row, name).number; };
     for (const std::string& key : varied) cells.push_back(rows.cell(row, key).text);
@@ -107,7 +107,7 @@ Document sweep_document(const Sweep& sweep, const BestRows& rows, std::size_t sh
   if (sweep.memory_only) return document;
   document.gap();
   document.paragraph("To estimate the first in full:\n");
-  document.command(estimate_command(sweep, rows, rows.best().front()));
+  document.command(estimate_command(sweep, rows, rows.best().front().row));
   return document;
 }
 
@@ -125,7 +125,8 @@ std::string sweep_rows_json(const Sweep& sweep, const BestRows& rows) {
     }
     axes_json.push_back({{"key", axis->key}, {"values", std::move(values)}});
   }
-  for (const Row& row : rows.best()) {
+  for (const BestRows::Best& one : rows.best()) {
+    const Row& row = one.row;
     const auto number = [&](const char* column) { return rows.cell(row, column).number; };
     Json at = Json::array();
     for (std::size_t i = 0; i < axes.size(); ++i)

@@ -1,17 +1,18 @@
 #include "sim/training/result_json.hpp"
 
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "sim/kernels/kernel_time.hpp"
 #include "sim/measurements/calibration.hpp"
 #include "sim/plan/plan_keys.hpp"
+#include "sim/training/result_figures.hpp"
 
 namespace orrery {
 
+using Json = nlohmann::ordered_json;
+
 nlohmann::ordered_json inputs_json(const Scenario& scenario) {
-  using Json = nlohmann::ordered_json;
   Json inputs = Json::object();
   const auto add = [&](const char* shelf, const std::string& name,
                        const std::optional<JsonValue>& document) {
@@ -32,7 +33,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::int64_t whole(Bytes bytes) { return std::llround(bytes.si()); }
+// Whole nanoseconds, as a trace has them.
+double seconds(Seconds time) { return rounded_figure("_s", time.si()); }
+std::int64_t whole_bytes(Bytes bytes) { return std::llround(bytes.si()); }
 
 }  // namespace
 
@@ -41,38 +44,20 @@ Json memory_json(const MemoryReport& memory) {
   for (std::size_t i = 0; i < memory.stages.size(); ++i) {
     const StageMemory& stage = memory.stages[i];
     stages.push_back({{"stage", i},
-                      {"weights_bytes", whole(stage.weights)},
-                      {"gradients_bytes", whole(stage.gradients)},
-                      {"optimizer_bytes", whole(stage.optimizer)},
-                      {"activations_bytes", whole(stage.activations)},
-                      {"other_bytes", whole(stage.other)},
-                      {"peak_bytes", whole(stage.peak())}});
+                      {"weights_bytes", whole_bytes(stage.weights)},
+                      {"gradients_bytes", whole_bytes(stage.gradients)},
+                      {"optimizer_bytes", whole_bytes(stage.optimizer)},
+                      {"activations_bytes", whole_bytes(stage.activations)},
+                      {"other_bytes", whole_bytes(stage.other)},
+                      {"peak_bytes", whole_bytes(stage.peak())}});
   }
   return {{"stages", std::move(stages)},
-          {"peak_bytes", whole(memory.peak())},
-          {"capacity_bytes", whole(memory.capacity)},
+          {"peak_bytes", whole_bytes(memory.peak())},
+          {"capacity_bytes", whole_bytes(memory.capacity)},
           {"fits", memory.fits()}};
 }
 
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-// More digits than any prediction has, and fewer than show the rounding of the clock, which depends
-// on what the process simulated before.
-constexpr int significant_digits = 9;
-
-double rounded(double value) {
-  char text[64];
-  const auto [end, error] = std::to_chars(text, text + sizeof text, value,
-                                          std::chars_format::general, significant_digits);
-  std::from_chars(text, end, value);
-  return value;
-}
-
-// Whole nanoseconds, as a trace has them.
-double seconds(Seconds time) { return static_cast<double>(std::llround(time.si() * 1e9)) / 1e9; }
-std::int64_t whole_bytes(Bytes bytes) { return std::llround(bytes.si()); }
 
 // The keys of PlanRequest, so that read_plan() takes the object as it is; the experts' after the
 // degrees.
@@ -91,15 +76,11 @@ Json plan_json(const Plan& plan) {
   return json;
 }
 
-// Expert parallelism has its key already, so that scripts need not change when plans with it can be
-// estimated.
+// Without expert parallelism its key is there as well: scripts need not ask.
 Json breakdown_json(const Breakdown& breakdown) {
-  return {
-      {"compute", seconds(breakdown.compute)},       {"tp_exposed", seconds(breakdown.tp_exposed)},
-      {"pp_bubble", seconds(breakdown.pp_bubble)},   {"pp_exposed", seconds(breakdown.pp_exposed)},
-      {"ep_exposed", seconds(breakdown.ep_exposed)}, {"cp_exposed", seconds(breakdown.cp_exposed)},
-      {"dp_exposed", seconds(breakdown.dp_exposed)}, {"optimizer", seconds(breakdown.optimizer)},
-      {"imbalance", seconds(breakdown.imbalance)},   {"other", seconds(breakdown.other)}};
+  Json json = Json::object();
+  for (const auto& [name, time] : breakdown_figures(breakdown)) json[name] = seconds(Seconds{time});
+  return json;
 }
 
 // Flat, so that a line is one key.
@@ -144,13 +125,13 @@ Json routing_json(const RoutingReport& report) {
   for (const RoutingReport::HotExpert& expert : report.hottest)
     hottest.push_back({{"layer", expert.layer},
                        {"expert", expert.expert},
-                       {"over_mean", rounded(expert.over_mean)}});
+                       {"over_mean", to_nine_digits(expert.over_mean)}});
   return {{"even", report.even},
-          {"rows_mean", rounded(report.mean_rows)},
-          {"rows_max_over_mean", rounded(report.max_over_mean)},
-          {"rows_worst_over_mean", rounded(report.worst_over_mean)},
-          {"rows_gini", rounded(report.gini)},
-          {"dropped_share", rounded(report.dropped_share)},
+          {"rows_mean", to_nine_digits(report.mean_rows)},
+          {"rows_max_over_mean", to_nine_digits(report.max_over_mean)},
+          {"rows_worst_over_mean", to_nine_digits(report.worst_over_mean)},
+          {"rows_gini", to_nine_digits(report.gini)},
+          {"dropped_share", to_nine_digits(report.dropped_share)},
           {"dropped_copies", report.dropped_a_step},
           {"nvlink_bytes_per_gpu", whole_bytes(report.scale_up_bytes)},
           {"network_bytes_per_gpu", whole_bytes(report.network_bytes)},
@@ -165,17 +146,19 @@ Json routing_json(const RoutingReport& report) {
 }
 
 Json provenance_json(const Result& result) {
-  Json json;
-  for (Tag tag : {Tag::measured, Tag::interpolated, Tag::default_value})
-    json[name(tag)] = rounded(result.provenance[static_cast<std::size_t>(tag)]);
+  Json json = Json::object();
+  for (const auto& [name, share] : provenance_figures(result)) json[name] = to_nine_digits(share);
   return json;
 }
 
 Json published_json(const std::optional<PublishedSteps>& published) {
   if (!published) return nullptr;
-  return {{"software", published->software},      {"runs", published->runs},
-          {"offset", rounded(published->offset)}, {"low", rounded(published->low)},
-          {"high", rounded(published->high)},     {"prices", rounded(published->prices)}};
+  return {{"software", published->software},
+          {"runs", published->runs},
+          {"offset", to_nine_digits(published->offset)},
+          {"low", to_nine_digits(published->low)},
+          {"high", to_nine_digits(published->high)},
+          {"prices", to_nine_digits(published->prices)}};
 }
 
 // Parts of the deciding path that are there, with the deviation of their price's logarithm.
@@ -185,23 +168,24 @@ Json step_time_range_json(const StepRange& range) {
     for (Tag tag : {Tag::measured, Tag::interpolated, Tag::default_value}) {
       const Seconds time = range.path.at(static_cast<PriceKind>(kind), tag);
       if (seconds(time) <= 0.0) continue;
-      parts.push_back({{"kind", name(static_cast<PriceKind>(kind))},
-                       {"basis", name(tag)},
-                       {"time_s", seconds(time)},
-                       {"error", rounded(range.errors.of[kind][static_cast<std::size_t>(tag)])}});
+      parts.push_back(
+          {{"kind", name(static_cast<PriceKind>(kind))},
+           {"basis", name(tag)},
+           {"time_s", seconds(time)},
+           {"error", to_nine_digits(range.errors.of[kind][static_cast<std::size_t>(tag)])}});
     }
   return {{"coverage", range_coverage},
           {"low_s", seconds(range.low())},
           {"high_s", seconds(range.high())},
-          {"training_error", rounded(range.errors.training)},
-          {"own_error", rounded(range.errors.own)},
+          {"training_error", to_nine_digits(range.errors.training)},
+          {"own_error", to_nine_digits(range.errors.own)},
           {"published", published_json(range.errors.published)},
           {"parts", std::move(parts)}};
 }
 
 Json by_runs_json(const StepByRuns& by_runs, const StepRange& range) {
   return {{"runs", by_runs.runs},
-          {"offset", rounded(by_runs.offset)},
+          {"offset", to_nine_digits(by_runs.offset)},
           {"step_time_s", seconds(by_runs.step(range))},
           {"low_s", seconds(by_runs.low(range))},
           {"high_s", seconds(by_runs.high(range))}};
@@ -215,7 +199,7 @@ Json links_json(const std::vector<LinkReport>& links) {
     const Bytes tensor = link.of(LinkUser::expert_tensor);
     json.push_back({{"class", link.kind},
                     {"busiest", link.name},
-                    {"busy_fraction", rounded(link.busy_fraction)},
+                    {"busy_fraction", to_nine_digits(link.busy_fraction)},
                     {"bytes", whole_bytes(link.bytes)},
                     {"by_user",
                      {{"tensor", whole_bytes(link.of(LinkUser::tensor))},
@@ -233,23 +217,18 @@ Json links_json(const std::vector<LinkReport>& links) {
 
 Json range_json(Range range) {
   if (!range.known()) return nullptr;
-  return {{"low", rounded(range.low)}, {"high", rounded(range.high)}};
+  return {{"low", to_nine_digits(range.low)}, {"high", to_nine_digits(range.high)}};
 }
 
 Json bill_json(const Bill& bill) {
-  return {{"tokens", rounded(bill.tokens)},
-          {"steps", rounded(bill.steps)},
-          {"training_time_s", rounded(bill.time.si())},
-          {"usd_per_step", range_json(bill.usd_per_step)},
-          {"usd_per_trillion_tokens", range_json(bill.usd_per_trillion_tokens)},
-          {"rent_usd", range_json(bill.rent_usd)},
-          {"power_w", range_json(bill.watts)},
-          {"energy_kwh", range_json(bill.energy_kwh)},
-          {"energy_usd", range_json(bill.energy_usd)},
-          {"hardware_usd", range_json(bill.hardware_usd)},
-          {"switches", bill.fabric.switches},
-          {"cables", bill.fabric.cables},
-          {"unknown_prices", bill.unknown_prices}};
+  Json json{{"tokens", to_nine_digits(bill.tokens)},
+            {"steps", to_nine_digits(bill.steps)},
+            {"training_time_s", to_nine_digits(bill.time.si())}};
+  for (const auto& [name, range] : bill_ranges(bill)) json[name] = range_json(range);
+  json["switches"] = bill.fabric.switches;
+  json["cables"] = bill.fabric.cables;
+  json["unknown_prices"] = bill.unknown_prices;
+  return json;
 }
 
 }  // namespace
@@ -266,16 +245,10 @@ std::string result_json(const Result& result, const ResultJsonOptions& options) 
   json["software"] = scenario.software.name;
   json["gpus"] = scenario.plan.gpus();
   json["plan"] = plan_json(scenario.plan);
-  json["step_time_s"] = seconds(result.step_time);
+  json["step_time_s"] = nullptr;  // Its place: before its range.
   json["step_time_range"] = step_time_range_json(result.range);
   if (result.by_runs) json["by_runs"] = by_runs_json(*result.by_runs, result.range);
-  json["lower_bound_s"] = seconds(result.lower_bound);
-  json["tokens_per_s"] = rounded(result.tokens_per_s);
-  json["tokens_per_s_per_gpu"] = rounded(result.tokens_per_s_per_gpu);
-  json["model_tflops_per_gpu"] = rounded(result.model_tflops_per_gpu);
-  json["model_tflops_per_gpu_full_attn"] = rounded(result.model_tflops_per_gpu_full);
-  json["mfu"] = rounded(result.mfu);
-  json["mfu_full_attn"] = rounded(result.mfu_full);
+  for (const auto& [name, value] : step_figures(result)) json[name] = rounded_figure(name, value);
   json["memory"] = memory_json(result.memory);
   json["critical_path_s"] = critical_json(result.critical.parts);
   json["breakdown_s"] = breakdown_json(result.busiest());

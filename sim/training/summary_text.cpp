@@ -186,20 +186,10 @@ std::string how_simulated(const Result& result, const TextStyle& style) {
   return text;
 }
 
-std::vector<std::string> words(const std::string& sentence) {
-  std::vector<std::string> list;
-  for (std::size_t begin = 0; begin < sentence.size();) {
-    const std::size_t end = std::min(sentence.find(' ', begin), sentence.size());
-    if (end > begin) list.push_back(sentence.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return list;
-}
-
 std::string warnings(const Result& result, const Painter& paint) {
   std::string text;
   for (const std::string& warning : result.warnings)
-    text += wrapped(paint.alarm("Warning") + "       ", words(warning), " ", width);
+    text += wrapped_words(paint.alarm("Warning") + "       ", warning, width);
   return text;
 }
 

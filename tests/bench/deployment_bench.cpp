@@ -30,7 +30,7 @@ struct Case {
   std::vector<const char*> systems;
   std::vector<const char*> engines;
   int gpus;
-  std::vector<FixedKey> fixed;
+  std::vector<Fixed> fixed;
 };
 
 DeploymentSearchRequest request_of(const Case& one) {
@@ -38,7 +38,7 @@ DeploymentSearchRequest request_of(const Case& one) {
   request.model = read_model(one.model, {});
   for (const char* system : one.systems)
     for (const char* engine : one.engines)
-      request.grounds.push_back(
+      request.platforms.push_back(
           {read_system(system, {}), read_serving_engine(engine, {}), one.gpus, system, engine});
   request.fixed = one.fixed;
   for (int clients = 1; clients <= 1024; clients *= 2) {
@@ -58,12 +58,12 @@ DeploymentSearchRequest request_of(const Case& one) {
 void print_closed_forms(const Case& one) {
   const DeploymentSearchRequest request = request_of(one);
   const double begin = cpu_seconds();
-  const DeploymentSpace space = deployment_space(request.model, request.grounds, request.fixed,
+  const DeploymentSpace space = deployment_space(request.model, request.platforms, request.fixed,
                                                  longest_of(request.loads.back().list));
   std::map<std::pair<std::string, std::string>, std::shared_ptr<const ServingKernels>> kernels;
   std::vector<std::unique_ptr<const PricedServing>> priced;
   for (const DeploymentLayout& layout : space.layouts) {
-    const ServingGround& on = request.grounds[static_cast<std::size_t>(layout.ground)];
+    const ServingPlatform& on = request.platforms[static_cast<std::size_t>(layout.platform)];
     auto& shared = kernels[{on.system_word, on.engine_word}];
     if (!shared) shared = std::make_shared<const ServingKernels>(on.system.gpu, on.engine);
     priced.push_back(std::make_unique<const PricedServing>(
@@ -97,7 +97,7 @@ void print_closed_forms(const Case& one) {
 
 void print_search(const Case& one, bool pareto) {
   DeploymentSearchRequest request = request_of(one);
-  request.pareto = pareto;
+  if (pareto) request.list.kind = BestList::Kind::front;
   const double begin = all_cpu_seconds();
   const DeploymentSearchResult result = search_deployments(request);
   const double spent = all_cpu_seconds() - begin;

@@ -85,9 +85,9 @@ bool fuzz_search_shard(const std::string& text) {
     const std::string again = share_text(file.share, file.search, file.options);
     const ShareFile twice = read_share(again, nowhere);
     if (share_text(twice.share, twice.search, twice.options) != again) __builtin_trap();
-    if (file.share.leaders.size() > 4) return;
+    if (file.share.best.size() > 4) return;
     const SearchResult found = put_together(request, {file.share});
-    if (found.plans.size() > file.share.leaders.size()) __builtin_trap();
+    if (found.plans.size() > file.share.best.size()) __builtin_trap();
   });
 }
 

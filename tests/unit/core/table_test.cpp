@@ -35,6 +35,19 @@ TEST(Table, CountsCharactersAsTheyAreShown) {
   EXPECT_EQ(table.text(), "\x1b[32mab\x1b[0m   1\n\xc3\xa9t\xc3\xa9  2\n");
 }
 
+TEST(Table, BecomesMarkdown) {
+  Table table{{{"case", Align::left}, {"error"}}};
+  table.add_row({"a", "+1.0 %"});
+  EXPECT_EQ(table.markdown(),
+            "| case | error |\n"
+            "|---|---:|\n"
+            "| a | +1.0 % |\n");
+}
+
+TEST(Wrapped, BreaksBetweenWords) {
+  EXPECT_EQ(wrapped_words("> ", "one two  three", 9), "> one two\n  three\n");
+}
+
 TEST(Wrapped, BreaksBetweenItemsAndIndentsUnderTheHead) {
   EXPECT_EQ(wrapped("> ", {"one", "two", "three"}, ", ", 80), "> one, two, three\n");
   // "> one, two," has 11 characters.

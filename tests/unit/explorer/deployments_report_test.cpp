@@ -10,9 +10,9 @@ namespace {
 TEST(DeploymentsReport, HoldsTheListTheCurveAndTheJson) {
   DeploymentSearchRequest request;
   request.model = read_model("llama3.1-8b", {});
-  request.grounds = {
+  request.platforms = {
       {read_system("dgx-h100", {}), read_serving_engine("vllm", {}), 2, "dgx-h100", "vllm"}};
-  request.pareto = true;
+  request.list.kind = BestList::Kind::front;
   DeploymentSearchWords words{"llama3.1-8b", {}, {}, "prompts of <500> tokens", ""};
   for (const int clients : {1, 32}) {
     ServingLoad load;

@@ -118,7 +118,7 @@ void expect_same_as_search(const Model& model, const System& system, int gpus,
   request.fixed = fixed;
   request.goal = Goal::training_time;
   request.max_memory = most_memory;
-  request.top = 1;
+  request.list.most = 1;
   const SearchResult searched = search(request);
   ASSERT_EQ(searched.plans.size(), 1u);
 
@@ -130,11 +130,11 @@ void expect_same_as_search(const Model& model, const System& system, int gpus,
   EstimateContext context{system};
   KnownPassTimes passes{context};
   const Objective objective{Goal::training_time, {}};
-  BestPlanFinder finder{pointers, objective, nullptr, context, passes};
+  BestPlanFinder finder{pointers, {objective, nullptr, context, passes}};
   const BestPlanSearch found = finder.find(most_memory);
   ASSERT_TRUE(found.best);
-  const PlanSpace& space = spaces[static_cast<std::size_t>(found.best->candidate.space)];
-  EXPECT_EQ(space.flags(found.best->candidate.choice), searched.plans.front().flags);
+  const PlanSpace& space = spaces[static_cast<std::size_t>(found.best->space)];
+  EXPECT_EQ(space.flags(found.best->choice), searched.plans.front().flags);
   EXPECT_EQ(space.gbs(), searched.plans.front().result.scenario.plan.gbs);
   EXPECT_DOUBLE_EQ(found.best->score, searched.plans.front().score);
   EXPECT_LT(found.opened, found.groups);
@@ -168,16 +168,16 @@ TEST(BestPlanFinder, SaysWhyThereIsNone) {
   const Objective objective{Goal::training_time, {}};
   const PlanSpace tight{model, system, 8, 8, {{"cp", {"1"}}}};
   const BestPlanSearch full =
-      BestPlanFinder{{&tight}, objective, nullptr, context, passes}.find(0.95);
+      BestPlanFinder{{&tight}, {objective, nullptr, context, passes}}.find(0.95);
   EXPECT_FALSE(full.best);
-  EXPECT_GT(full.least_memory, system.gpu.memory.si());
-  EXPECT_NE(full.smallest, "");
+  EXPECT_GT(full.none.least_memory, system.gpu.memory.si());
+  EXPECT_NE(full.none.smallest, "");
   const PlanSpace odd{model, system, 8, 8, {{"tp", {"7"}}}};
   const BestPlanSearch none =
-      BestPlanFinder{{&odd}, objective, nullptr, context, passes}.find(0.95);
+      BestPlanFinder{{&odd}, {objective, nullptr, context, passes}}.find(0.95);
   EXPECT_FALSE(none.best);
   EXPECT_EQ(none.groups, 0);
-  EXPECT_NE(none.refusal.reason, "");
+  EXPECT_NE(none.none.refusal.reason, "");
 }
 
 TEST(BestPlanFinder, LeavesUnevenPlansOutWhereAsked) {
@@ -187,13 +187,13 @@ TEST(BestPlanFinder, LeavesUnevenPlansOutWhereAsked) {
   KnownPassTimes passes{context};
   const Objective objective{Goal::training_time, {}};
   const PlanSpace space{model, system, 12, 24, {}};
-  BestPlanFinder all{{&space}, objective, nullptr, context, passes};
-  BestPlanFinder even{{&space}, objective, nullptr, context, passes, true};
+  BestPlanFinder all{{&space}, {objective, nullptr, context, passes}};
+  BestPlanFinder even{{&space}, {objective, nullptr, context, passes}, true};
   const BestPlanSearch of_all = all.find(0.95), of_even = even.find(0.95);
   EXPECT_GT(of_even.uneven, 0);
   EXPECT_EQ(of_even.groups + of_even.uneven, of_all.groups);
   // Two ranks of a tensor group lie in domains of three unevenly.
-  EXPECT_TRUE(passes.lies_evenly(space.scenario(of_even.best->candidate.choice)));
+  EXPECT_TRUE(passes.lies_evenly(space.scenario(of_even.best->choice)));
 }
 
 }  // namespace

@@ -26,12 +26,12 @@ DeploymentSearchRequest request_of(ServingGoal goal) {
   request.model = read_model("llama3.1-8b", {});
   for (const char* system : {"dgx-h100", "dgx-a100-80gb"})
     for (const char* engine : {"vllm", "sglang"})
-      request.grounds.push_back(
+      request.platforms.push_back(
           {read_system(system, {}), read_serving_engine(engine, {}), 4, system, engine});
   request.fixed = {{"kv", {"bf16", "fp8"}}};
   request.goal = goal;
   if (goal == ServingGoal::goodput) {
-    request.grounds.resize(2);
+    request.platforms.resize(2);
     ServingLoad load;
     load.traffic = traffic_of(Arrivals::poisson, 0, 40);
     load.replay.slo = parse_slo("ttft=1000,tpot=30@p90", {});
@@ -65,9 +65,9 @@ std::vector<Ranked> all_of(const DeploymentSearchRequest& request) {
   longest.prompt_tokens = 600;
   longest.output_tokens = 150;
   const DeploymentSpace space =
-      deployment_space(request.model, request.grounds, request.fixed, longest, request.pools);
+      deployment_space(request.model, request.platforms, request.fixed, longest, request.pools);
   for (const DeploymentLayout& layout : space.layouts) {
-    const ServingGround& on = request.grounds[static_cast<std::size_t>(layout.ground)];
+    const ServingPlatform& on = request.platforms[static_cast<std::size_t>(layout.platform)];
     const auto price = [&](const Deployment& plan) {
       return std::make_shared<const PricedServing>(
           ServingSetup{request.model, on.system, on.engine, plan});
@@ -108,7 +108,7 @@ std::vector<std::string> names_of(const DeploymentSearchResult& result,
                                   const DeploymentSearchRequest& request) {
   std::vector<std::string> names;
   for (const FoundDeployment& found : result.found) {
-    const ServingGround& on = request.grounds[static_cast<std::size_t>(found.layout.ground)];
+    const ServingPlatform& on = request.platforms[static_cast<std::size_t>(found.layout.platform)];
     names.push_back(on.system_word + on.engine_word + found.layout.flags +
                     std::to_string(found.load));
   }
@@ -127,10 +127,10 @@ TEST(DeploymentSearch, ListsWhatReplayingEverythingWouldRankFirst) {
   for (const ServingGoal goal :
        {ServingGoal::throughput, ServingGoal::cost, ServingGoal::energy, ServingGoal::goodput}) {
     DeploymentSearchRequest request = request_of(goal);
-    request.all_settings = true;
+    request.list.kind = BestList::Kind::top;
     const std::vector<Ranked> all = all_of(request);
     for (const int top : {1, 5, 1000}) {
-      request.top = top;
+      request.list.most = top;
       const DeploymentSearchResult result = search_deployments(request);
       EXPECT_EQ(names_of(result, request), first_names(all, static_cast<std::size_t>(top)))
           << serving_goal_names()[static_cast<std::size_t>(goal)] << " " << top;
@@ -152,7 +152,7 @@ TEST(DeploymentSearch, OfEachLayoutTheBestLoad) {
     best.push_back(*std::min_element(all.begin() + static_cast<std::ptrdiff_t>(i),
                                      all.begin() + static_cast<std::ptrdiff_t>(i) + 3, before));
   for (const int top : {1, 4, 1000}) {
-    request.top = top;
+    request.list.most = top;
     EXPECT_EQ(names_of(search_deployments(request), request),
               first_names(best, static_cast<std::size_t>(top)));
   }
@@ -160,7 +160,7 @@ TEST(DeploymentSearch, OfEachLayoutTheBestLoad) {
 
 TEST(DeploymentSearch, TheFrontIsAllThatNoOtherBeats) {
   DeploymentSearchRequest request = request_of(ServingGoal::throughput);
-  request.pareto = true;
+  request.list.kind = BestList::Kind::front;
   const std::vector<Ranked> all = all_of(request);
   std::vector<Ranked> front;
   for (const Ranked& one : all)
@@ -174,8 +174,7 @@ TEST(DeploymentSearch, TheFrontIsAllThatNoOtherBeats) {
 
 TEST(DeploymentSearch, LimitsLeaveOutWhoMissesThem) {
   DeploymentSearchRequest request = request_of(ServingGoal::throughput);
-  for (ServingLoad& load : request.loads) load.replay.slo = parse_slo("ttft=300,tpot=12@p90", {});
-  request.all_settings = true;
+    request.platforms.resize(2);
   const DeploymentSearchResult result = search_deployments(request);
   EXPECT_EQ(names_of(result, request), first_names(all_of(request), 10));
   EXPECT_GT(result.missed + result.too_slow, 0);
@@ -190,7 +189,8 @@ TEST(DeploymentSearch, TriesAllPoolsThatUseAllGpus) {
   longest.prompt_tokens = 600;
   longest.output_tokens = 150;
   const auto count = [&](PoolChoice pools) {
-    return deployment_space(request.model, {request.grounds.front()}, request.fixed, longest, pools)
+    return deployment_space(request.model, {request.platforms.front()}, request.fixed, longest,
+                            pools)
         .layouts.size();
   };
   const std::size_t alone = count(PoolChoice::none);
@@ -201,12 +201,12 @@ TEST(DeploymentSearch, TriesAllPoolsThatUseAllGpus) {
 TEST(DeploymentSearch, WithPoolsTooItListsWhatReplayingEverythingWould) {
   for (const ServingGoal goal : {ServingGoal::throughput, ServingGoal::goodput}) {
     DeploymentSearchRequest request = request_of(goal);
-    request.grounds.resize(2);
+    request.platforms.resize(2);
     request.pools = PoolChoice::all;
-    request.all_settings = true;
+    request.list.kind = BestList::Kind::top;
     const std::vector<Ranked> all = all_of(request);
     for (const int top : {1, 7, 1000}) {
-      request.top = top;
+      request.list.most = top;
       const DeploymentSearchResult result = search_deployments(request);
       EXPECT_EQ(names_of(result, request), first_names(all, static_cast<std::size_t>(top)))
           << serving_goal_names()[static_cast<std::size_t>(goal)] << " " << top;
@@ -218,14 +218,14 @@ TEST(DeploymentSearch, WithPoolsTooItListsWhatReplayingEverythingWould) {
 // Drafts too: the bound takes whole tokens for what a step brings.
 TEST(DeploymentSearch, WithDraftsItListsWhatReplayingEverythingWould) {
   DeploymentSearchRequest request = request_of(ServingGoal::throughput);
-  request.grounds.resize(1);
+  request.platforms.resize(1);
   request.loads.erase(request.loads.begin());
   request.fixed = {{"speculate", {"none", "eagle3:1@0.65", "ngram:4@0.9/0.8/0.7/0.6"}}};
   request.pools = PoolChoice::all;
-  request.all_settings = true;
+  request.list.kind = BestList::Kind::top;
   const std::vector<Ranked> all = all_of(request);
   for (const int top : {1, 5, 1000}) {
-    request.top = top;
+    request.list.most = top;
     EXPECT_EQ(names_of(search_deployments(request), request),
               first_names(all, static_cast<std::size_t>(top)));
   }
@@ -233,8 +233,8 @@ TEST(DeploymentSearch, WithDraftsItListsWhatReplayingEverythingWould) {
 
 TEST(DeploymentSearch, TheFrontMayHavePools) {
   DeploymentSearchRequest request = request_of(ServingGoal::throughput);
-  request.grounds.resize(2);
-  request.pareto = true;
+  request.platforms.resize(2);
+  request.list.kind = BestList::Kind::front;
   request.pools = PoolChoice::all;
   const std::vector<Ranked> all = all_of(request);
   std::vector<Ranked> front;

@@ -8,7 +8,7 @@ namespace orrery::deployment_space_test {
 namespace {
 
 DeploymentSpace space_of(const char* model, const char* system, int gpus,
-                         const std::vector<FixedKey>& fixed) {
+                         const std::vector<Fixed>& fixed) {
   Request longest;
   longest.prompt_tokens = longest.output_tokens = 1000;
   return deployment_space(

@@ -41,7 +41,7 @@ TEST(Purchase, RowsAreSingleSearches) {
     single.fixed = request.fixed;
     single.goal = Goal::training_time;
     single.tokens = request.tokens;
-    single.top = 1;
+    single.list.most = 1;
     const Found best = search(single).plans.front();
     EXPECT_EQ(row.flags, best.flags);
     EXPECT_EQ(row.result->scenario.plan, best.result.scenario.plan);

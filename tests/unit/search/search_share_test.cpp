@@ -21,7 +21,7 @@ SearchRequest small_request() {
   request.systems = {read_system("four-by-four", test_place)};
   request.gpus = {8, 16};
   request.gbs = {32};
-  request.top = 5;
+  request.list.most = 5;
   request.fixed = {{"dp_overlap", {"true"}}};
   return request;
 }
@@ -91,11 +91,11 @@ std::vector<SearchShare> shares_of(const SearchRequest& request, int of, bool ar
 
 std::vector<SearchRequest> requests() {
   std::vector<SearchRequest> all(5, small_request());
-  all[1].pareto = true;
-  all[2].all_settings = true;
+  all[1].list.kind = BestList::Kind::front;
+  all[2].list.kind = BestList::Kind::top;
   all[3].systems.push_back(read_system("dgx-h100", test_place));
   all[3].goal = Goal::tokens_per_s_per_gpu;
-  all[4].top = 1;
+  all[4].list.most = 1;
   all[4].gpus = {2, 4};
   all[4].fixed.clear();
   return all;
@@ -148,11 +148,11 @@ TEST(SearchShare, IsReadBackAsItWas) {
   EXPECT_EQ(file.search, "of this search");
   EXPECT_EQ(file.options, (std::vector<std::string>{"--gpus=8", "--model=\"x\""}));
   EXPECT_EQ(share_text(file.share, file.search, file.options), text);
-  ASSERT_EQ(file.share.leaders.size(), share.leaders.size());
-  for (std::size_t i = 0; i < share.leaders.size(); ++i) {
-    EXPECT_EQ(file.share.leaders[i].candidate.choice, share.leaders[i].candidate.choice);
-    EXPECT_EQ(file.share.leaders[i].score, share.leaders[i].score);
-    EXPECT_EQ(file.share.leaders[i].time, share.leaders[i].time);
+  ASSERT_EQ(file.share.best.size(), share.best.size());
+  for (std::size_t i = 0; i < share.best.size(); ++i) {
+    EXPECT_EQ(file.share.best[i].choice, share.best[i].choice);
+    EXPECT_EQ(file.share.best[i].score, share.best[i].score);
+    EXPECT_EQ(file.share.best[i].step_s, share.best[i].step_s);
   }
 }
 
@@ -214,13 +214,13 @@ TEST(SearchShare, PlansOfOtherSearchesAreRefused) {
   const SearchShare sound = some_share();
   const auto refused = [&](const auto& change) {
     SearchShare share = sound;
-    change(share.leaders.front().candidate);
+    change(share.best.front());
     return error_text([&] { put_together(request, {share}); }) ==
            "shard 1: lists a plan that the search has not got; compute this shard again";
   };
   EXPECT_FALSE(refused([](Candidate&) {}));
   SearchShare empty = sound;
-  empty.leaders.clear();
+  empty.best.clear();
   EXPECT_NE(error_text([&] { put_together(request, {empty}); }).find("list none of "),
             std::string::npos);
   EXPECT_TRUE(refused([](Candidate& one) { one.space = 2; }));

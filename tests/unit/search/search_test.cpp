@@ -33,7 +33,7 @@ SearchRequest small_request(const System& system, int gpus, std::int64_t gbs) {
   request.systems = {system};
   request.gpus = {gpus};
   request.gbs = {gbs};
-  request.top = 5;
+  request.list.most = 5;
   request.economics = prices;
   request.fixed = {{"dp_overlap", {"true"}}, {"recompute", {"none", "full"}}};
   return request;
@@ -89,11 +89,11 @@ void expect_same_top(const SearchRequest& request, const std::vector<Simulated>&
     const long long time = below(all[a].time.si(), all[b].time.si());
     return time != 0 ? time < 0 : all[a].memory < all[b].memory;
   });
-  if (!request.all_settings) {
+  if (request.list.is_per_layout()) {
     std::set<std::string> listed;
     std::erase_if(order, [&](std::size_t i) { return !listed.insert(layout(all[i])).second; });
   }
-  order.resize(std::min(order.size(), static_cast<std::size_t>(request.top)));
+  order.resize(std::min(order.size(), static_cast<std::size_t>(request.list.most)));
 
   const SearchResult found = search(request);
   ASSERT_EQ(found.plans.size(), order.size());
@@ -128,8 +128,8 @@ void expect_same_for_every_goal(SearchRequest request) {
       request.deadline = Deadline{Seconds{1000 * times[times.size() / 2]},
                                   1000.0 * static_cast<double>(request.gbs.front()) * 2048.0};
     SCOPED_TRACE(goal_names()[static_cast<std::size_t>(goal)]);
-    for (bool all_settings : {false, true}) {
-      request.all_settings = all_settings;
+    for (const auto kind : {BestList::Kind::per_layout, BestList::Kind::top}) {
+      request.list.kind = kind;
       expect_same_top(request, all);
     }
   }
@@ -189,8 +189,8 @@ TEST(Search, FindsWhatSimulatingAllFindsOfUnevenExperts) {
   request.fixed.push_back({"zero", {"0", "1"}});
   const std::vector<Simulated> all = simulate_all(request);
   ASSERT_GT(all.size(), 20u);
-  for (bool all_settings : {false, true}) {
-    request.all_settings = all_settings;
+  for (const auto kind : {BestList::Kind::per_layout, BestList::Kind::top}) {
+    request.list.kind = kind;
     expect_same_top(request, all);
   }
 }
@@ -199,8 +199,8 @@ TEST(Search, FindsWhatSimulatingAllFindsOfUnevenExperts) {
 TEST(Search, OffersWhatTheSoftwareHas) {
   SearchRequest request = small_request(nodes_of_two(), 8, 16);
   request.fixed = {parse_fixed("software=megatron-2021")};
-  request.top = 10;
-  request.all_settings = true;
+  request.list.most = 10;
+  request.list.kind = BestList::Kind::top;
   for (const Found& found : search(request).plans) {
     const Plan& plan = found.result.scenario.plan;
     EXPECT_EQ(plan.zero, 0) << found.flags;
@@ -230,7 +230,7 @@ TEST(Search, LittleMemoryLeavesPlansOut) {
 // A front: nobody is beaten by anybody, and whoever is not on it is beaten by somebody.
 TEST(Search, TheFrontIsTheFrontOfAllPlans) {
   SearchRequest request = small_request(nodes_of_two(), 8, 16);
-  request.pareto = true;
+  request.list.kind = BestList::Kind::front;
   const std::vector<Simulated> all = simulate_all(request);
   const SearchResult found = search(request);
   const auto on_front = [&](const std::string& flags) {
@@ -306,11 +306,12 @@ TEST(Search, ALargeBudgetChangesNothing) {
 TEST(Search, APartIsCutShortBehindItsFirstPlan) {
   const PlanSpace space{small_gpt(8, 256, 8, 2048), nodes_of_two(), 8, 16, {}};
   EstimateContext context{space.system()};
+  KnownPassTimes passes{context};
   const Objective objective{Goal::step_time, {}};
+  const PlanScorer scorer{objective, nullptr, context, passes};
   for (int p = 0; p < space.parts(); ++p) {
-    const Part whole = explore(space, p, {}, 1.0, objective, nullptr, context);
-    const Part cut =
-        unpacked(packed(explore(space, p, {}, 1.0, objective, nullptr, context, Seconds{0.0})));
+    const Part whole = explore(space, p, {}, 1.0, scorer);
+    const Part cut = unpacked(packed(explore(space, p, {}, 1.0, scorer, Seconds{0.0})));
     EXPECT_TRUE(whole.whole);
     EXPECT_EQ(cut.whole, whole.fitting.size() < 2);
     ASSERT_EQ(cut.fitting.size(), std::min<std::size_t>(1, whole.fitting.size()));
@@ -351,9 +352,9 @@ TEST(Search, MemoryIsThatOfTheFullestRank) {
   SearchRequest request = small_request(read_system("four-by-four", test_place), 16, 64);
   request.model = small_mixture(8, 2048, 16, 2048, 16, 2);
   request.fixed = {{"routing", {"hot:0.9"}}, {"recompute", {"none"}}, {"ep", {"8"}}, {"tp", {"1"}}};
-  request.all_settings = true;
+  request.list.kind = BestList::Kind::top;
   request.max_memory = 1.0;
-  request.top = 10;
+  request.list.most = 10;
   const SearchResult found = search(request);
   ASSERT_FALSE(found.plans.empty());
   double most = 0.0;

@@ -22,7 +22,7 @@ Found plan(double gemm, double network, double score) {
 bool tie(const Found& one, const Found& best, Goal goal = Goal::step_time, bool pareto = false) {
   SearchRequest request;
   request.goal = goal;
-  request.pareto = pareto;
+  if (pareto) request.list.kind = BestList::Kind::front;
   return is_tie(one, best, request);
 }
 
