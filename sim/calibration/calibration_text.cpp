@@ -18,7 +18,7 @@
 namespace orrery {
 namespace {
 
-// What the tables know of their GPU; all that kernels are priced with.
+// A GPU with all figures that kernel times depend on, from the tables.
 Gpu gpu_of(const KernelTables& tables, const MeasuredGpu& measured) {
   Gpu gpu;
   gpu.name = tables.gpu;
@@ -38,7 +38,7 @@ AssessedTable assess_gemm(const KernelTables& tables, const GemmTable& table) {
     assessed.rows.push_back({by({m, n, k}), measured, time.base(m, n, k),
                              time.without_row(m, n, k).time, gemm_flop({&product, 1})});
   }
-  // An octave of m n counts 1.5: beyond 1, neighbours say less than half of what is missing.
+  // An octave of m n counts 1.5: beyond 1, neighbours explain less than half of the residual.
   constexpr double near = 1.0;
   for (const calibration::Case& one : calibration::default_work_list(1)) {
     if (one.kind != "gemm" || one.choice("dtype") != name(table.dtype) ||
@@ -155,12 +155,12 @@ std::string thin_text(const std::vector<AssessedTable>& tables) {
 }
 
 std::string factors_text(const KernelTables& tables) {
-  const auto& said = tables.factor_sources;
+  const auto& listed = tables.factor_sources;
   Table text{{{"factor", Align::left}, {""}, {"", Align::left}}};
-  // Of where it is from the first clause; the file has the rest.
+  // The first clause names the origin; the file has the rest.
   const auto add = [&](const char* what, double value, const std::string& key) {
-    if (!said.count(key)) return;
-    const KernelTables::FactorSource& from = said.at(key);
+    if (!listed.count(key)) return;
+    const KernelTables::FactorSource& from = listed.at(key);
     const std::string clause = from.source.substr(0, from.source.find(';'));
     text.add_row({what, fixed(value, 3), (from.measured ? "measured: " : "") + clause});
   };
@@ -169,7 +169,7 @@ std::string factors_text(const KernelTables& tables) {
   add("copies, of the bandwidth", tables.copy_efficiency, "copy_efficiency");
   add("attention backward / forward", tables.attention_backward, "attention_backward");
   add("grouped products", tables.grouped_efficiency, "grouped_efficiency");
-  add("lost beside collectives", tables.share_lost_beside, "share_lost_beside");
+  add("lost beside collectives", tables.overlap_loss_share, "share_lost_beside");
   return text.text();
 }
 
@@ -194,10 +194,10 @@ std::string calibration_text(const Calibration& calibration,
   std::string text =
       "Calibration   " + calibration.file + "\nGPU           " + calibration.gpu + "\n";
   for (const Calibration::Source& source : calibration.sources) {
-    std::vector<std::string> said{source.file};
+    std::vector<std::string> listed{source.file};
     for (const std::string& more : {source.machine, source.started})
-      if (!more.empty()) said.push_back(more);
-    text += wrapped("From          ", said, ", ", width);
+      if (!more.empty()) listed.push_back(more);
+    text += wrapped("From          ", listed, ", ", width);
   }
   if (!tables.empty())
     text +=
@@ -330,7 +330,7 @@ std::string four_digits(double value, const char* unit) {
   return text;
 }
 
-// The whole number of a figure is in its text: peaks and bandwidths are read back as they were.
+// Full precision, so that peaks and bandwidths are read back unchanged.
 std::string all_digits(double value, const char* unit) {
   char text[64];
   std::snprintf(text, sizeof text, "%.17g %s", value, unit);
@@ -355,7 +355,7 @@ void add_error(Json& json, const std::optional<LeftOutError>& error) {
                       {"bias", four_decimals(error->bias)}};
 }
 
-// Rows are lists of numbers that a diff should show line by line: they are put in afterwards.
+// Rows are lists of numbers that a diff should show line by line, inserted afterwards.
 class Rows {
  public:
   void add(const std::string& line) { text_ += (text_.empty() ? "\n  [" : ",\n  [") + line + "]"; }
@@ -409,7 +409,7 @@ std::string attention_json(const AttentionTable& table) {
              {"query_traffic", base.query_traffic},
              {"key_traffic", base.key_traffic},
              {"hard", base.hard},
-             {"lone", base.lone}};
+             {"lone", base.isolated}};
     add_error(one, base.left_out);
     json["bases"].push_back(one);
   }
@@ -441,8 +441,8 @@ std::string kernels_json(const FittedKernels& kernels, const Gpu& gpu) {
             {"attention_backward", factor_json(kernels.attention_backward)}};
   if (kernels.grouped_efficiency.measured)
     json["grouped_efficiency"] = factor_json(kernels.grouped_efficiency);
-  if (kernels.share_lost_beside.measured)
-    json["share_lost_beside"] = factor_json(kernels.share_lost_beside);
+  if (kernels.overlap_loss_share.measured)
+    json["share_lost_beside"] = factor_json(kernels.overlap_loss_share);
   std::string tables;
   for (const GemmTable& table : kernels.tables.gemm)
     tables += (tables.empty() ? "\n " : ",\n ") + gemm_json(table, gpu.name);

@@ -13,7 +13,7 @@ namespace {
 
 using ShapePoint = std::array<double, 3>;
 
-// As GemmTime has it: the number of tiles first, form and depth slowly.
+// The metric of GemmTime: the number of tiles varies fastest, form and depth slowly.
 ShapePoint coordinates(const GemmRow& row) {
   const double m = std::log2(static_cast<double>(row.m));
   const double n = std::log2(static_cast<double>(row.n));
@@ -36,7 +36,7 @@ class Correction {
       width_ = width;
       double sum = 0.0;
       for (std::size_t i = 0; i < points_.size(); ++i)
-        sum += std::min(std::abs(without(i) - logs_[i]), 0.5);  // As tables are fitted.
+        sum += std::min(std::abs(without(i) - logs_[i]), 0.5);  // The loss of the table fit.
       if (sum >= best) continue;
       best = sum;
       best_width_ = width;
@@ -73,13 +73,13 @@ class Correction {
   double width_ = 0.0, best_width_ = std::numeric_limits<double>::infinity();
 };
 
-// The file's precision, so that what is fitted is what is read.
+// The file's precision, so that the fit equals the values read back.
 Seconds whole_nanoseconds(double seconds) {
   return microseconds(std::max(std::round(seconds * 1e9), 10.0) / 1e3);
 }
 
-// The formula of a GPU on which all takes `ratio` times as long: rows that are slower than it are
-// still those that the power limit held.
+// The formula of a GPU that takes `ratio` times as long for everything: slower rows are still those
+// that the power limit held.
 GemmBase slower(GemmBase base, double ratio) {
   base.overhead = ratio * base.overhead;
   base.tile_overhead = ratio * base.tile_overhead;

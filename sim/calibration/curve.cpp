@@ -14,7 +14,7 @@ namespace {
 
 struct Name {
   std::string ours;
-  std::string letters;  ///< nccl-tests' word for it, letters alone.
+  std::string letters;  ///< nccl-tests' name without other characters.
 };
 
 // A word that contains another stands before it, so that "reducescatter" is not read as "reduce".

@@ -14,35 +14,35 @@ const std::vector<std::string>& measured_collectives();
 /// is none of them.
 std::string collective_of_program(const std::string& program);
 
-/// Our name for the one collective that a file's name speaks of ("job17-allreduce.txt"); "" if it
-/// speaks of none, or of several.
+/// Our name for the one collective in a file's name ("job17-allreduce.txt"); "" if it has none, or
+/// several.
 std::string collective_of_file_name(const std::string& file);
 
-/// Bus bandwidth over algorithm bandwidth among `ranks` (nccl-tests, doc/PERFORMANCE.md); nothing
-/// where nccl-tests defines none.
+/// Bus bandwidth over algorithm bandwidth among `ranks` (nccl-tests, doc/PERFORMANCE.md); nullopt
+/// if nccl-tests defines none.
 std::optional<double> bus_factor(const std::string& collective, int ranks);
 
-/// Times of one collective over one group of ranks, by size: what
-/// docs/guides/import-measurements.md calls a curve.
+/// Times of one collective over one group of ranks, by size: a curve of
+/// docs/guides/import-measurements.md.
 struct Curve {
   std::string id;
-  std::string title;       ///< Of the source: "nccl-tests log".
+  std::string title;       ///< Title of the source: "nccl-tests log".
   std::string file;        ///< Its name, without folders.
-  std::string system;      ///< As the user calls it; "": not said.
-  std::string gpu;         ///< As the driver calls it, without "NVIDIA "; "": the log does not say.
-  std::string nccl;        ///< "2.28.3"; "": the log does not say.
+  std::string system;      ///< The user's name; "": unset.
+  std::string gpu;         ///< The driver's name without "NVIDIA "; "": not in the log.
+  std::string nccl;        ///< "2.28.3"; "": not in the log.
   std::string collective;  ///< "all_reduce"
   int ranks = 0;
   int nodes = 0;
   std::vector<std::pair<double, double>> points;  ///< Bytes as nccl-tests counts them, us.
-  std::vector<std::string> warnings;              ///< What a reader should know before using it.
+  std::vector<std::string> warnings;              ///< Warnings for a user of the curve.
 };
 
-/// The document of schema orrery.curves/1, a curve a line. Ids that meet get "-2", "-3".
+/// The document of schema orrery.curves/1, a line per curve. Equal ids get "-2", "-3".
 std::string curves_json(std::vector<Curve> curves);
 
-/// What makes a run look degraded: among large sizes, bus bandwidth that falls as they grow, which
-/// no healthy fabric shows. "" where it does not.
+/// Describes a degraded run: bus bandwidth that falls as large sizes grow, which no healthy fabric
+/// shows. "" for a healthy one.
 std::string degradation(const Curve& curve);
 
 }  // namespace orrery

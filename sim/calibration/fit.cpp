@@ -11,7 +11,7 @@
 namespace orrery {
 namespace {
 
-// "9.0" is Hopper (CUDA C++ Programming Guide, Compute Capabilities). "": none that is known.
+// "9.0" is Hopper (CUDA C++ Programming Guide, Compute Capabilities). "": unknown.
 std::string generation(const std::string& compute_capability) {
   if (compute_capability == "8.9") return name(Architecture::ada);
   const std::string major = compute_capability.substr(0, compute_capability.find('.'));
@@ -25,7 +25,7 @@ std::string generation(const std::string& compute_capability) {
 }  // namespace
 
 std::string catalog_gpu(const std::string& driver_name) {
-  // As the driver's list of GPUs has them (NVIDIA/open-gpu-kernel-modules, README.md, Compatible
+  // Names of the driver's list of GPUs (NVIDIA/open-gpu-kernel-modules, README.md, Compatible
   // GPUs), without "NVIDIA ".
   static const std::map<std::string, std::string> known{
       {"A100 80GB PCIe", "a100-pcie-80gb"},
@@ -50,11 +50,11 @@ std::string catalog_gpu(const std::string& driver_name) {
 
 void require_same_gpu(const calibration::Machine& machine, const Gpu& gpu, const std::string& file,
                       const std::string& remedy) {
-  const std::string told = generation(machine.compute_capability);
-  if (!told.empty() && told != name(gpu.architecture))
+  const std::string recorded = generation(machine.compute_capability);
+  if (!recorded.empty() && recorded != name(gpu.architecture))
     fail_input({file, "/machine/compute_capability"},
-               "is " + machine.compute_capability + ", which is " + told + ", but '" + gpu.name +
-                   "' is " + name(gpu.architecture),
+               "is " + machine.compute_capability + ", which is " + recorded + ", but '" +
+                   gpu.name + "' is " + name(gpu.architecture),
                remedy);
   if (machine.multiprocessors != gpu.multiprocessors)
     fail_input({file, "/machine/multiprocessors"},
@@ -146,7 +146,7 @@ std::string without_maker(const std::string& gpu) {
   return gpu.starts_with("NVIDIA ") ? gpu.substr(7) : gpu;
 }
 
-// What the driver calls the one kind of GPU that all sources are of; "": none says.
+// The driver's name of the GPU that all sources share; "": no source has one.
 std::string common_gpu(const std::vector<NamedRecord>& records, const std::vector<Curve>& curves) {
   std::string gpu, first;
   const auto add = [&](const std::string& file, const std::string& named) {
@@ -192,13 +192,13 @@ std::string machine_text(const Machine& machine) {
          ", cuBLAS " + machine.cublas + (machine.nccl.empty() ? "" : ", NCCL " + machine.nccl);
 }
 
-// The first of several, and how many there are.
+// The first of several, and their number.
 std::string and_more(const std::vector<std::string>& some) {
   return some.front() +
          (some.size() > 1 ? " and " + std::to_string(some.size() - 1) + " more" : "");
 }
 
-// Each case once: of several, the one whose time is in the middle.
+// Each case once: of several, the one with the median time.
 class Pool {
  public:
   void add(const NamedRecord& from) {
@@ -238,7 +238,7 @@ class Pool {
   }
 
  private:
-  // At its fastest a GPU is for moments: while it is cold, say. What it usually reaches counts.
+  // A GPU is at its fastest only for moments, such as while it is cold: the median speed counts.
   static double usual_slowdown(const std::vector<calibration::ReferenceTrack::Check>& checks) {
     if (checks.empty()) return 1.0;
     std::vector<double> times_us;

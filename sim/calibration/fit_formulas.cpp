@@ -88,12 +88,12 @@ double rounded(double value) {
 
 Seconds rounded(Seconds time) { return microseconds(rounded(time.si() * 1e6)); }
 
-// One row that is far off says as much as one that is half as far.
+// The log error of a row, capped so that all outliers count alike.
 double capped_error(double predicted_us, Seconds measured) {
   return std::min(std::abs(std::log(predicted_us / (measured.si() * 1e6))), 0.5);
 }
 
-// Constants of nothing: exponentials overflow before they mean anything.
+// Degenerate constants: exponentials overflow before they mean anything.
 bool is_absurd(const Parameters& q) {
   return std::any_of(q.begin(), q.end(), [](double x) { return !(std::abs(x) <= 20.0); });
 }
@@ -119,7 +119,7 @@ AttentionBase attention_base(const Parameters& q, std::int64_t head_dim) {
   base.query_traffic = std::exp(q[3]);
   base.key_traffic = std::exp(q[4]);
   base.hard = sigmoid(q[5]);
-  base.lone = std::exp(q[6]);
+  base.isolated = std::exp(q[6]);
   return base;
 }
 
@@ -134,7 +134,7 @@ GemmBase rounded(GemmBase base) {
 AttentionBase rounded(AttentionBase base) {
   base.overhead = rounded(base.overhead);
   for (double* value : {&base.efficiency, &base.diagonal, &base.query_traffic, &base.key_traffic,
-                        &base.hard, &base.lone})
+                        &base.hard, &base.isolated})
     *value = rounded(*value);
   return base;
 }
@@ -178,7 +178,7 @@ AttentionBase fit_attention(std::span<const AttentionRow> rows, const MeasuredGp
   const auto loss = [&](const Parameters& q) {
     if (is_absurd(q)) return absurd_loss;
     const AttentionBase base = attention_base(q, head_dim);
-    if (!is_share(base.efficiency) || base.diagonal > 1e5 || base.lone > 100.0 ||
+    if (!is_share(base.efficiency) || base.diagonal > 1e5 || base.isolated > 100.0 ||
         base.query_traffic > 100.0 || base.key_traffic > 100.0)
       return absurd_loss;
     double sum = 0.0, prior = 0.0;

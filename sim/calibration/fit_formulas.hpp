@@ -18,14 +18,14 @@ struct Minimum {
 Minimum nelder_mead(const std::function<double(const std::vector<double>&)>& loss,
                     const std::vector<double>& start, double step, int moves);
 
-/// From each of `starts`, then once more around the best: local minima and simplices that collapsed
-/// early cost nothing but time.
+/// Minimises from each of `starts`, then once more around the best, against local minima and
+/// simplices that collapsed early.
 std::vector<double> minimize(const std::function<double(const std::vector<double>&)>& loss,
                              const std::vector<std::vector<double>>& starts);
 
 /// The constants with which the formulas of docs/explanation/kernels.md come closest to measured
-/// rows: the least mean of min(|ln(predicted / measured)|, 0.5) plus a weak prior. The size and its
-/// cap make single odd rows harmless; the prior holds what the rows cannot tell.
+/// rows: the least mean of min(|ln(predicted / measured)|, 0.5) plus a weak prior. The absolute
+/// value and its cap make single odd rows harmless; the prior holds what the rows cannot determine.
 /// calibration/kernel_fit.py does the same for the tables that come with the project.
 ///
 /// Values are rounded to four digits, so that a file's text is the fit. `rows` are not empty, all

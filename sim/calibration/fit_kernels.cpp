@@ -41,13 +41,13 @@ double benchmark_us(const Measurement& one) {
   return first == one.figures.end() ? one.warm->median_us : first->second;
 }
 
-// As the file will say it: whole nanoseconds.
+// The file's precision: whole nanoseconds.
 Seconds row_time(const Measurement& one) {
   return microseconds(std::round(benchmark_us(one) * 1e3) / 1e3);
 }
 
-// A dgrad product is a row like a forward one, and priced as such; of two with the same sizes the
-// forward one stands.
+// A dgrad product is a row like a forward one, and timed as such; of two with the same sizes the
+// forward one is kept.
 std::vector<GemmRow> gemm_rows(const std::vector<Measurement>& all, const std::string& dtype) {
   std::vector<GemmRow> rows;
   std::set<std::vector<std::int64_t>> shapes;
@@ -260,7 +260,7 @@ class Fitting {
       findings_.push_back(
           "products lose nothing beside busy multiprocessors: share_lost_beside stays 1");
     else if (fit.share)
-      set(fitted_.share_lost_beside, *fit.share, 0.01, 5.0,
+      set(fitted_.overlap_loss_share, *fit.share, 0.01, 5.0,
           "least squares over " + std::to_string(fit.busy_cases) +
               " products beside busy multiprocessors");
     else if (fit.busy_cases > 0)
@@ -269,7 +269,7 @@ class Fitting {
     std::move(fit.findings.begin(), fit.findings.end(), std::back_inserter(findings_));
   }
 
-  // What the project's tables, or those of the GPU that stands in, say of the rows.
+  // Checks the rows against the project's tables, or those of the proxy GPU.
   void check_published() {
     if (!shipped_) return;
     const std::string whose = " by the tables of " + shipped_->gpu;
@@ -287,7 +287,7 @@ class Fitting {
   std::optional<FittedKernels> result() {
     const bool any = !fitted_.tables.gemm.empty() || fitted_.tables.attention ||
                      fitted_.sustained.measured || fitted_.copy_efficiency.measured ||
-                     fitted_.share_lost_beside.measured;
+                     fitted_.overlap_loss_share.measured;
     if (!any) return std::nullopt;
     return std::move(fitted_);
   }
@@ -333,7 +333,7 @@ class Fitting {
     return &published_.try_emplace(format, gpu_, format, &*shipped_).first->second;
   }
 
-  // What the fitted table of a number format says; null without one.
+  // The fitted table of a number format; null without one.
   const GemmTime* gemm(const std::string& dtype) {
     for (const GemmTable& table : fitted_.tables.gemm)
       if (name(table.dtype) == dtype)
@@ -384,9 +384,9 @@ class Fitting {
 
 std::string unsound(const calibration::Measurement& one, double usual_slowdown) {
   // The first is orrery-gpu's own bound on its reference product; the others are a tenth and a
-  // twentieth of what is to be told apart, where timings end at half a percent if they can.
+  // twentieth of the differences to be resolved; timings stop at half a percent if they can.
   constexpr double slowest_reference = 1.05, most_drift = 0.05, most_noise = 0.1;
-  constexpr double shortest_us = 0.01;  // As tables of kernels have it.
+  constexpr double shortest_us = 0.01;  // The bound of tables of kernels.
   const double slowdown = one.reference_slowdown / usual_slowdown;
   if (slowdown > slowest_reference)
     return "the GPU was " + percent(slowdown - 1.0) + " slower around it";

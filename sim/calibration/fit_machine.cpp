@@ -12,7 +12,7 @@ namespace {
 
 using calibration::Measurement;
 
-// Over 0, or nothing.
+// A positive figure, or nullopt.
 std::optional<double> figure(const Measurement& one, const std::string& name) {
   const auto found = one.figures.find(name);
   if (found == one.figures.end() || !(found->second > 0.0)) return std::nullopt;
@@ -92,9 +92,9 @@ std::string held_by(const Measurement& one) {
   return "; held by: " + calibration::held_by_text(*one.series.back().state.held_by);
 }
 
-// What a step pays is the table's time without the table's own falling clock, over `sustained`
-// (KernelModel): so it is what makes that the time that the product keeps. The record's own first
-// milliseconds would be another benchmark's clock than the table's.
+// A step's time is the table's without the table's own falling clock, over `sustained`
+// (KernelModel): the factor turns that into the sustained time of the product. The record's own
+// first milliseconds would have another benchmark's clock than the table's.
 double over_table(const Measurement& one, const GemmTime& table, double us) {
   const std::int64_t m = one.what.size("m"), n = one.what.size("n"), k = one.what.size("k");
   return table.without_cast(m, n, k).time.si() / table.throttle(m, n, k) / (1e-6 * us);
@@ -112,7 +112,7 @@ std::optional<SustainedFit> fit_sustained(
     const std::vector<Measurement>& all,
     const std::function<const GemmTime*(const std::string& dtype)>& table,
     std::vector<std::string>& findings, std::vector<std::string>& notes) {
-  // As GPUs clock down for products, not for what the host or memory takes of short ones.
+  // GPUs lower their clock for products, not for the launch or memory time of short ones.
   constexpr double long_us = 50.0;
   std::map<std::string, std::vector<double>> without_pause, in_steps;
   std::size_t old = 0;
@@ -144,9 +144,9 @@ std::optional<SustainedFit> fit_sustained(
     notes.push_back(std::to_string(old) +
                     " products without pause, by an orrery-gpu that compared whole seconds: "
                     "power limits act within the first");
-  // A step's own clock is what is wanted; products without pause are only like it. The table's
-  // narrow formats are scaled by the same factor: theirs are findings alone where there is a
-  // 16-bit one.
+  // The clock of a step is the best measure; products without pause only approximate it. The
+  // table's narrow formats are scaled by the same factor: theirs are findings alone where there is
+  // a 16-bit one.
   for (const std::string& dtype : format_names(FormatUse::weights))
     if (const auto some = in_steps.find(dtype); some != in_steps.end())
       return SustainedFit{

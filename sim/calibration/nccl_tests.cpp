@@ -120,13 +120,13 @@ Ranks ranks_of(const Run& run, const NcclTestsAnswers& answers) {
 }
 
 std::string collective_of(const Run& run, const NcclTestsAnswers& answers) {
-  const std::string told = collective_of_program(run.program);
-  if (!told.empty() && !answers.collective.empty() && told != answers.collective)
-    fail_input(
-        {"", "--collective"},
-        "is '" + answers.collective + "', but " + run.place.file + " is a run of '" + told + "'",
-        "leave it out");
-  if (!told.empty()) return told;
+  const std::string by_program = collective_of_program(run.program);
+  if (!by_program.empty() && !answers.collective.empty() && by_program != answers.collective)
+    fail_input({"", "--collective"},
+               "is '" + answers.collective + "', but " + run.place.file + " is a run of '" +
+                   by_program + "'",
+               "leave it out");
+  if (!by_program.empty()) return by_program;
   if (!answers.collective.empty()) return answers.collective;
   const std::string named = collective_of_file_name(run.place.file);
   if (named.empty())

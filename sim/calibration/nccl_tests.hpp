@@ -8,7 +8,7 @@
 
 namespace orrery {
 
-/// One run of an nccl-tests program, as its output tells it and before anything is concluded.
+/// The output of one run of an nccl-tests program, uninterpreted.
 struct NcclTestsRun {
   struct Device {
     int rank = 0;
@@ -21,18 +21,18 @@ struct NcclTestsRun {
     Place place;
     double bytes = 0.0;
     double time_us = 0.0;
-    double algorithm_gb_s = 0.0;  ///< 0: not told.
+    double algorithm_gb_s = 0.0;  ///< 0: not in the log.
     double bus_gb_s = 0.0;
     std::string type;
     bool in_place = false;
   };
 
-  Place place;          ///< Where the run starts.
-  std::string program;  ///< "all_reduce_perf"; "": not told.
-  std::string nccl;     ///< "2.28.3"; "": not told.
+  Place place;          ///< Start of the run.
+  std::string program;  ///< "all_reduce_perf"; "": not in the log.
+  std::string nccl;     ///< "2.28.3"; "": not in the log.
   bool is_version_1 = false;
-  bool is_complete = false;  ///< Its summary has been met.
-  bool has_table = false;    ///< The header has been met.
+  bool is_complete = false;  ///< The summary was found.
+  bool has_table = false;    ///< The header was found.
   std::vector<Device> devices;
   std::vector<Row> rows;
 };
@@ -42,17 +42,17 @@ std::vector<NcclTestsRun> parse_nccl_tests_text(const std::string& text, const s
 /// The run in a file written by -J.
 NcclTestsRun parse_nccl_tests_json(const std::string& text, const std::string& file);
 
-/// 22803 as "2.28.3". Up to 2.8 the code had one digit less: 2708 is 2.7.8 (nccl.h.in,
-/// NCCL_VERSION). "" for what is no version.
+/// NCCL's version code as text: 22803 is "2.28.3". Up to 2.8 the code had one digit less: 2708 is
+/// 2.7.8 (nccl.h.in, NCCL_VERSION). "" for an invalid code.
 std::string nccl_version_text(const std::string& code);
 
-/// Refuses wrong results: what computes something else measures something else.
+/// Refuses wrong results: a faulty collective has another time.
 void refuse_wrong_results(const Place& place, double wrong);
 
-/// Refuses a row whose three figures cannot all be true: bytes / time is the algorithm bandwidth.
+/// Refuses a row with inconsistent figures: bytes / time is the algorithm bandwidth.
 void check_row(const NcclTestsRun::Row& row);
 
-/// What a user adds to a log that does not say it. Empty and 0: not said.
+/// The user's answers to what a log lacks. Empty and 0: unset.
 struct NcclTestsAnswers {
   std::string collective;  ///< One of measured_collectives().
   std::string system;
@@ -64,12 +64,8 @@ struct NcclTestsAnswers {
 /// the prefixes of mpirun --tag-output and srun --label, or the JSON that -J writes.
 ///
 /// A file may hold several runs of the same ranks: those of one collective become one curve. Times
-/// are those of one operation, out of place (in place where there is no other, which a warning
-/// says); a size that was measured several times has the median.
-///
-/// Errors (bad_input), with the line: a log that was cut, no nccl-tests table, wrong results,
-/// figures that contradict each other, ranks that cannot be counted, runs of different ranks.
-/// Source: NVIDIA/nccl-tests, tags v1.0.0 to v2.19, src/common.cu.
+/// are those of one operation, out of place (in place if there is no other, with a warning); a size
+/// that was measured several times has the median.
 std::vector<Curve> read_nccl_tests(const std::string& text, const std::string& file,
                                    const NcclTestsAnswers& answers);
 

@@ -32,7 +32,7 @@ std::string_view without_launcher_prefix(std::string_view line) {
   return line;
 }
 
-// Which word of a row is what. Columns of a half: time, algbw, busbw and an error of some kind.
+// Meanings of a row's words. Columns of a half: time, algbw, busbw and an error of some kind.
 struct Columns {
   struct Half {
     std::size_t time = 0, algorithm = 0, bus = 0, wrong = 0;
@@ -193,7 +193,7 @@ class Reader {
     const bool is_row =
         !words.empty() && (is_digits(words[0]) ||
                            (columns_.starts_with_timestamp && is_digits(words[0].substr(0, 1))));
-    if (!is_row) return;  // Of NCCL's own log, or of the launcher.
+    if (!is_row) return;  // A line of NCCL's own log, or of the launcher.
     if (words.size() != columns_.count) refuse_odd_row(words.size());
 
     NcclTestsRun::Row row;
@@ -251,7 +251,7 @@ std::vector<NcclTestsRun> parse_nccl_tests_text(const std::string& text, const s
 
 // The file that nccl-tests writes with -J, since 2.17.3. Its booleans are the strings "true" and
 // "false", and a figure that was not measured is a string, too. The environment that it also holds
-// is not looked at: it may have secrets in it.
+// is ignored, as it may contain secrets.
 namespace {
 
 constexpr int most_ranks = 10'000'000;

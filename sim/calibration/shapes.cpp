@@ -18,7 +18,7 @@ std::int64_t copy_rows(Bytes bytes) {
   return std::max<std::int64_t>(1, std::llround(bytes.si() / (4.0 * copy_width)));
 }
 
-// Experts' tokens differ from batch to batch; as many are measured, spread evenly.
+// Experts' tokens differ from batch to batch; the same number is measured, spread evenly.
 void add_grouped(std::vector<Case>& cases, const Op& op, const Plan& plan, double weight) {
   const auto experts = static_cast<std::int64_t>(op.rows.size());
   const std::int64_t tokens = std::accumulate(op.rows.begin(), op.rows.end(), std::int64_t{0});
@@ -32,7 +32,7 @@ void add_grouped(std::vector<Case>& cases, const Op& op, const Plan& plan, doubl
 void add_shape(std::vector<Case>& cases, const Op& op, const Plan& plan, double weight) {
   switch (op.kind) {
     case Op::Kind::gemm:
-      if (plan.dtype == Dtype::fp32) break;  // Of which no record holds products.
+      if (plan.dtype == Dtype::fp32) break;  // Records hold no fp32 products.
       merge_shapes(cases, {make_case("gemm", {name(op.pass), name(plan.dtype)}, {op.m, op.n, op.k},
                                      weight)});
       break;

@@ -125,7 +125,7 @@ void read_batches(const BuyOptions& asked, PurchaseRequest& request) {
     request.batches = parse_numbers(*asked.gbs, "gbs", RangeRule{}.most);
     return;
   }
-  std::int64_t seq = usual_sequence(request.model);
+  std::int64_t seq = default_sequence(request.model);
   for (const Fixed& fixed : request.fixed) {
     if (fixed.key != "seq") continue;
     if (fixed.values.size() > 1)

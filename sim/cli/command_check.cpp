@@ -85,7 +85,7 @@ void print(std::ostream& out, const Model& model) {
       std::to_string(model.vocab) + (model.tied_embeddings ? ", output head tied" : ""));
   row(out, "longest sequence", std::to_string(model.max_sequence));
   row(out, "sequence in training",
-      std::to_string(usual_sequence(model)) + (guesses_sequence(model) ? ", assumed" : ""));
+      std::to_string(default_sequence(model)) + (guesses_sequence(model) ? ", assumed" : ""));
   row(out, "parameters", with_commas(count.total));
   if (count.active != count.total) row(out, "active a token", with_commas(count.active));
 }

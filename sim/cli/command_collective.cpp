@@ -117,7 +117,7 @@ int run_collective(const Arguments& arguments) {
   const std::string& word =
       options.only_word("which collective?", "one collective at a time",
                         "write like 'orrery collective all_reduce --system dgx-h100 --gpus 8'");
-  LoneCollective collective;
+  IsolatedCollective collective;
   if (!is_file(word)) collective.kind = parse_kind(word);
   System system = read_system(options.required("system", "name one: orrery list systems"),
                               command_line / "system");

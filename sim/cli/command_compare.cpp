@@ -205,8 +205,8 @@ ComparedRun run_of(const NamedPlan& named, const CompareOptions& common) {
   question.tokens = *common.tokens;
   const Scenario scenario = read_scenario(named.inputs);
   take_profile_of_faults(question, scenario);
-  return {&plan, drawn_run(scenario, plan.range.step, question,
-                           read_economics(plan.range.gpu, common.economics))};
+  return {&plan, sampled_run(scenario, plan.range.step, question,
+                             read_economics(plan.range.gpu, common.economics))};
 }
 
 constexpr const char* compare_usage =

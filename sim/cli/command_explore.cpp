@@ -50,7 +50,7 @@ std::map<std::string, std::string> words_of(const Options& options, const Scenar
       if (const auto value = file.find(key); value && value->is_string())
         words[key] = value->text();
   }
-  for (const std::string& key : keys_beside_the_plan())
+  for (const std::string& key : keys_outside_plan())
     if (options.has(key)) words[key] = options.text(key);
   for (const auto& [key, text] : inputs.keys) words[key] = text;
   if (words.empty()) return example();

@@ -348,7 +348,7 @@ int run_one(const KernelOptions& options, const std::vector<std::string>& words,
   if (!asked.key.empty())
     roofline.title = kind.name + " on " + pricer.system().gpu.name + " over " + asked.key;
   const bool draws = picture.roofline || picture.svg;
-  if (draws && !std::any_of(roofline.operations.begin(), roofline.operations.end(), is_drawn))
+  if (draws && !std::any_of(roofline.operations.begin(), roofline.operations.end(), is_plotted))
     fail_input({}, kind.name + " has no place on a roofline: it computes nothing",
                "leave --roofline and --svg out");
   write_svg(picture, roofline);

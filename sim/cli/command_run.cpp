@@ -62,7 +62,7 @@ int run_run(const Arguments& arguments) {
   OutputFiles files{force};
   if (csv) files.add(*csv, training_run_csv(run.runs));
   if (html)
-    files.add(*html, run_report(run, middle_run(run.prepared, run.question, run.runs),
+    files.add(*html, run_report(run, median_run(run.prepared, run.question, run.runs),
                                 {typed_command("run", arguments)}));
   files.commit();
   std::cout << (json ? training_run_json(run) : training_run_text(run));

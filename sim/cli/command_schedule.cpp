@@ -60,7 +60,7 @@ Pipeline pipeline_of(const ScheduleRequest& asked, const Schedule& schedule) {
   const auto said = [](int value, int otherwise) { return value > 0 ? value : otherwise; };
   use.stages = said(asked.stages, own.stages);
   if (use.stages == 0) fail_input({}, "--pp is missing", "add --pp N, the pipeline's stages");
-  use.vpp = said(asked.vpp, schedule.usual_vpp(use.stages));
+  use.vpp = said(asked.vpp, schedule.default_vpp(use.stages));
   use.microbatches = said(asked.microbatches, own.microbatches);
   if (use.microbatches == 0)
     fail_input({}, "--microbatches is missing", "add --microbatches N, those of a step");
@@ -83,10 +83,10 @@ Pipeline pipeline_of(const ScheduleRequest& asked, const Schedule& schedule) {
   return {use.stages, chunks, use.microbatches, asked.ep_overlap || pairing == Pairing::by_itself};
 }
 
-void check_drawing(const DrawnSchedule& drawn) {
-  if (drawn.played.end.si() <= longest_drawing) return;
+void check_drawing(const PlottedSchedule& plot) {
+  if (plot.played.end.si() <= longest_drawing) return;
   fail_infeasible(command_line / "lengths",
-                  "a drawing of " + std::to_string(static_cast<int>(drawn.played.end.si())) +
+                  "a drawing of " + std::to_string(static_cast<int>(plot.played.end.si())) +
                       " units is too long to look at",
                   "use shorter lengths or fewer micro-batches");
 }
@@ -110,17 +110,17 @@ int run_schedule(const Arguments& arguments) {
                        {"", ""});
   const Pipeline pipeline = pipeline_of(asked, schedule);
   const Seconds transfer{static_cast<double>(asked.transfer)};
-  const SpeltOrder order = spelt_out(
+  const ExplicitOrder order = explicit_order(
       schedule, pipeline,
       std::vector<PassLengths>(static_cast<std::size_t>(pipeline.stages), asked.lengths), transfer);
   if (asked.draws || asked.svg) {
-    const DrawnSchedule drawn{schedule.name(), order, asked.lengths,
-                              replay(order, asked.lengths, transfer)};
-    check_drawing(drawn);
+    const PlottedSchedule plot{schedule.name(), order, asked.lengths,
+                               replay(order, asked.lengths, transfer)};
+    check_drawing(plot);
     OutputFiles files{asked.force};
-    if (asked.svg) files.add(*asked.svg, schedule_chart(drawn));
+    if (asked.svg) files.add(*asked.svg, schedule_chart(plot));
     files.commit();
-    if (asked.draws) std::cout << schedule_drawing(drawn);
+    if (asked.draws) std::cout << schedule_drawing(plot);
   }
   if (!asked.draws) std::cout << schedule_text(order);
   return exit_ok;

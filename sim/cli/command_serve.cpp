@@ -106,8 +106,8 @@ void read_loads(const Options& options, const TrafficOptions& traffic,
   words.limits = traffic.slo;
   const ServingLoad& first = asked.front().load;
   words.requests = first.file.empty()
-                       ? "prompts of " + length_law_text(first.traffic.prompt) +
-                             " tokens, answers of " + length_law_text(first.traffic.output)
+                       ? "prompts of " + length_distribution_text(first.traffic.prompt) +
+                             " tokens, answers of " + length_distribution_text(first.traffic.output)
                        : "requests of " + first.file;
   for (AskedLoad& one : asked) {
     const RequestTraffic& traffic = one.load.traffic;

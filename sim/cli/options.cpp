@@ -54,7 +54,7 @@ std::string other_name(const std::string& word) {
                                            {"--price", "--economics"}};
     for (const PlanKey& key : plan_keys()) {
       if (!key.megatron.empty()) map.emplace("--" + key.megatron, "--" + key.name);
-      for (const std::string& other : key.elsewhere) map.emplace("--" + other, "--" + key.name);
+      for (const std::string& other : key.other_names) map.emplace("--" + other, "--" + key.name);
     }
     return map;
   }();

@@ -23,7 +23,7 @@ int print_step(const TrafficOptions& traffic, const PricedPools& pools,
     step.prefill = serving_step(pools.prefill->setup, prompts, prefill_place);
   if (decodes.decodes > 0) step.decode = serving_step(pools.decode->setup, decodes, decode_place);
   for (const PrefillChunk& chunk : prompts.chunks)
-    step.transfers.push_back(lone_transfer(pools, chunk.tokens + chunk.cached));
+    step.transfers.push_back(isolated_transfer(pools, chunk.tokens + chunk.cached));
   step.sending = pools.plan.sending;
   if (step.decode)
     step.cost = token_cost(step.decode->tokens_per_s, static_cast<double>(pools.plan.decode.gpus()),
@@ -95,7 +95,7 @@ int serve_pools(const Options& options, const DeploymentOptions& asked,
   if (iteration) return print_step(traffic, pools, *iteration);
   const auto serve = [&](const ServingLoad& load) {
     need_prefixes(pools.plan.prefill, load, command_line);
-    need_room(pools, longest_of(load.list), prefill_place, decode_place);
+    need_space(pools, longest_of(load.list), prefill_place, decode_place);
     return serve_pools(pools, load);
   };
   return serve_traffic(options, traffic,

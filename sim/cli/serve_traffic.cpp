@@ -133,7 +133,7 @@ void ask_of_laws(const Options& options, const TrafficOptions& asked_traffic, in
     traffic.requests = *asked_traffic.requests;
   else if (traffic.arrivals == Arrivals::burst && !file)
     fail_input(command_line / "requests", "is missing", "write how many come at once");
-  load.list = draw_requests(traffic);
+  load.list = sample_requests(traffic);
   if (file) take_lengths(file->list, load.list);
 }
 
@@ -177,8 +177,8 @@ void add_traffic(Options& options, TrafficOptions& into) {
   options.group("Requests");
   options.add("isl", "LAW",
               "tokens of a prompt: 1024, 819..1024 or lognormal:1024,0.8 (median, sigma)",
-              into.prompt, parse_length_law);
-  options.add("osl", "LAW", "tokens of an answer", into.output, parse_length_law);
+              into.prompt, parse_length_distribution);
+  options.add("osl", "LAW", "tokens of an answer", into.output, parse_length_distribution);
   options.add("concurrency", "N", "so many clients, each with one request at a time", into.clients);
   options.add("rate", "R", "requests a second", into.rate, real(1e-6, most_rate));
   options.add("arrival", "LAW", "poisson (default), constant, gamma:CV, or burst: all at once",
@@ -259,7 +259,7 @@ int serve_traffic(const Options& options, const TrafficOptions& traffic, const S
   if (traffic.finds_goodput) {
     goodput = largest_rate(served.run, load);
     load.traffic.rate = goodput->rate > 0.0 ? goodput->rate : 1.0;
-    load.list = draw_requests(load.traffic);
+    load.list = sample_requests(load.traffic);
   }
   const Economics economics = read_economics(served.system.gpu.name, traffic.economics);
   ServingRun run = served.run(load);

@@ -11,7 +11,7 @@ namespace orrery {
 
 /// The options on requests, their replay and what is printed.
 struct TrafficOptions {
-  std::optional<LengthLaw> prompt, output;
+  std::optional<LengthDistribution> prompt, output;
   std::optional<std::string> clients;  ///< A list.
   std::optional<double> rate;
   RequestTraffic arrivals;  ///< --arrival, the prefix and the seed.

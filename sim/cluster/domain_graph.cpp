@@ -23,17 +23,17 @@ using Wires =
 using Vertex = boost::graph_traits<Wires>::vertex_descriptor;
 using Edge = boost::graph_traits<Wires>::edge_descriptor;
 
-// Costs only order the ways, as NCCL orders its path types NVL, NVB, PIX, PXB, PHB, SYS
-// (src/graph/topo.h): each is more than all links of the kind before that a way may have.
+// Costs only order the routes, as NCCL orders its path types NVL, NVB, PIX, PXB, PHB, SYS
+// (src/graph/topo.h): each exceeds all links of the previous kind that a route may have.
 constexpr double nvlink_cost = 1.0;
 constexpr double pcie_cost = 10.0;
-constexpr double cpu_cost = 50.0;  // Twice for a way through a socket: in and out.
+constexpr double cpu_cost = 50.0;  // Twice for a route through a socket: in and out.
 constexpr double socket_cost = 200.0;
-constexpr double forward_cost = 1000.0;  // A GPU that passes on what it got over PCIe.
+constexpr double forward_cost = 1000.0;  // A GPU that forwards data from PCIe.
 constexpr double infinite = std::numeric_limits<double>::max();
 
 struct Search {
-  std::vector<Edge> entry;  // By which a best way enters each vertex.
+  std::vector<Edge> entry;  // The last edge of the best route to each vertex.
   std::vector<double> cost;
 };
 
@@ -51,8 +51,8 @@ std::string node_name(int node) { return "node" + std::to_string(node); }
 
 struct DomainGraph::Graph {
   struct Gpu {
-    Vertex sends;     // Also where NVLink arrives, to be passed on.
-    Vertex receives;  // Where all ways to the GPU end.
+    Vertex sends;     // NVLink arrives here as well, to be forwarded.
+    Vertex receives;  // End of all routes to the GPU.
   };
   struct Nic {
     Vertex sends, receives;
@@ -63,12 +63,12 @@ struct DomainGraph::Graph {
   const std::vector<LinkOverride> changes;
   Wires wires;
   std::vector<NamedLink> links;
-  std::vector<std::string> cable_names;  // By link: of both directions.
+  std::vector<std::string> cable_names;  // Names of cables, of both directions, by link.
   std::vector<Gpu> gpus;
   std::vector<Nic> nics;
   std::unordered_map<Vertex, Search> searches;
-  std::unordered_map<std::uint64_t, Way> ways;
-  std::vector<std::vector<int>> exits, entrances;  // By GPU; empty until asked for.
+  std::unordered_map<std::uint64_t, Path> paths;
+  std::vector<std::vector<int>> exits, entrances;  // NICs of each GPU; empty until first used.
 
   Graph(const System& plan, const std::vector<LinkOverride>& overrides)
       : system{plan}, changes{overrides} {}
@@ -88,7 +88,7 @@ struct DomainGraph::Graph {
     boost::add_edge(from, to, Wire{unlinked, cost}, wires);
   }
 
-  // Adds the link, with what the overrides say of it, and its edge unless it is down.
+  // Adds the link, with its overrides, and its edge unless it is down.
   void link_edge(Vertex from, Vertex to, NamedLink named, const std::string& cable, double cost) {
     bool down = false;
     Link& link = named.link;
@@ -135,25 +135,25 @@ struct DomainGraph::Graph {
     return found->second;
   }
 
-  const Way& way(Vertex from, Vertex to) {
-    const auto [found, is_new] = ways.try_emplace(std::uint64_t{from} << 32 | to);
-    Way& way = found->second;
-    if (!is_new) return way;
+  const Path& path(Vertex from, Vertex to) {
+    const auto [found, is_new] = paths.try_emplace(std::uint64_t{from} << 32 | to);
+    Path& path = found->second;
+    if (!is_new) return path;
     const Search& best = search(from);
-    if (best.cost[to] == infinite) return way;
-    way.exists = true;
+    if (best.cost[to] == infinite) return path;
+    path.exists = true;
     for (Vertex at = to; at != from; at = boost::source(best.entry[at], wires)) {
       const int link = wires[best.entry[at]].link;
       if (link == unlinked) continue;
-      way.links.push_back(link);
+      path.links.push_back(link);
       const LinkKind kind = links[static_cast<std::size_t>(link)].link.kind;
-      way.over_nvlink = way.over_nvlink || kind == LinkKind::nvlink_up;
+      path.over_nvlink = path.over_nvlink || kind == LinkKind::nvlink_up;
     }
-    std::reverse(way.links.begin(), way.links.end());
-    return way;
+    std::reverse(path.links.begin(), path.links.end());
+    return path;
   }
 
-  // NICs from `first` to before `last` that `cost` finds a way for, the cheapest first.
+  // NICs from `first` to before `last` that `cost` finds a route for, the cheapest first.
   template <class Cost>
   std::vector<int> ranked(int first, int last, int own, Cost cost) {
     std::vector<std::pair<double, int>> order;
@@ -183,7 +183,7 @@ struct DomainGraph::Graph {
   }
 };
 
-// A way crosses one wire up and one down, so that each link has half of the way's latency.
+// A route crosses one wire up and one down, so that each link has half of its latency.
 constexpr double half = 0.5;
 
 void DomainGraph::Graph::add_nics(int node) {
@@ -218,7 +218,7 @@ void DomainGraph::Graph::add_gpus(int node, Vertex hub) {
                             .node = node,
                             .owner = i}};
     if (has_switch()) {
-      // Of GPUs that could forward equally well the first one does.
+      // The first of equally good forwarding GPUs is used.
       NamedLink nvlink = link;
       nvlink.name += ".nvlink";
       wire(gpu.sends, hub, hub, gpu.sends, nvlink, LinkKind::nvlink_up, LinkKind::nvlink_down,
@@ -259,7 +259,7 @@ void DomainGraph::Graph::add_tree(int node) {
            {.name = node_name(node) + "." + branch.name,
             .link = {.kind = {},
                      .capacity = branch.bandwidth,
-                     .latency = {},  // Part of what the system states from software to software.
+                     .latency = {},  // Part of the system's software-to-software latency.
                      .node = node,
                      .owner = static_cast<int>(i)}},
            LinkKind::pcie_up, LinkKind::pcie_down, pcie_cost + entry_cost(branch.parent));
@@ -283,7 +283,7 @@ void DomainGraph::Graph::add_tree(int node) {
     const int place = tree.gpus[static_cast<std::size_t>(i)];
     const Vertex branch = branches[static_cast<std::size_t>(place)];
     const Gpu& gpu = gpus[static_cast<std::size_t>(node * system.gpus_per_node + i)];
-    // Where GPUs have NVLink, the network's latency holds the way to the NIC already.
+    // The network's latency includes the route to the NIC if GPUs have NVLink.
     wire(gpu.sends, branch, branch, gpu.receives,
          {.name = node_name(node) + ".gpu" + std::to_string(i) + ".pcie",
           .link = {.kind = {},
@@ -315,7 +315,7 @@ void DomainGraph::Graph::add_pairs(int node) {
         return node_name(node) + ".gpu" + std::to_string(a) + "-gpu" + std::to_string(b) +
                ".nvlink";
       };
-      // Of ways with as many links the wider one; never a longer one.
+      // The wider of routes with as many links is used; never a longer one.
       const double narrowness = 0.01 * (1.0 - pair.bandwidth / widest);
       link_edge(vertex(from), vertex(to),
                 {.name = name(from, to),
@@ -332,7 +332,7 @@ DomainGraph::DomainGraph(const System& system, const std::vector<LinkOverride>& 
     : graph_{std::make_unique<Graph>(system, changes)} {
   const int nodes = system.nvlink_domain / system.gpus_per_node;
   assert(nodes * system.gpus_per_node == system.nvlink_domain);
-  // In PCIe nodes the "switch" is the root complex, and a domain is one node.
+  // The "switch" of a PCIe node is the root complex, and a domain is one node.
   assert(system.wiring != NodeWiring::pcie || nodes == 1);
   const Vertex hub = boost::add_vertex(graph_->wires);
   for (int node = 0; node < nodes; ++node) {
@@ -364,19 +364,19 @@ std::vector<std::string> DomainGraph::cables() const {
   return names;
 }
 
-const DomainGraph::Way& DomainGraph::inside(int from, int to) {
-  return graph_->way(graph_->gpus[static_cast<std::size_t>(from)].sends,
-                     graph_->gpus[static_cast<std::size_t>(to)].receives);
+const DomainGraph::Path& DomainGraph::inside(int from, int to) {
+  return graph_->path(graph_->gpus[static_cast<std::size_t>(from)].sends,
+                      graph_->gpus[static_cast<std::size_t>(to)].receives);
 }
 
-const DomainGraph::Way& DomainGraph::to_nic(int gpu, int nic) {
-  return graph_->way(graph_->gpus[static_cast<std::size_t>(gpu)].sends,
-                     graph_->nics[static_cast<std::size_t>(nic)].out);
+const DomainGraph::Path& DomainGraph::to_nic(int gpu, int nic) {
+  return graph_->path(graph_->gpus[static_cast<std::size_t>(gpu)].sends,
+                      graph_->nics[static_cast<std::size_t>(nic)].out);
 }
 
-const DomainGraph::Way& DomainGraph::from_nic(int nic, int gpu) {
-  return graph_->way(graph_->nics[static_cast<std::size_t>(nic)].in,
-                     graph_->gpus[static_cast<std::size_t>(gpu)].receives);
+const DomainGraph::Path& DomainGraph::from_nic(int nic, int gpu) {
+  return graph_->path(graph_->nics[static_cast<std::size_t>(nic)].in,
+                      graph_->gpus[static_cast<std::size_t>(gpu)].receives);
 }
 
 const std::vector<int>& DomainGraph::exits(int gpu) {

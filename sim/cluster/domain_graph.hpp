@@ -26,8 +26,8 @@ namespace orrery {
 /// one slot carries both, and is the link that they share. A NIC is two vertices, one that sends
 /// and one that receives: nothing turns round in a NIC.
 ///
-/// With NvlinkPairs there is no switch: a link each way joins the two GPUs, and others are reached
-/// through them. With a PcieTree slots and root complex give way to it:
+/// NvlinkPairs replace the switch: a link each way joins the two GPUs, and others are reached
+/// through them. A PcieTree replaces slots and root complex:
 ///
 ///      cpu0 -------- cpu1         socket_link
 ///      /   \            \         pcie up/down, named for the lower end
@@ -45,24 +45,24 @@ class DomainGraph {
   /// The links of the domain, as if it were the first: its first node is node 0. Links that are
   /// down are among them: changes leave the indices as they are.
   const std::vector<NamedLink>& links() const;
-  /// Whether an override of this name would change a link, and the names that there are.
+  /// True if an override of this name would change a link; cables() lists all names.
   bool knows(const std::string& name) const;
   std::vector<std::string> cables() const;
 
-  /// A way inside the domain: indices into links().
-  struct Way {
+  /// A route inside the domain: indices into links().
+  struct Path {
     bool exists = false;
     bool over_nvlink = false;  ///< Crosses an NVLink.
     std::vector<int> links;
   };
-  /// NVLink before PCIe switches, those before a CPU, one CPU before two, and what came over PCIe
-  /// goes on over NVLink only if there is nothing else. GPUs and NICs count over the domain.
-  const Way& inside(int from, int to);
-  const Way& to_nic(int gpu, int nic);
-  const Way& from_nic(int nic, int gpu);
+  /// Prefers NVLink to PCIe switches, those to a CPU, one CPU to two; data from PCIe goes on over
+  /// NVLink only if there is nothing else. GPUs and NICs are numbered over the domain.
+  const Path& inside(int from, int to);
+  const Path& to_nic(int gpu, int nic);
+  const Path& from_nic(int nic, int gpu);
 
-  /// NICs that a GPU can send by, or be reached by: nearest first, of those its own first. Of its
-  /// own node, or of the others of the domain where its own has none.
+  /// NICs that a GPU can send by, or be reached by: nearest first, of those its own first. They are
+  /// of its own node, or of the domain's other nodes if its own has none.
   const std::vector<int>& exits(int gpu);
   const std::vector<int>& entrances(int gpu);
 

@@ -23,7 +23,7 @@ template <>
 inline const std::vector<std::string> enum_words<Architecture>{"volta", "ampere", "ada", "hopper",
                                                                "blackwell"};
 
-/// Dense peaks of the units of a GPU that multiply; 0: it has none.
+/// Dense peaks of the arithmetic units of a GPU; 0: it has none.
 struct Peaks {
   FlopPerSecond peak_16bit = {};
   FlopPerSecond peak_fp8 = {};
@@ -65,18 +65,19 @@ struct NumberFormat {
   ScaleBlocks scales_of_scales = {};                ///< Quantised scales have some of their own.
   FlopPerSecond Peaks::*peak = &Peaks::peak_16bit;  ///< Peak of the units that multiply it.
   Architecture since = Architecture::volta;         ///< The first one that multiplies it.
-  /// Weights alone are stored in it: they become 16 bits in the kernel that multiplies them, whose
-  /// other operand has 16 bits. Else both operands are quantised.
+  /// Only weights are stored in it: the kernel that multiplies them converts them to 16 bits, and
+  /// the other operand has 16 bits. Else both operands are quantised.
   bool weight_only = false;
   /// weight_only: most rows that are multiplied by weights as they are stored. For more, and for
   /// experts always, another kernel writes them out in 16 bits first.
   double fused_rows = std::numeric_limits<double>::infinity();
-  /// The format whose measured kernels price its own; none: they were measured, or nothing was.
+  /// The format whose measured kernels stand for its own; unset: they were measured, or nothing
+  /// was.
   std::optional<Dtype> measured_as = {};
-  /// The same of attention over a KV cache, where that is another.
+  /// The same for attention over a KV cache, if different.
   std::optional<Dtype> cache_measured_as = {};
-  /// Times that training's quantisation reads a tensor of 16 bits; 0: the software says what it
-  /// moves (Software::quantise_bytes).
+  /// Times that training's quantisation reads a tensor of 16 bits; 0: Software::quantise_bytes has
+  /// the traffic.
   int quantise_reads = 0;
 };
 
@@ -154,7 +155,7 @@ constexpr bool is_narrow(Dtype dtype) { return facts(dtype).bits < 16.0; }
 constexpr bool is_wide(Dtype dtype) { return facts(dtype).bits > 16.0; }
 constexpr bool has_scale_blocks(Dtype dtype) { return facts(dtype).scales.bits > 0.0; }
 
-/// Bytes of an element of what no product of this format has quantised: an activation, a weight.
+/// Bytes of an element of a tensor that this format's products do not quantise.
 constexpr double unquantised_bytes(Dtype dtype) { return is_wide(dtype) ? 4.0 : 2.0; }
 
 constexpr Dtype measured_as(Dtype dtype) { return facts(dtype).measured_as.value_or(dtype); }
@@ -170,7 +171,7 @@ enum class FormatUse { products, weights, kv_cache, moments };
 std::span<const Dtype> formats_for(FormatUse use);
 const std::vector<std::string>& format_names(FormatUse use);
 std::optional<Dtype> format_named(std::string_view word, FormatUse use);
-/// Errors: the word is none of these.
+/// Errors: unknown words.
 Dtype read_format(const JsonValue& json, FormatUse use);
 /// The formats of a use as values of a field or an option.
 Notation<Dtype> format_of(FormatUse use);

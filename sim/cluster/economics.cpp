@@ -12,7 +12,7 @@ struct Key {
   const char* name;
   Range Economics::*member;
   double least;
-  bool bounded = false;  ///< Other keys say between what it lies.
+  bool bounded = false;  ///< Other keys bound it.
 };
 
 constexpr Key ranges[] = {
@@ -30,7 +30,7 @@ constexpr Key ranges[] = {
 
 constexpr double most = 1e9;
 
-// A number, or {"low", "high"} with where it is from and when that was.
+// A number, or {"low", "high"} with source and date.
 Range range_of(const JsonValue& json, double least) {
   if (!json.is_object()) {
     const double value = json.number(least, most);
@@ -59,14 +59,14 @@ Economics parse_economics(const JsonValue& json, Economics base) {
 }
 
 Economics read_economics(const std::string& gpu, const std::string& overrides) {
-  const std::string shelf = "topologies/economics";
+  const std::string catalog_folder = "topologies/economics";
   const auto read = [](const std::string& path, const Economics& base) {
     return parse_economics(JsonValue::read_file(path), base);
   };
-  Economics economics = read(find_in_catalog(shelf, "site", {}), {});
-  const std::vector<std::string> listed = list_catalog(shelf);
+  Economics economics = read(find_in_catalog(catalog_folder, "site", {}), {});
+  const std::vector<std::string> listed = list_catalog(catalog_folder);
   if (std::find(listed.begin(), listed.end(), gpu) != listed.end())
-    economics = read(find_in_catalog(shelf, gpu, {}), economics);
+    economics = read(find_in_catalog(catalog_folder, gpu, {}), economics);
   if (!overrides.empty()) economics = read(overrides, economics);
   return economics;
 }

@@ -14,7 +14,7 @@
 namespace orrery {
 namespace {
 
-// Far above what is built (64 to 1024 ports a switch, a few thousand switches), to catch slips.
+// Far above real clusters (64 to 1024 ports a switch, a few thousand switches), to catch slips.
 constexpr int most_of_a_kind = 65'536;
 
 Field<FabricShape> count_of(const std::string& key, int FabricShape::*member) {
@@ -29,8 +29,8 @@ Seconds hop_latency(const JsonValue& json) {
   return seconds;
 }
 
-// One link of `links` that carry together what comes from below, less the oversubscription; or the
-// bandwidth as it is written.
+// The bandwidth of one of `links` that together carry the input from below, less the
+// oversubscription; or an explicit bandwidth.
 BytesPerSecond uplink(const JsonValue& json, const std::string& prefix, BytesPerSecond below,
                       int links) {
   const std::string ratio_key = prefix + "oversubscription";
@@ -47,7 +47,7 @@ BytesPerSecond uplink(const JsonValue& json, const std::string& prefix, BytesPer
   return below / (ratio->sourced().number(0.01, 1000.0) * links);
 }
 
-// What the NICs of a full leaf bring.
+// Input of a full leaf from its NICs.
 BytesPerSecond leaf_input(const FabricShape& shape, const System& system) {
   const int per_node =
       shape.rails ? system.nics_per_node / nics_in_routes(system) : system.nics_per_node;
@@ -282,7 +282,7 @@ class ExplicitReader {
                                    link.at("latency").sourced().duration()});
   }
 
-  // In the map's order the NICs stand node by node.
+  // The map is ordered by node and NIC.
   void collect_ports() {
     const int per_node = nics_in_routes(system_);
     int next = 0;

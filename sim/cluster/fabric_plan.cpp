@@ -17,7 +17,7 @@ namespace {
 
 int groups_of(int things, int size) { return (things + size - 1) / size; }
 
-// "leaf12": its kind, and 12; or -1 where it ends in no number.
+// "leaf12": its kind, and 12; or -1 if it does not end in a number.
 std::pair<std::string, int> split(const std::string& name) {
   const std::size_t digits = name.find_last_not_of("0123456789") + 1;
   int number = -1;
@@ -204,7 +204,7 @@ void FabricPlan::apply(const LinkOverride& change) {
       if (const auto [known, last] = split(name); known == kind) most = std::max(most, last);
     return shape_.layout != FabricLayout::explicit_links && most >= 0 && number > most;
   };
-  // Of a fixed number of spines or cores none is beyond the cluster.
+  // A fixed number of spines or cores does not grow with the cluster.
   const auto grows = [&](const std::string& word) {
     return word.starts_with("leaf") ||
            (word.starts_with("spine") && shape_.layout == FabricLayout::fat_tree);
@@ -241,9 +241,9 @@ void add_pipe(Pipes& pipes, std::size_t from, std::size_t to, BytesPerSecond rat
 
 bool changed(const System& system) { return !system.link_overrides.empty(); }
 
-// Of whole leaves, and of whole pods where there are several, each half sends as much as its NICs
-// bring, its leaves pass up, and its pods pass on to the cores: the least of the three. Within a
-// pod, and between the leaves of one row and the next, the spines take what the leaves send.
+// Each half of whole leaves, and of whole pods if there are several, sends as much as its NICs, its
+// leaves' uplinks and its pods' core links allow: the least of the three. The spines take all that
+// the leaves send within a pod, and between the leaves of one row and the next.
 std::optional<BytesPerSecond> tree_bisection(const System& system, const FabricPlan& plan) {
   const FabricShape& shape = system.shape;
   const int nodes = plan.nodes();
@@ -276,7 +276,7 @@ std::optional<BytesPerSecond> dragonfly_bisection(const System& system, const Fa
       static_cast<double>(shape.routers_per_group) * shape.global_links / (shape.groups - 1);
   const BytesPerSecond global =
       half * half * cables * system.network_efficiency * shape.global_link;
-  // Routers pass on what comes to them: the local links can be narrower than either.
+  // Routers forward their input: the local links can be narrower than either.
   const BytesPerSecond of_router =
       static_cast<double>(shape.nodes_per_leaf * plan.nics_per_node()) * plan.nic();
   const bool wide = system.network_efficiency * shape.local_link >=

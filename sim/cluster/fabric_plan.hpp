@@ -40,23 +40,24 @@ struct FabricWire {
 /// A single switch is one switch without wires: NICs alone limit it.
 class FabricPlan {
  public:
-  /// Errors (infeasible): ten million wires and more, which no one builds and no memory holds.
+  /// Errors (infeasible): ten million wires or more, beyond any real fabric and this memory.
   FabricPlan(const System& system, int nodes);
 
   int switches() const { return static_cast<int>(names_.size()); }
   const std::string& name(int at_switch) const { return names_[index(at_switch)]; }
-  /// 0 for leaves and routers, 1 for spines, 2 for cores: a way goes up before it goes down.
+  /// Level 0 for leaves and routers, 1 for spines, 2 for cores: a route goes up before it goes
+  /// down.
   int level(int at_switch) const { return levels_[index(at_switch)]; }
   const std::vector<FabricWire>& wires() const { return wires_; }
   std::string wire_name(int wire) const;
 
   int nodes() const { return nodes_; }
-  /// The switch that a NIC (as routes count them) is plugged into, and its line rate x efficiency.
+  /// The switch that a NIC (numbered as in routes) is plugged into, and its line rate x efficiency.
   int switch_of(int node, int nic) const;
   int nics_per_node() const { return nics_; }
   BytesPerSecond nic() const { return nic_; }
 
-  /// Changes the wires that the override means, both ways. A name of switches that only a larger
+  /// Changes the wires of the override, in both directions. A name of switches that only a larger
   /// cluster has changes nothing. Errors (bad_input): a name that no cluster of this plan has.
   void apply(const LinkOverride& change);
 
@@ -82,20 +83,20 @@ class FabricPlan {
 };
 
 /// Bytes a second that the first half of the nodes can send to the other half at once, each way:
-/// nodes 0 .. n/2 - 1 to the others, in payload (line rate x network efficiency), at most what the
-/// NICs of the smaller half carry. Ways inside nodes are left out of account, as in a fabric of its
-/// own, and NICs count at full speed; switches' wires as overrides have left them.
+/// nodes 0 .. n/2 - 1 to the others, in payload (line rate x network efficiency), at most the NICs
+/// of the smaller half. Routes inside nodes are ignored, as in a fabric of its own, and NICs count
+/// at full speed; the wires of switches include overrides.
 ///
-/// `closed_form` is the least of what NICs, leaves and pods of one half can send, where the two
-/// halves are whole leaves (of fat trees with several pods: whole pods) and no wire is changed; for
-/// a dragonfly, where NICs or the cables between halves of whole groups limit. Nothing for others.
+/// `closed_form` is the least of the rates of NICs, leaves and pods of one half, if the two halves
+/// are whole leaves (of fat trees with several pods: whole pods) and no wire is changed; for a
+/// dragonfly, if NICs or the cables between halves of whole groups limit. nullopt for others.
 std::optional<BytesPerSecond> closed_form_bisection(const System& system, const FabricPlan& plan);
-/// For every fabric, by maximum flow (Goldberg and Tarjan's push-relabel, JACM 1988): the least cut
+/// The general case by maximum flow (Goldberg and Tarjan's push-relabel, JACM 1988): the least cut
 /// of the wires. 0 for a single node.
 BytesPerSecond bisection(const FabricPlan& plan);
 
 /// Most links between two NICs, the NICs' own included: 2 in a single switch. -1: some two NICs
-/// have no way.
+/// have no route.
 int diameter(const FabricPlan& plan);
 
 /// Cables by name of their kind ("nvlink", "leaf-spine"): both directions are one.

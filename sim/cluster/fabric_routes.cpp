@@ -12,14 +12,14 @@ struct Step {
   int wire = 0;  // Index into the plan's wires.
 };
 
-// Two vertices a switch: while a way may still rise, and once it has gone down.
+// Two vertices a switch: while a route may still rise, and once it has gone down.
 using Steps = boost::compressed_sparse_row_graph<boost::bidirectionalS, boost::no_property, Step>;
 using Vertex = boost::graph_traits<Steps>::vertex_descriptor;
 
 Vertex rising(int at_switch) { return static_cast<Vertex>(2 * at_switch); }
 Vertex falling(int at_switch) { return static_cast<Vertex>(2 * at_switch + 1); }
 
-constexpr int no_way = -1;
+constexpr int no_route = -1;
 
 Steps steps_of(const FabricPlan& plan) {
   std::vector<std::pair<Vertex, Vertex>> ends;
@@ -46,16 +46,16 @@ struct FabricRoutes::State {
   explicit State(const FabricPlan& plan)
       : steps{steps_of(plan)}, targets(static_cast<std::size_t>(plan.switches())) {}
 
-  // Where a flow may go on: `count` of `hops`, from `first`. Found when a flow first comes there.
+  // Next hops of a flow: `count` of `hops`, from `first`. Found on the first visit.
   struct Choice {
-    int first = no_way;
+    int first = no_route;
     int count = 0;
   };
   struct Hop {
     Vertex to;
     int wire;
   };
-  // What is known of the ways to a switch, by the vertex that they start from; empty until asked.
+  // Routes to a switch, by the vertex that they start from; empty until first used.
   struct Target {
     std::vector<int> distances;
     std::vector<Choice> choices;
@@ -68,7 +68,7 @@ struct FabricRoutes::State {
   const std::vector<int>& distances_to(int target) {
     std::vector<int>& distance = targets[static_cast<std::size_t>(target)].distances;
     if (!distance.empty()) return distance;
-    distance.assign(boost::num_vertices(steps), no_way);
+    distance.assign(boost::num_vertices(steps), no_route);
     std::deque<Vertex> queue{rising(target), falling(target)};
     for (const Vertex end : queue) distance[end] = 0;
     for (; !queue.empty(); queue.pop_front()) {
@@ -76,7 +76,7 @@ struct FabricRoutes::State {
       const auto [first, last] = boost::in_edges(at, steps);
       for (auto edge = first; edge != last; ++edge) {
         const Vertex before = boost::source(*edge, steps);
-        if (distance[before] != no_way) continue;
+        if (distance[before] != no_route) continue;
         distance[before] = distance[at] + 1;
         queue.push_back(before);
       }
@@ -87,7 +87,7 @@ struct FabricRoutes::State {
   Choice choice(Target& target, Vertex at) {
     if (target.choices.empty()) target.choices.resize(boost::num_vertices(steps));
     Choice& choice = target.choices[at];
-    if (choice.first != no_way) return choice;
+    if (choice.first != no_route) return choice;
     choice.first = static_cast<int>(hops.size());
     const auto [first, last] = boost::out_edges(at, steps);
     for (auto edge = first; edge != last; ++edge) {
@@ -118,7 +118,7 @@ std::vector<int> FabricRoutes::path(int from, int to, const FlowKey& flow) {
   State& state = *state_;
   Vertex at = rising(from);
   const int length = state.distances_to(to)[at];
-  assert(length != no_way);
+  assert(length != no_route);
   std::vector<int> wires;
   wires.reserve(static_cast<std::size_t>(length));
   for (int hop = 0; hop < length; ++hop) {

@@ -9,7 +9,7 @@
 
 namespace orrery {
 
-/// What tells two flows apart when a switch picks one of several equal ways.
+/// The fields by which a switch distributes flows over equal routes.
 struct FlowKey {
   std::uint64_t seed = 0;
   Rank from;
@@ -27,20 +27,20 @@ constexpr std::uint64_t mix(std::uint64_t z) {
   return z ^ (z >> 31);
 }
 
-/// Which of `ways` equal ways, in the order of the next switches, a flow takes at the switch that
-/// lies `hop` links from its first. Switches differ in their hash, as seeded hardware does: else a
-/// second tier would only see flows that the first sorted alike, and leave ways unused.
-constexpr int ecmp_choice(const FlowKey& flow, int hop, int ways) {
+/// The index of the next switch, among `choices` equal ones in order, that a flow takes `hop` links
+/// from its first switch. Switches differ in their hash, as seeded hardware does: else a second
+/// tier would only see flows that the first sorted alike, and leave routes unused.
+constexpr int ecmp_choice(const FlowKey& flow, int hop, int choices) {
   std::uint64_t hash = mix(flow.seed);
   for (const int word : {flow.from.value, flow.to.value, flow.channel, hop})
     hash = mix(hash ^ static_cast<std::uint32_t>(word));
-  return static_cast<int>(hash % static_cast<std::uint64_t>(ways));
+  return static_cast<int>(hash % static_cast<std::uint64_t>(choices));
 }
 
-/// Ways between switches over the wires that are not down. A way is one of the shortest that goes
-/// up before it goes down (in a dragonfly or an explicit fabric no wire is up or down, and any
-/// shortest way will do); which one, each switch picks by hash among the next switches, as ECMP
-/// does. The search runs once for each switch that is a way's end; one thread at a time.
+/// Routes between switches over the wires that are not down. A route is one of the shortest that
+/// goes up before it goes down (in a dragonfly or an explicit fabric no wire is up or down: any
+/// shortest one); each switch picks by hash among the next switches, as ECMP does. The search runs
+/// once for each destination switch. Not thread-safe.
 class FabricRoutes {
  public:
   explicit FabricRoutes(const FabricPlan& plan);
@@ -48,11 +48,11 @@ class FabricRoutes {
   FabricRoutes& operator=(FabricRoutes&&) noexcept;
   ~FabricRoutes();
 
-  /// Wires on the way, or -1 where there is none.
+  /// Wires on the route, or -1 without one.
   int distance(int from, int to);
-  /// The same for every switch as start, by switch.
+  /// The distance from every switch, by switch.
   std::vector<int> distances(int to);
-  /// Indices into the plan's wires, in order. Asserts that there is a way.
+  /// Indices into the plan's wires, in order. Asserts that there is a route.
   std::vector<int> path(int from, int to, const FlowKey& flow);
 
  private:

@@ -50,7 +50,7 @@ int branch_of(const JsonValue& json, const std::vector<PcieBranch>& branches) {
   return choice<int>(json, names_of(branches), "is not a branch of this tree");
 }
 
-// The branches in two turns: a parent may stand behind its children.
+// Reads the branches in two passes: a parent may come after its children.
 void read_branches(const JsonValue& json, PcieTree& tree) {
   const std::vector<JsonValue> entries = json.elements();
   if (entries.empty())

@@ -21,22 +21,22 @@ struct NvlinkPair {
 struct PcieBranch {
   std::string name;
   int parent = -1;           ///< Index into PcieTree::branches; -1: a socket.
-  BytesPerSecond bandwidth;  ///< To the parent, each way.
+  BytesPerSecond bandwidth;  ///< Bandwidth to the parent, each way.
 };
 
-/// What hangs where on a node's PCIe. Empty: each GPU has a free path to its own NIC.
+/// The PCIe topology of a node. Empty: each GPU has a free path to its own NIC.
 struct PcieTree {
   std::vector<PcieBranch> branches;
   std::vector<int> gpus;       ///< The branch that each GPU is on.
-  std::vector<int> nics;       ///< The same of each NIC, as routes count them.
-  BytesPerSecond socket_link;  ///< Between any two sockets, each way; 0: there is one socket.
+  std::vector<int> nics;       ///< The same for each NIC, numbered as in routes.
+  BytesPerSecond socket_link;  ///< Each way between any two sockets; 0: there is one socket.
 
   bool empty() const { return branches.empty(); }
 };
 
 /// Reads "nvlink_pairs" and "pcie_tree" into `system`, whose counts are known. Errors (bad_input):
 /// pairs of GPUs that do not exist, given twice or together faster than the GPU's NVLinks; branches
-/// that hang on nothing or on themselves; lists that are not as long as the counts say.
+/// without a parent or under themselves; lists whose lengths contradict the counts.
 void read_node_wires(const JsonValue& system_json, System& system);
 
 }  // namespace orrery

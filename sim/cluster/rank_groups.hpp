@@ -21,25 +21,24 @@ inline constexpr GroupKind all_group_kinds[] = {
     GroupKind::tensor, GroupKind::context,     GroupKind::data,        GroupKind::expert_tensor,
     GroupKind::expert, GroupKind::expert_data, GroupKind::shard_copies};
 inline constexpr int group_kinds = 7;
-/// Whether their collectives lie inside passes; the others bring gradients and weights.
+/// True if their collectives lie inside passes; the others carry gradients and weights.
 constexpr bool is_inside_passes(GroupKind kind) {
   return kind != GroupKind::data && kind != GroupKind::expert_data &&
          kind != GroupKind::shard_copies;
 }
 
-/// The ranks that do one collective: how many, over how many NVLink domains, and how many the
-/// domain with the fewest of them holds.
+/// The size of a group: ranks, NVLink domains, and ranks in the domain with the fewest of them.
 struct GroupShape {
   int ranks = 1;
   int domains = 1;
   int per_domain = 1;
-  /// What a hop between two domains takes beyond System::network_latency: the fabric's switches
+  /// Latency of a hop between two domains beyond System::network_latency: the fabric's switches
   /// after the first, as far apart as this group lies.
   Seconds further_switches{};
   bool operator==(const GroupShape&) const = default;
 };
 
-/// How the plan's groups lie in the system (Placement::shapes).
+/// Sizes of the plan's groups in the system (Placement::shapes).
 struct GroupShapes {
   GroupShape tensor;
   GroupShape data;

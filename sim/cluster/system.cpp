@@ -21,7 +21,7 @@ Seconds latency(const JsonValue& value) {
   return seconds;
 }
 
-// A path is meant from where the system's file lies, so that the two can be moved together.
+// A path is relative to the system's file, so that the two can be moved together.
 std::string gpu_word(const JsonValue& json) {
   const std::string word = json.text();
   const bool is_path = word.find('/') != word.npos || word.ends_with(".json");
@@ -83,7 +83,7 @@ void check_reduction(const System& system, const JsonValue& json) {
             "write false");
 }
 
-// Far above what exists (8 to 16 GPUs a node, 72 to 576 a domain), to catch slips of the pen.
+// Far above real systems (8 to 16 GPUs a node, 72 to 576 a domain), to catch slips of the pen.
 constexpr int most_in_node = 1024;
 constexpr int most_in_domain = 4096;
 constexpr int most_gpus = 10'000'000;
@@ -129,7 +129,7 @@ System parse_system(const JsonValue& written) {
   if (!json.has("nvlink_domain")) system.nvlink_domain = system.gpus_per_node;
 
   const bool has_values = reader.is_sound();
-  // What values say together is judged where those are known.
+  // Constraints between values are checked if these are known.
   const bool has_nics = system.gpus_per_node > 0 && system.nics_per_node > 0 &&
                         system.nic > BytesPerSecond{} &&
                         reader.attempt([&] { check_nics(system, json); });
@@ -166,7 +166,7 @@ System filled_evenly(const System& system, int gpus) {
 
 namespace {
 
-// Power is no quantity of the simulation (nothing is computed from it yet), so it has no type.
+// Power has no type of its own, as nothing is computed from it here.
 double watts(const JsonValue& json) {
   // A whole NVL72 rack takes about 120 kW: no single GPU comes near it.
   constexpr double most = 100e3;

@@ -14,26 +14,26 @@
 
 namespace orrery {
 
-/// Keys of a system, a GPU and a fabric whose value is a figure with a source; a plain one is the
-/// user's own.
+/// Keys of a system, a GPU and a fabric whose value is a figure with a source; a plain number is
+/// the user's own.
 const std::vector<std::string>& figures_of_a_machine();
 
 /// One kind of GPU, from topologies/gpus. Speeds are dense peaks; bandwidths are per direction.
 struct Gpu : Peaks {
   std::string name;   ///< Catalog name: "a100-sxm-80gb".
-  std::string title;  ///< What its maker calls it.
+  std::string title;  ///< The maker's name.
   Architecture architecture = Architecture::ampere;
   BytesPerSecond memory_bandwidth;
   Bytes memory;
   int multiprocessors = 0;
   BytesPerSecond nvlink;  ///< All links of one GPU together; 0: has none.
   BytesPerSecond pcie;
-  /// To the host's memory, each way. Where the GPU's file does not say, most of PCIe's: packets of
-  /// 256 bytes have headers of 24 to 28 (PCI Express Base Specification 5.0), and some 50 of 64
-  /// GB/s are seen.
+  /// Bandwidth to the host's memory, each way. The default is most of PCIe's: packets of 256 bytes
+  /// have headers of 24 to 28 (PCI Express Base Specification 5.0), and some 50 of 64 GB/s are
+  /// seen.
   BytesPerSecond host;
   double watts = 0.0;
-  std::optional<JsonValue> document;  ///< What it was read from.
+  std::optional<JsonValue> document;  ///< The source document.
 
   /// Refuses a format that the GPU does not multiply, as `dtype`.
   MaybeRefused lacks(Dtype dtype) const;
@@ -41,11 +41,7 @@ struct Gpu : Peaks {
   FlopPerSecond peak(Dtype dtype, const Place& at) const;
 };
 
-enum class NodeWiring {
-  nvswitch,
-  nvlink_mesh,
-  pcie
-};  ///< How the GPUs of a node reach each other.
+enum class NodeWiring { nvswitch, nvlink_mesh, pcie };  ///< Connection of the GPUs of a node.
 template <>
 inline const std::vector<std::string> enum_words<NodeWiring>{"nvswitch", "nvlink_mesh", "pcie"};
 enum class FabricKind { infiniband, ethernet };
@@ -54,7 +50,7 @@ inline const std::vector<std::string> enum_words<FabricKind>{"infiniband", "ethe
 
 struct Calibration;
 
-/// A cluster's building plan: one node, and the network between nodes. Bandwidths per direction.
+/// A cluster's description: one node, and the network between nodes. Bandwidths per direction.
 struct System {
   std::string name;
   std::string title;
@@ -71,10 +67,10 @@ struct System {
   Seconds network_latency;          ///< NIC to NIC through an idle fabric.
   double network_efficiency = 1.0;  ///< Payload over line rate: coding, headers, congestion margin.
   FabricKind fabric = FabricKind::infiniband;
-  double host_slowdown = 1.0;         ///< Of ExpertLayerHost, over an x86 host.
+  double host_slowdown = 1.0;         ///< Slowdown of ExpertLayerHost relative to an x86 host.
   bool in_network_reduction = false;  ///< NVLink SHARP inside the domain.
   bool fabric_reduction = false;      ///< SHARP in the switches of the fabric: NCCL's CollNet.
-  int max_gpus = 0;                   ///< Size of the machine that exists; 0: as many as wanted.
+  int max_gpus = 0;                   ///< Size of the machine that exists; 0: unlimited.
 
   std::vector<NvlinkPair> nvlink_pairs;  ///< Empty: every GPU reaches every other at `scale_up`.
   PcieTree pcie_tree;
@@ -82,13 +78,13 @@ struct System {
   std::vector<LinkOverride> link_overrides;
   std::vector<GpuOverride> gpu_overrides;
 
-  /// What was measured on it (calibrate() of sim/measurements/calibration.hpp); null: nothing.
+  /// Measurements on it (calibrate() of sim/measurements/calibration.hpp); null: none.
   std::shared_ptr<const Calibration> calibration;
 
-  std::optional<JsonValue> document;  ///< What it was read from, with its GPU whole.
+  std::optional<JsonValue> document;  ///< The source document, with the GPU's inlined.
 
-  /// Whether all nodes, GPUs and NICs see the same picture, so that one may stand for all. False as
-  /// soon as a wire other than the GPU's own can fill up or something runs at another speed.
+  /// True if all nodes, GPUs and NICs are equivalent, so that one may represent all. False as soon
+  /// as a wire other than the GPU's own can fill up or something runs at another speed.
   bool uniform() const {
     return shape.layout == FabricLayout::single_switch && nvlink_pairs.empty() &&
            pcie_tree.empty() && link_overrides.empty() && gpu_overrides.empty();
@@ -99,18 +95,17 @@ struct System {
 Gpu read_gpu(const std::string& word, const Place& at);
 System read_system(const std::string& word, const Place& at);
 
-/// The same from a document that is already open (topologies/README.md has both schemas). A system
-/// names its GPU by catalog name or by a path relative to the system's own file, or holds it whole.
-/// Errors
+/// The same from a parsed document (topologies/README.md has both schemas). A system names its GPU
+/// by catalog name or by a path relative to the system's own file, or holds it whole. Errors
 /// (bad_input): unknown or missing keys, numbers without a source or out of range, and values that
 /// contradict each other, such as NVLink wiring of GPUs without NVLink.
 Gpu parse_gpu(const JsonValue& json);
 System parse_system(const JsonValue& json);
 
-/// `system` as a job of `gpus` GPUs gets it where NVLink domains have several nodes: equally many
-/// nodes of each domain, as schedulers allot them (Slurm's --segment), so that 256 GPUs lie on four
-/// domains of 72 as 4 x 64 and not as 72, 72, 72 and 40. As it is where gpus divides into whole
-/// domains, fits in one, or no number of nodes over half a domain divides it.
+/// The part of `system` that a job of `gpus` GPUs gets if NVLink domains have several nodes:
+/// equally many nodes of each domain, as schedulers allot them (Slurm's --segment), so that 256
+/// GPUs lie on four domains of 72 as 4 x 64 and not as 72, 72, 72 and 40. Unchanged if gpus divides
+/// into whole domains, fits in one, or no number of nodes over half a domain divides it.
 System filled_evenly(const System& system, int gpus);
 
 }  // namespace orrery

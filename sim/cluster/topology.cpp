@@ -35,7 +35,7 @@ std::string member_of(const std::string& link_name) {
 }  // namespace
 
 struct Topology::State {
-  // Which of the plan's wires a link is, which link of which domain, or which port.
+  // Identifies a link: a wire of the plan, a link of a domain, or a port.
   struct Origin {
     int domain = -1;  // -1: the plan; of_ports.
     int index = 0;
@@ -47,9 +47,9 @@ struct Topology::State {
   std::map<int, DomainGraph> special;  // Domains with overrides.
   FabricPlan plan;
   FabricRoutes routes;
-  std::map<int, double> speeds;  // By rank; of GPUs with an override.
-  std::deque<Link> links;        // Not a vector: references to its links must survive new ones.
-  std::vector<Origin> origins;   // Of each link.
+  std::map<int, double> speeds;  // Speeds of ranks whose GPU has an override.
+  std::deque<Link> links;        // A deque keeps references to its links valid.
+  std::vector<Origin> origins;   // One per link.
   // Ids of links that exist, by wire of the fabric, and by domain and index in it; else none. A
   // domain's row is empty until a route enters it.
   std::vector<LinkId> wire_ids;
@@ -118,8 +118,8 @@ struct Topology::State {
            member_of(domain.links()[static_cast<std::size_t>(index)].name);
   }
 
-  void append(std::vector<LinkId>& route, int in_domain, const DomainGraph::Way& way) {
-    for (const int index : way.links) route.push_back(domain_link(in_domain, index));
+  void append(std::vector<LinkId>& route, int in_domain, const DomainGraph::Path& path) {
+    for (const int index : path.links) route.push_back(domain_link(in_domain, index));
   }
 
   int switch_of(int in_domain, int nic) const {
@@ -233,10 +233,10 @@ std::vector<LinkId> Topology::route(Rank from, Rank to, int channel) const {
   const State::Position target = state_->position(to);
   std::vector<LinkId> route;
   if (source.domain == target.domain) {
-    const DomainGraph::Way& way = state_->graph(source.domain).inside(source.gpu, target.gpu);
-    if (way.exists) {
-      route.reserve(way.links.size());
-      state_->append(route, source.domain, way);
+    const DomainGraph::Path& path = state_->graph(source.domain).inside(source.gpu, target.gpu);
+    if (path.exists) {
+      route.reserve(path.links.size());
+      state_->append(route, source.domain, path);
       return route;
     }
   }
@@ -262,7 +262,7 @@ Seconds Topology::further_switches(Rank from, Rank to) const {
   for (const LinkId id : route(from, to)) {
     const Link& crossed = link(id);
     if (crossed.node < 0) sum += crossed.latency;
-    // A NIC has half of the network's latency, and more where an explicit fabric says so.
+    // A NIC has half of the network's latency, and more if an explicit fabric has it so.
     if (crossed.is_nic()) sum += crossed.latency - 0.5 * state_->system.network_latency;
   }
   return sum;
@@ -273,9 +273,9 @@ std::optional<LinkId> Topology::nic_of(Rank rank, bool outward) const {
   DomainGraph& graph = state_->graph(domain);
   const std::vector<int>& nics = outward ? graph.exits(gpu) : graph.entrances(gpu);
   if (nics.empty()) return std::nullopt;
-  const DomainGraph::Way& way =
+  const DomainGraph::Path& path =
       outward ? graph.to_nic(gpu, nics.front()) : graph.from_nic(nics.front(), gpu);
-  for (const int index : way.links)
+  for (const int index : path.links)
     if (graph.links()[static_cast<std::size_t>(index)].link.is_nic())
       return state_->domain_link(domain, index);
   return std::nullopt;

@@ -35,7 +35,7 @@ std::string topology_row(const std::string& name, const std::string& value) {
 //               gpu0   gpu1  ...
 //               nic0   nic1  ...      48.5 GB/s a NIC, each way
 std::string shared_hub(const System& system) {
-  const int most = 8;  // As many as fit a line of 80 columns.
+  const int most = 8;  // GPUs that fit a line of 80 columns.
   const int gpus = system.gpus_per_node;
   const int nics = nics_in_routes(system);
   const std::string hub = system.wiring == NodeWiring::nvswitch      ? "NVSwitch"
@@ -112,7 +112,7 @@ int switches_of_level(const FabricPlan& plan, int level) {
   return count;
 }
 
-// The speed of the wires of one kind: "50 GB/s", or "25 to 50 GB/s" where overrides differ.
+// The speed of the wires of one kind: "50 GB/s", or "25 to 50 GB/s" if overrides differ.
 std::string speeds(const FabricPlan& plan, LinkKind kind) {
   BytesPerSecond least{1e300}, most;
   for (const FabricWire& wire : plan.wires())
@@ -174,7 +174,7 @@ std::string fabric_drawing(const System& system, const FabricPlan& plan) {
   return out;
 }
 
-// The searches look at every wire for every switch: some seconds at this bound.
+// The searches visit every wire for every switch: some seconds at this bound.
 bool searchable(const FabricPlan& plan) {
   return 1.0 * plan.switches() * static_cast<double>(plan.wires().size()) < 1e9;
 }
@@ -228,7 +228,7 @@ std::string edge(const std::string& from, const std::string& to, const std::stri
          (attributes.empty() ? "" : " [" + attributes + "]") + ";\n";
 }
 
-// Node 0 as its links name it: wires with two directions are one edge.
+// Node 0 by the names of its links: wires with two directions are one edge.
 std::string first_node(const System& system, const Topology& topology) {
   std::string out = "  subgraph cluster_node0 {\n    label=\"node0\";\n";
   for (int gpu = 0; gpu < system.gpus_per_node; ++gpu)
@@ -288,7 +288,7 @@ std::string topology_dot(const System& system, const Topology& topology) {
   for (int nic = 0; nic < plan.nics_per_node(); ++nic)
     out += edge("node0." + nic_name(system, nic), plan.name(plan.switch_of(0, nic)), width);
   for (int node = 1; node < plan.nodes(); ++node) {
-    std::map<int, int> cables;  // By switch: how many of the node's NICs.
+    std::map<int, int> cables;  // Number of the node's NICs by switch.
     for (int nic = 0; nic < plan.nics_per_node(); ++nic) ++cables[plan.switch_of(node, nic)];
     for (const auto& [at_switch, count] : cables)
       out += edge("node" + std::to_string(node), plan.name(at_switch),

@@ -7,8 +7,8 @@
 
 namespace orrery {
 
-/// A drawing of one node and of the fabric for the topology's number of GPUs, with the fabric's
-/// figures: bisection, longest way, cables by kind. What is alike is drawn once.
+/// A diagram of one node and of the fabric for the topology's number of GPUs, with the fabric's
+/// figures: bisection, longest route, cables by kind. Equal parts appear once.
 std::string topology_text(const System& system, const Topology& topology);
 
 /// The cluster as a Graphviz graph, for `dot -Tsvg`: node 0 with its GPUs and NICs, the other nodes

@@ -33,7 +33,7 @@ int tree_parent(int node, int nodes, bool second) {
 
 namespace {
 
-// Of a uniform exchange, members that lie in equally large domains are alike: no pair is looked at.
+// Members in equally large domains are equivalent in a uniform exchange: no pair is visited.
 std::vector<PortBytes> uniform_port_bytes(const Placement& placement,
                                           const std::vector<Rank>& group, Bytes a_pair) {
   std::vector<PortBytes> ports;
@@ -48,49 +48,50 @@ std::vector<PortBytes> uniform_port_bytes(const Placement& placement,
   return ports;
 }
 
-// One flow for both directions where they carry as much: what a role sends, its twins receive.
-void add_port(const Topology& topology, const Cast& cast, int role, bool same_domain, Bytes sent,
-              Bytes received, BytesPerSecond rate, std::vector<Flow>& flows) {
+// One flow for both directions if they carry as much: a class sends what its equivalents receive.
+void add_port(const Topology& topology, const RankClasses& classes, int rep, bool same_domain,
+              Bytes sent, Bytes received, BytesPerSecond rate, std::vector<Flow>& flows) {
   if (rate.si() <= 0.0) return;
   if (sent == received && sent.si() > 0.0)
-    return flows.push_back({way(topology, cast, role, role, same_domain), sent, rate});
-  if (sent.si() > 0.0) flows.push_back({way_out(topology, cast, role, same_domain), sent, rate});
+    return flows.push_back({route(topology, classes, rep, rep, same_domain), sent, rate});
+  if (sent.si() > 0.0)
+    flows.push_back({route_out(topology, classes, rep, same_domain), sent, rate});
   if (received.si() > 0.0)
-    flows.push_back({way_in(topology, cast, role, same_domain), received, rate});
+    flows.push_back({route_in(topology, classes, rep, same_domain), received, rate});
 }
 
-// A flow as so many equal ones: all of them where others meet it.
+// Splits a flow into `parts` equal ones over the same links.
 void split(Flow& flow, double parts) {
   flow.bytes = flow.bytes / parts;
   flow.rate = flow.rate / parts;
-  for (LinkUse& use : flow.way) use.times *= static_cast<int>(std::lround(parts));
+  for (LinkUse& use : flow.route) use.times *= static_cast<int>(std::lround(parts));
 }
 
-bool meet(const Way& one, const Way& other) {
+bool meet(const FlowRoute& one, const FlowRoute& other) {
   return std::any_of(one.begin(), one.end(), [&](const LinkUse& use) {
     return std::any_of(other.begin(), other.end(),
                        [&](const LinkUse& theirs) { return theirs.link == use.link; });
   });
 }
 
-std::vector<Flow> port_flows(const Topology& topology, const Cast& cast,
+std::vector<Flow> port_flows(const Topology& topology, const RankClasses& classes,
                              const std::vector<Rank>& group, const Exchange& exchange,
                              BytesPerSecond inside, BytesPerSecond outside) {
-  const std::vector<PortBytes> ports = port_bytes(cast.placement(), group, exchange);
+  const std::vector<PortBytes> ports = port_bytes(classes.placement(), group, exchange);
   const Bytes a_pair = exchange.between(0, exchange.members() - 1);
-  std::vector<bool> drawn(cast.roles().size());
+  std::vector<bool> simulated(classes.reps().size());
   std::vector<Flow> flows;
   for (std::size_t i = 0; i < group.size(); ++i) {
-    const int role = cast.role_of(group[i]);
-    if (drawn[at(role)]) continue;
-    drawn[at(role)] = true;
+    const int rep = classes.rep_of(group[i]);
+    if (simulated[at(rep)]) continue;
+    simulated[at(rep)] = true;
     const PortBytes& own = ports[i];
     std::vector<Flow> near, far;
-    add_port(topology, cast, role, true, own.sent_inside, own.received_inside, inside, near);
-    add_port(topology, cast, role, false, own.sent_outside, own.received_outside, outside, far);
-    // In PCIe nodes both pass the GPU's slot, which pairs share one by one.
+    add_port(topology, classes, rep, true, own.sent_inside, own.received_inside, inside, near);
+    add_port(topology, classes, rep, false, own.sent_outside, own.received_outside, outside, far);
+    // Both flows pass the GPU's slot in PCIe nodes, which pairs share one by one.
     if (exchange.is_uniform() && near.size() == 1 && far.size() == 1 &&
-        meet(near.front().way, far.front().way)) {
+        meet(near.front().route, far.front().route)) {
       split(near.front(), own.sent_inside / a_pair);
       split(far.front(), own.sent_outside / a_pair);
     }
@@ -152,17 +153,17 @@ std::vector<Leg> legs_of(const Placement& placement, const std::vector<Rank>& gr
   return legs;
 }
 
-std::vector<Flow> exchange_flows(const Topology& topology, const Cast& cast,
+std::vector<Flow> exchange_flows(const Topology& topology, const RankClasses& classes,
                                  const std::vector<Rank>& group, const Exchange& exchange,
                                  BytesPerSecond inside, BytesPerSecond outside) {
-  const bool everyone = static_cast<int>(cast.roles().size()) == cast.placement().ranks();
-  if (cast.way_of(0, Traffic::tensor_inside) == nullptr && !everyone)
-    return port_flows(topology, cast, group, exchange, inside, outside);
-  // Every flow is drawn where nobody stands for others, or where the group is everyone.
-  assert(everyone || static_cast<int>(group.size()) == cast.placement().ranks());
+  const bool all_ranks = static_cast<int>(classes.reps().size()) == classes.placement().ranks();
+  if (classes.route_of(0, Traffic::tensor_inside) == nullptr && !all_ranks)
+    return port_flows(topology, classes, group, exchange, inside, outside);
+  // Every flow is simulated: every rank is its own class, or the group holds all ranks.
+  assert(all_ranks || static_cast<int>(group.size()) == classes.placement().ranks());
   std::vector<Flow> flows;
-  for (const Leg& leg : legs_of(cast.placement(), group, exchange, inside, outside)) {
-    Way links;
+  for (const Leg& leg : legs_of(classes.placement(), group, exchange, inside, outside)) {
+    FlowRoute links;
     for (LinkId link : topology.route(leg.from, leg.to)) links.push_back({link, 1});
     flows.push_back({std::move(links), leg.bytes, leg.rate});
   }
@@ -248,13 +249,13 @@ Exchange exchange_of(const Placement& placement, const std::vector<Rank>& group,
                                            : cost.scale_up_bytes / (members - 1));
 }
 
-std::vector<LinkId> way_of(const Topology& topology, const Leg& leg) {
-  std::vector<LinkId> way = topology.route(leg.from, leg.to);
+std::vector<LinkId> route_of(const Topology& topology, const Leg& leg) {
+  std::vector<LinkId> route = topology.route(leg.from, leg.to);
   if (leg.to_switches)
-    way.erase(std::remove_if(way.begin(), way.end(),
-                             [&](LinkId id) { return topology.link(id).node < 0; }),
-              way.end());
-  return way;
+    route.erase(std::remove_if(route.begin(), route.end(),
+                               [&](LinkId id) { return topology.link(id).node < 0; }),
+                route.end());
+  return route;
 }
 
 std::vector<Flow> flows_of(const Topology& topology, const std::vector<Leg>& legs) {
@@ -262,7 +263,7 @@ std::vector<Flow> flows_of(const Topology& topology, const std::vector<Leg>& leg
   flows.reserve(legs.size());
   for (const Leg& leg : legs) {
     Flow flow{{}, leg.bytes, leg.rate};
-    for (LinkId id : way_of(topology, leg)) flow.way.push_back({id, 1});
+    for (LinkId id : route_of(topology, leg)) flow.route.push_back({id, 1});
     flows.push_back(std::move(flow));
   }
   return flows;
@@ -270,7 +271,7 @@ std::vector<Flow> flows_of(const Topology& topology, const std::vector<Leg>& leg
 
 namespace {
 
-// What one member sends over its part of a ring.
+// Bytes and rate of one member on its part of a ring.
 struct Share {
   Bytes bytes;
   BytesPerSecond rate;
@@ -281,59 +282,59 @@ struct Share {
 
 }  // namespace
 
-std::vector<int> roles_in(const Cast& cast, const std::vector<Rank>& group) {
-  std::vector<int> roles;
-  for (Rank rank : group) roles.push_back(cast.role_of(rank));
-  std::sort(roles.begin(), roles.end());
-  roles.erase(std::unique(roles.begin(), roles.end()), roles.end());
-  return roles;
+std::vector<int> reps_in(const RankClasses& classes, const std::vector<Rank>& group) {
+  std::vector<int> reps;
+  for (Rank rank : group) reps.push_back(classes.rep_of(rank));
+  std::sort(reps.begin(), reps.end());
+  reps.erase(std::unique(reps.begin(), reps.end()), reps.end());
+  return reps;
 }
 
-std::vector<Flow> collective_flows(const Topology& topology, const Cast& cast,
+std::vector<Flow> collective_flows(const Topology& topology, const RankClasses& classes,
                                    const std::vector<Rank>& group, const CollectiveCost& cost,
                                    Traffic inside_traffic, Traffic outside_traffic) {
-  const std::vector<Ring> rings = rings_of(cast.placement(), group);
+  const std::vector<Ring> rings = rings_of(classes.placement(), group);
   Share inside{cost.scale_up_bytes, cost.scale_up_rate};
   const Share outside{cost.network_bytes, cost.network_rate};
-  // The price is that of the plan's most spread group. A group that happens to lie in one domain
+  // The cost is that of the plan's most spread group. A group that happens to lie in one domain
   // keeps the others' pace, so it has the slower of the two flows, over the links that it has.
   if (rings.size() == 1 && rings.front().same_domain && outside.time() > inside.time())
     inside = outside;
 
   std::vector<Flow> flows;
-  std::unordered_set<int> classes;  // Of flows that are drawn, where the cast knows ways.
-  std::vector<bool> drawn[2] = {std::vector<bool>(cast.roles().size()),
-                                std::vector<bool>(cast.roles().size())};
+  std::unordered_set<int> flow_classes;  // Classes of simulated flows, if routes are known.
+  std::vector<bool> simulated[2] = {std::vector<bool>(classes.reps().size()),
+                                    std::vector<bool>(classes.reps().size())};
   for (const Ring& ring : rings) {
     const Share& share = ring.same_domain ? inside : outside;
     if (share.empty()) continue;
-    // Every rank of a ring sends once and receives once, and so must every role: of A A B only
-    // A -> B -> A is drawn, of A A A only A -> A.
-    std::vector<int> roles;
+    // Every rank of a ring sends once and receives once, and so must every class: of A A B only A
+    // -> B -> A is simulated, of A A A only A -> A.
+    std::vector<int> reps;
     for (Rank rank : ring.ranks) {
-      const int role = cast.role_of(rank);
-      if (drawn[ring.same_domain][static_cast<std::size_t>(role)]) continue;
-      drawn[ring.same_domain][static_cast<std::size_t>(role)] = true;
-      roles.push_back(role);
+      const int rep = classes.rep_of(rank);
+      if (simulated[ring.same_domain][static_cast<std::size_t>(rep)]) continue;
+      simulated[ring.same_domain][static_cast<std::size_t>(rep)] = true;
+      reps.push_back(rep);
     }
-    for (std::size_t i = 0; i < roles.size(); ++i) {
-      const RoleWay* known =
-          cast.way_of(roles[i], ring.same_domain ? inside_traffic : outside_traffic);
-      if (known && !classes.insert(known->flow_class).second) continue;
+    for (std::size_t i = 0; i < reps.size(); ++i) {
+      const ClassRoute* known =
+          classes.route_of(reps[i], ring.same_domain ? inside_traffic : outside_traffic);
+      if (known && !flow_classes.insert(known->flow_class).second) continue;
       flows.push_back(
           {known ? known->links
-                 : way(topology, cast, roles[i], roles[(i + 1) % roles.size()], ring.same_domain),
+                 : route(topology, classes, reps[i], reps[(i + 1) % reps.size()], ring.same_domain),
            share.bytes, share.rate});
     }
   }
   return flows;
 }
 
-std::vector<Flow> collective_flows(const Topology& topology, const Cast& cast, Rank member,
-                                   const GroupCollective& collective) {
+std::vector<Flow> collective_flows(const Topology& topology, const RankClasses& classes,
+                                   Rank member, const GroupCollective& collective) {
   const GroupKind kind = collective.group;
-  return collective_flows(topology, cast, cast.placement().group(kind, member), collective.cost,
-                          traffic(kind, true), traffic(kind, false));
+  return collective_flows(topology, classes, classes.placement().group(kind, member),
+                          collective.cost, traffic(kind, true), traffic(kind, false));
 }
 
 }  // namespace orrery

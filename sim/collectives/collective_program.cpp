@@ -87,18 +87,18 @@ class ProgramBuilder {
     const Rank from{message.src}, to{message.dst};
     if (message.bytes.si() <= 0.0) return task;
     const bool inside = topology_.same_domain(from, to);
-    Way way;
-    for (LinkId link : topology_.route(from, to)) way.push_back({link, 1});
+    FlowRoute route;
+    for (LinkId link : topology_.route(from, to)) route.push_back({link, 1});
     task.duration = inside ? prices_.hop_inside : topology_.latency(from, to);
     task.flows = std::vector<Flow>{
-        {std::move(way), message.bytes, inside ? prices_.rate_inside : prices_.rate_outside}};
+        {std::move(route), message.bytes, inside ? prices_.rate_inside : prices_.rate_outside}};
     return task;
   }
 
   const CollectiveProgram& program_;
   const Topology& topology_;
   const MessagePrices& prices_;
-  std::vector<std::map<int, TaskId>> done_;  // By rank and step.
+  std::vector<std::map<int, TaskId>> done_;  // Indexed by rank and step.
   TaskId launch_;
   ProgramGraph built_;
 };
@@ -109,7 +109,7 @@ std::string shown(const Message& message) {
          ", " + std::to_string(static_cast<std::int64_t>(message.bytes.si())) + " bytes)";
 }
 
-// Which tasks can never start: they are on a circle, or behind one.
+// Tasks that can never start: they are on a cycle, or behind one.
 std::vector<bool> stuck_tasks(const TaskGraph& graph) {
   std::vector<int> waits(at(graph.size()));
   std::vector<TaskId> free;
@@ -130,13 +130,13 @@ std::vector<bool> stuck_tasks(const TaskGraph& graph) {
 [[noreturn]] void report_deadlock(const CollectiveProgram& program, const ProgramGraph& built,
                                   const Place& place) {
   const std::vector<bool> stuck = stuck_tasks(built.graph);
-  std::map<int, std::size_t> message_of;  // By task.
+  std::map<int, std::size_t> message_of;  // Keyed by task.
   std::size_t waiting = 0;
   for (std::size_t i = 0; i < built.messages.size(); ++i) {
     message_of[built.messages[i].value] = i;
     waiting += stuck[at(built.messages[i].value)];
   }
-  // Every stuck task waits for a stuck task: following them runs into a circle.
+  // Every stuck task waits for a stuck task: following them reaches a cycle.
   TaskId task = built.messages.front();
   for (TaskId id : built.messages)
     if (stuck[at(id.value)]) task = id;

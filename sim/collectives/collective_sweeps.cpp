@@ -72,7 +72,7 @@ CollectiveMeasurements::CollectiveMeasurements(const System& system, const std::
                                                const std::optional<CollectiveShape>& left_out) {
   if (system.calibration) add(system, system.calibration->curves, false, true, left_out);
   const bool own = gpu == system.gpu.name;
-  // Whoever describes a system with slower ports than its GPUs have means no measured one.
+  // Measured curves do not apply to a system with slower ports than its GPUs have.
   const BytesPerSecond full =
       system.wiring == NodeWiring::pcie ? system.gpu.pcie : system.gpu.nvlink;
   if (system.scale_up == full) add(system, read_collective_curves(gpu), true, own, left_out);
@@ -132,7 +132,7 @@ bool CollectiveMeasurements::Curve::is_measured(double x) const {
          as_measured[static_cast<std::size_t>(at - log_bytes.begin())];
 }
 
-// How far above the formula the curve lies, if the formula takes `algorithm` there.
+// The log ratio of the curve to the formula, if the formula takes `algorithm` there.
 std::optional<double> CollectiveMeasurements::residual(const Curve& curve, double log_bytes,
                                                        const Formula& formula,
                                                        std::string_view algorithm) const {
@@ -144,9 +144,9 @@ std::optional<double> CollectiveMeasurements::residual(const Curve& curve, doubl
   return interpolate(curve.log_bytes, curve.log_time, log_bytes) - std::log(cost.time().si());
 }
 
-// Where the same collective was measured over two or more numbers of domains, with as many or more
-// ranks in each: what it costs to cross domains depends on how many there are and on the bytes that
-// a NIC carries, which are those of S/p of a tensor S over p ranks in each domain.
+// Interpolates between sweeps of the same collective over two or more numbers of domains, with at
+// least as many ranks in each: the cost of crossing domains depends on their number and on the
+// bytes of a NIC, which are S/p of a tensor S over p ranks in each domain.
 std::optional<CollectiveMeasurements::Correction> CollectiveMeasurements::between_domains(
     const CollectiveShape& shape, Bytes tensor, const Formula& formula) const {
   struct Side {
@@ -179,23 +179,23 @@ std::optional<CollectiveMeasurements::Correction> CollectiveMeasurements::betwee
                     Tag::interpolated};
 }
 
-// How many times longer than the formula says a message takes that is larger than all that were
-// measured. What the last size took more or less, up to as much as the formula gives to what is no
-// rate (latency, ramp, copy), is time that larger messages take more or less as well. Only what
-// such time cannot explain is the rate's: messages that are still ramping up say little of the rate
-// that large ones reach. No message is missed by a larger factor than the last, nor takes less.
+// The factor on the formula for messages larger than all measured ones. The deviation of the last
+// size, up to the formula's time without a rate (latency, ramp, copy), is a constant time of larger
+// messages as well. Only the rest scales with the rate: messages that are still ramping up say
+// little of the rate that large ones reach. The factor does not exceed the last one's, and time
+// never falls.
 double CollectiveMeasurements::beyond(const Curve& curve, Bytes tensor, const Formula& formula) {
   const CollectiveCost last = formula(Bytes{std::exp(curve.log_bytes.back())}, curve.shape.group);
-  const Seconds said = formula(tensor, curve.shape.group).time();
+  const Seconds by_formula = formula(tensor, curve.shape.group).time();
   const Seconds measured{std::exp(curve.log_time.back())};
   const Seconds off = measured - last.time();
   const Seconds kept = std::clamp(off, Seconds{} - last.latency, last.latency);
   const double slower = (off - kept) / (last.time() - last.latency);
-  // By the last one's latency, so that a larger message takes longer wherever the formula says so.
-  const Seconds time = said + kept + slower * (said - last.latency);
+  // The last size's latency is used so that time rises with size wherever the formula's does.
+  const Seconds time = by_formula + kept + slower * (by_formula - last.latency);
   const double missed = measured / last.time();
-  const double factor = std::clamp(time / said, std::min(1.0, missed), std::max(1.0, missed));
-  return std::max(factor, measured / said);
+  const double factor = std::clamp(time / by_formula, std::min(1.0, missed), std::max(1.0, missed));
+  return std::max(factor, measured / by_formula);
 }
 
 std::optional<CollectiveMeasurements::Correction> CollectiveMeasurements::correction(

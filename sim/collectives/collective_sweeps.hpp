@@ -20,7 +20,7 @@ namespace orrery {
 /// "Multiple isotonic median regression", Annals of Statistics 1, 1973.
 std::vector<double> never_falling(const std::vector<double>& values);
 
-/// One collective of one group: what a sweep was measured for.
+/// A collective and group that a sweep was measured for.
 struct CollectiveShape {
   CollectiveKind kind = CollectiveKind::all_reduce;
   GroupShape group;
@@ -31,8 +31,7 @@ struct CollectiveShape {
 /// than the nodes have GPUs, or not as many on each.
 GroupShape group_on(const System& system, int ranks, int nodes);
 
-/// Sweeps of one system, and what they say about a formula: how many times longer than it says
-/// does a collective take?
+/// Sweeps of one system, and their corrections of a formula: the ratio of measured to its time.
 class CollectiveMeasurements {
  public:
   using Formula = std::function<CollectiveCost(Bytes, GroupShape)>;
@@ -41,32 +40,31 @@ class CollectiveMeasurements {
     Tag tag = Tag::interpolated;
   };
 
-  /// Sweeps of the system's calibration count where they were taken, and there no others do; those
-  /// of `gpu` count inside a domain only, those of the system everywhere. All sweeps of `left_out`
-  /// are left out.
+  /// Sweeps of the system's calibration replace others for their shapes; those of `gpu` count
+  /// inside a domain only, those of the system everywhere. All sweeps of `left_out` are left out.
   CollectiveMeasurements(const System& system, const std::string& gpu,
                          const std::optional<CollectiveShape>& left_out);
 
-  /// Where this very group was measured, its curve: between sizes log-log, below the first the
-  /// formula scaled to it, beyond the last the formula and what it missed there. Between two
-  /// measured numbers of ranks for which the formula takes the same algorithm: both's residuals at
-  /// the same bytes a rank, weighted by log ranks. Over a number of domains between two that were
-  /// measured: both's residuals at the same bytes a NIC, weighted by log domains; over more
-  /// domains, that of the most. Else nothing.
+  /// The correction from the curve of this very group: between sizes log-log, below the first the
+  /// formula scaled to it, beyond the last the formula and its deviation there. Between two
+  /// measured numbers of ranks for which the formula takes the same algorithm: both residuals at
+  /// the same bytes a rank, weighted by log ranks. For a number of domains between two measured
+  /// ones: both residuals at the same bytes a NIC, weighted by log domains; for more domains, that
+  /// of the most. Else nullopt.
   std::optional<Correction> correction(const CollectiveShape& shape, Bytes tensor,
                                        const Formula& formula) const;
 
   bool empty() const { return curves_.empty(); }
 
  private:
-  // All sweeps of one shape as one: at each size the geometric mean of those that cover it, but
-  // that a larger message is never faster than a smaller one. Whoever has the larger one could send
-  // the smaller in its place; where a sweep says otherwise, it was disturbed.
+  // All sweeps of one shape merged: at each size the geometric mean of those that cover it, but a
+  // larger message is never faster than a smaller one. A sender could pad the smaller; a sweep with
+  // the opposite was disturbed.
   struct Curve {
     CollectiveShape shape;
     std::vector<double> log_bytes, log_time;
-    std::vector<bool> as_measured;  // Whether the time of that size is what sweeps say.
-    bool own = true;                // Measured on such GPUs, not on those that stand in for them.
+    std::vector<bool> as_measured;  // True for unchanged sizes.
+    bool own = true;                // Measured on such GPUs, not on proxies.
 
     bool is_measured(double log_of_bytes) const;
   };

@@ -18,7 +18,7 @@ std::string printed(const char* format, double value) {
 }
 
 // nccl-tests counts what one rank puts in, or gets out: an n-th where the tensor is spread.
-double elements(const LoneCollective& collective) {
+double elements(const IsolatedCollective& collective) {
   const bool spread = facts(collective.kind).passes == 1;
   return collective.bytes.si() / 4.0 / (spread ? collective.ranks : 1);
 }

@@ -9,18 +9,18 @@
 namespace orrery {
 
 struct CollectiveLine {
-  LoneCollective collective;
-  LoneCollectiveTime result;
+  IsolatedCollective collective;
+  IsolatedCollectiveTime result;
 };
 
 /// A sweep in the columns of nccl-tests, float elements, in place; "#wrong" is "N/A" as there
-/// without -c: nothing is computed. Behind them algorithm, protocol, channels and tag.
+/// without -c: nothing is computed. Further columns are algorithm, protocol, channels and tag.
 std::string collective_text(const std::vector<CollectiveLine>& lines);
 
 /// "orrery.collective/1": an object, or a list of objects where there are several lines.
 std::string collective_json(const std::string& system, const std::vector<CollectiveLine>& lines);
 
-/// A line a step of a user-defined collective, and one for all of it.
+/// A line per step of a user-defined collective, and one for all of it.
 std::string program_text(const CollectiveProgram& program, const ProgramTime& result);
 
 /// "orrery.collective_program/1".

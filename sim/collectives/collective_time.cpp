@@ -17,8 +17,8 @@ const ExchangeKernels& CollectiveTime::exchange_kernels() const {
   return *exchange_kernels_;
 }
 
-// `factor` times as long. Bytes stay those on the wire; rates slow down or speed up with the rest,
-// but no faster than the wire, and the latency makes up for what that leaves.
+// A cost that takes `factor` times as long. Bytes stay those on the wire; rates are scaled, but not
+// above the wire's, and the latency takes the remainder.
 CollectiveCost CollectiveTime::stretched(CollectiveCost cost, double factor) const {
   const Seconds time = factor * cost.time();
   cost.scale_up_rate = std::min(cost.scale_up_rate / factor, system_.scale_up);
@@ -39,9 +39,8 @@ void CollectiveTime::name_pairs(CollectiveCost& cost, const CollectiveCall& call
   cost.channels = std::min(32, 2 * peers);
 }
 
-// The bytes of the algorithm that NCCL takes, in the time that was measured or calculated: rates
-// change with the bytes, as far as links can. Where they could not carry them in that time, the
-// formula's bytes stay.
+// The bytes of the algorithm that NCCL takes, in the measured or calculated time: rates change with
+// the bytes, as far as links can. If they cannot carry them in that time, the formula's bytes stay.
 CollectiveCost CollectiveTime::carried_by(const NcclTuner::Choice& chosen, CollectiveCost cost,
                                           const CollectiveCall& call) const {
   const WireBytes wire = chosen.algorithm->wire_bytes(system_, chosen.protocol, call);
@@ -64,7 +63,7 @@ CollectiveCost CollectiveTime::carried_by(const NcclTuner::Choice& chosen, Colle
   return changed;
 }
 
-// What NCCL chooses freely is what was measured, and what the formula was fitted to.
+// NCCL's free choice is the algorithm that sweeps measured and the formula was fitted to.
 CollectiveCost CollectiveTime::free_choice(const CollectiveCall& call) const {
   const CollectiveCost cost = model_(call.kind, call.tensor, call.group);
   if (measurements_.empty()) return cost;
@@ -76,7 +75,7 @@ CollectiveCost CollectiveTime::free_choice(const CollectiveCall& call) const {
   return measured;
 }
 
-// An algorithm that NCCL would not have chosen has the price of its own formula; a protocol, and an
+// An algorithm that NCCL would not have chosen has the cost of its own formula; a protocol, and an
 // algorithm without a formula, that of the free choice times the tuner's ratio.
 CollectiveCost CollectiveTime::forced_choice(const NcclTuner::Choice& chosen,
                                              const NcclTuner::Choice& free,

@@ -9,22 +9,22 @@
 
 namespace orrery {
 
-/// What a user or a validation asks for beyond the default.
+/// Options of a user or a validation.
 struct CollectiveOptions {
   NcclSelection selection;
   std::optional<CollectiveShape> left_out;         ///< Predict without any sweep of this shape.
   std::optional<ExchangeTable> left_out_exchange;  ///< Nor with any constant from this table.
 };
 
-/// NCCL's time for collectives on one system, uncontended: measured where it was, else by formula.
+/// NCCL's time for collectives on one system, uncontended: measured if possible, else by formula.
 class CollectiveTime {
  public:
   explicit CollectiveTime(const System& system, const CollectiveOptions& options = {});
 
-  /// `tensor`: the whole tensor's bytes, as nccl-tests count (all-gather: of all ranks together).
-  /// A group of one rank, or no bytes, takes no time. Sweeps hold the hops of the fabric that they
-  /// were measured on, so that only what this group's hops take beyond is added. Errors
-  /// (infeasible): none of the algorithms that options allow applies.
+  /// `tensor`: the whole tensor's bytes, as nccl-tests count (all-gather: of all ranks together). A
+  /// group of one rank, or no bytes, takes no time. Sweeps include the hops of the fabric that they
+  /// were measured on, so that only further hops of this group are added. Errors (infeasible): none
+  /// of the algorithms that options allow applies.
   CollectiveCost operator()(CollectiveKind kind, Bytes tensor, GroupShape group) const;
 
   /// One rank sends `bytes` to another, inside a domain or over the network. `further_switches`: as
@@ -32,8 +32,8 @@ class CollectiveTime {
   CollectiveCost send(Bytes bytes, bool same_domain, Seconds further_switches = {}) const;
 
   const System& system() const { return system_; }
-  /// What ExpertExchange knows of the kernels that are not NCCL's. Read when first asked for: plans
-  /// without experts need not wait for it.
+  /// Constants of ExpertExchange for kernels other than NCCL's. Read on first use: plans without
+  /// experts do not need them.
   const ExchangeKernels& exchange_kernels() const;
 
  private:

@@ -35,13 +35,14 @@ Painting first_colours(const Topology& topology, const std::vector<Flow>& flows)
   return painting;
 }
 
-// A flow sees its links in their order, a link the multiset of its flows.
+// A flow depends on its links in order, a link on the multiset of its flows.
 Painting repainted(const Painting& old, const std::vector<Flow>& flows) {
   Painting next{old.flows, Colours(old.links.size(), 0)};
   for (std::size_t f = 0; f < flows.size(); ++f) {
-    for (const LinkUse& use : flows[f].way)
+    for (const LinkUse& use : flows[f].route)
       next.flows[f] = mix(next.flows[f], old.links[index_of(use.link)]);
-    for (const LinkUse& use : flows[f].way) next.links[index_of(use.link)] += mix(1, next.flows[f]);
+    for (const LinkUse& use : flows[f].route)
+      next.links[index_of(use.link)] += mix(1, next.flows[f]);
   }
   for (std::size_t l = 0; l < old.links.size(); ++l)
     next.links[l] = mix(old.links[l], next.links[l]);
@@ -61,27 +62,27 @@ std::vector<Flow> fold_flows(const Topology& topology, const std::vector<Flow>& 
   for (int l = 0; l < topology.link_count(); ++l)
     first_link.try_emplace(painting.links[static_cast<std::size_t>(l)], LinkId{l});
 
-  // How often a class of flows crosses a class of links, and how many links that class has.
+  // Crossings of a class of links by a class of flows, and the number of links of that class.
   std::map<std::pair<Colour, Colour>, int> crossings;
   std::unordered_map<Colour, int> links_of;
   for (Colour link : painting.links) ++links_of[link];
   for (std::size_t f = 0; f < flows.size(); ++f)
-    for (const LinkUse& use : flows[f].way)
+    for (const LinkUse& use : flows[f].route)
       ++crossings[{painting.flows[f], painting.links[index_of(use.link)]}];
 
   std::vector<Flow> folded;
-  std::unordered_map<Colour, bool> drawn;
+  std::unordered_map<Colour, bool> simulated;
   for (std::size_t f = 0; f < flows.size(); ++f) {
-    if (!drawn.try_emplace(painting.flows[f], true).second) continue;
+    if (!simulated.try_emplace(painting.flows[f], true).second) continue;
     Flow flow{{}, flows[f].bytes, flows[f].rate};
-    for (const LinkUse& use : flows[f].way) {
+    for (const LinkUse& use : flows[f].route) {
       const Colour link = painting.links[index_of(use.link)];
       const LinkId canonical = first_link.at(link);
-      const bool known = std::any_of(flow.way.begin(), flow.way.end(),
+      const bool known = std::any_of(flow.route.begin(), flow.route.end(),
                                      [&](const LinkUse& other) { return other.link == canonical; });
       // Equally many cross each link of the class.
       if (!known)
-        flow.way.push_back(
+        flow.route.push_back(
             {canonical, crossings.at({painting.flows[f], link}) / links_of.at(link)});
     }
     folded.push_back(std::move(flow));
@@ -99,7 +100,7 @@ std::optional<std::vector<Flow>> link_flows(const Topology& topology,
   const Leg* slowest = nullptr;
   for (const Leg& leg : legs) {
     if (!slowest || leg.bytes / leg.rate > slowest->bytes / slowest->rate) slowest = &leg;
-    for (LinkId link : way_of(topology, leg)) {
+    for (LinkId link : route_of(topology, leg)) {
       if (index_of(link) >= loads.size())
         loads.resize(static_cast<std::size_t>(topology.link_count()));
       Load& load = loads[index_of(link)];
@@ -108,7 +109,7 @@ std::optional<std::vector<Flow>> link_flows(const Topology& topology,
       load.all += load.leg;
     }
   }
-  std::map<std::pair<double, double>, LinkId> different;  // By capacity and load.
+  std::map<std::pair<double, double>, LinkId> different;  // Keyed by capacity and load.
   for (int l = 0; l < static_cast<int>(loads.size()); ++l)
     different.try_emplace({topology.link(LinkId{l}).capacity.si(), loads[index_of(LinkId{l})].all},
                           LinkId{l});
@@ -126,7 +127,7 @@ BytesPerSecond per_second(Bytes bytes, Seconds time) {
   return time > Seconds{} ? bytes / time : BytesPerSecond{};
 }
 
-// Nodes of which so many GPUs are used, as smaller nodes in which each GPU keeps its share of the
+// Nodes with only so many GPUs in use, as smaller nodes in which each GPU keeps its share of the
 // NICs.
 System with_nodes_of(System system, int gpus) {
   if (gpus == system.gpus_per_node) return system;
@@ -137,10 +138,10 @@ System with_nodes_of(System system, int gpus) {
   return system;
 }
 
-// Of exchanges of all with all, whose messages grow with the square of the ranks; all others have a
-// few a rank. Peaks of whole processes: 2.6 kB a flow that SimGrid carries, from 4,032 to 25,440 of
-// them; up to 64 bytes a message that is folded with others, of 10^6.
-void require_host_memory(const LoneCollective& collective, bool every_message, bool every_flow,
+// Applies to all-to-all exchanges, whose messages grow with the square of the ranks; all others
+// have a few a rank. Peaks of whole processes: 2.6 kB a flow that SimGrid carries, from 4,032 to
+// 25,440 of them; up to 64 bytes a folded message, of 10^6.
+void require_host_memory(const IsolatedCollective& collective, bool every_message, bool every_flow,
                          Bytes most) {
   if (collective.kind != CollectiveKind::all_to_all || !every_message || most <= Bytes{}) return;
   constexpr Bytes of_a_flow{2600.0};
@@ -156,16 +157,16 @@ void require_host_memory(const LoneCollective& collective, bool every_message, b
                       ", or say --host-memory '" + gigabytes_text(1.2 * needed) + "'");
 }
 
-// The ranks, the links between them, and how much of both is simulated. Where all nodes are alike,
-// those that are used in part become smaller ones and all ranks of them take part.
+// The ranks, the links between them, and the part of both that is simulated. If all nodes are
+// alike, partly used ones become smaller nodes of which all ranks take part.
 struct Machine {
-  Machine(const System& whole, const LoneCollective& collective, bool all)
+  Machine(const System& whole, const IsolatedCollective& collective, bool all)
       : system{whole.uniform() ? with_nodes_of(whole, collective.ranks / collective.nodes) : whole},
         placement{plan_of(collective.nodes * system.gpus_per_node), system},
         unfolded{all} {
     for (int r = 0; r < collective.ranks; ++r) {
       const int in_node = collective.ranks / collective.nodes;
-      everyone.push_back(Rank{r / in_node * system.gpus_per_node + r % in_node});
+      all_ranks.push_back(Rank{r / in_node * system.gpus_per_node + r % in_node});
     }
   }
 
@@ -175,8 +176,8 @@ struct Machine {
     return plan;
   }
 
-  // Whether one rank's flows tell of all. In a shift and in a tree ranks differ; a tree's differ in
-  // what they send to the network, which counts where that passes a PCIe slot with other flows.
+  // True if one rank's flows represent all. Ranks differ in a shift and in a tree; a tree's differ
+  // in their network bytes, which matters if these pass a PCIe slot with other flows.
   bool all_alike(const CollectiveCost& cost) const {
     const bool slots = system.wiring == NodeWiring::pcie;
     return system.uniform() && cost.pattern != CollectivePattern::shift &&
@@ -186,13 +187,13 @@ struct Machine {
   // The flows of one collective of all ranks.
   std::vector<Flow> flows(const CollectiveCost& cost) {
     if (!unfolded && all_alike(cost)) {
-      const Cast cast = choose_cast(system, placement, topology, false);
+      const RankClasses classes = choose_classes(system, placement, topology, false);
       if (cost.pattern == CollectivePattern::pairs)
-        return exchange_flows(topology, cast, everyone, exchange_of(placement, everyone, cost),
+        return exchange_flows(topology, classes, all_ranks, exchange_of(placement, all_ranks, cost),
                               cost.scale_up_rate, cost.network_rate);
-      return collective_flows(topology, cast, everyone, cost);
+      return collective_flows(topology, classes, all_ranks, cost);
     }
-    return flows(legs_of(placement, everyone, cost));
+    return flows(legs_of(placement, all_ranks, cost));
   }
 
   std::vector<Flow> flows(const std::vector<Leg>& legs) {
@@ -204,14 +205,14 @@ struct Machine {
   System system;
   Placement placement;
   Topology topology = Topology::build(system, placement.ranks());
-  std::vector<Rank> everyone;
+  std::vector<Rank> all_ranks;
   bool unfolded;
 };
 
 // Collectives one after another.
-LoneCollectiveTime run(const std::vector<CollectiveCost>& costs,
-                       const std::vector<std::vector<Flow>>& flows, const Machine& machine) {
-  LoneCollectiveTime result;
+IsolatedCollectiveTime run(const std::vector<CollectiveCost>& costs,
+                           const std::vector<std::vector<Flow>>& flows, const Machine& machine) {
+  IsolatedCollectiveTime result;
   TaskGraph graph;
   for (std::size_t i = 0; i < costs.size(); ++i) {
     Task task;
@@ -231,14 +232,14 @@ void append(std::vector<Leg>& legs, const std::vector<Leg>& more) {
   legs.insert(legs.end(), more.begin(), more.end());
 }
 
-LoneCollectiveTime run_hierarchical(const LoneCollective& collective, GroupShape group,
-                                    const CollectiveTime& price, Machine& machine) {
+IsolatedCollectiveTime run_hierarchical(const IsolatedCollective& collective, GroupShape group,
+                                        const CollectiveTime& price, Machine& machine) {
   if (group.per_domain * group.domains != group.ranks)
     fail_infeasible({}, "a hierarchical all-reduce needs equally many ranks in every NVLink domain",
                     "use a multiple of the domain's GPUs");
   std::vector<std::vector<Rank>> domains;
   std::vector<std::vector<Rank>> rails(static_cast<std::size_t>(group.per_domain));
-  for (Rank rank : machine.everyone) {
+  for (Rank rank : machine.all_ranks) {
     if (domains.empty() || !machine.placement.same_domain(domains.back().front(), rank))
       domains.emplace_back();
     rails[domains.back().size()].push_back(rank);
@@ -257,7 +258,7 @@ LoneCollectiveTime run_hierarchical(const LoneCollective& collective, GroupShape
       if (members.size() > 1) append(legs, legs_of(machine.placement, members, costs[part]));
     flows.push_back(machine.flows(legs));
   }
-  LoneCollectiveTime result = run(costs, flows, machine);
+  IsolatedCollectiveTime result = run(costs, flows, machine);
   result.cost = costs[group.domains > 1 ? 1 : 0];
   result.cost.algorithm = "hierarchical";
   return result;
@@ -265,16 +266,17 @@ LoneCollectiveTime run_hierarchical(const LoneCollective& collective, GroupShape
 
 }  // namespace
 
-BytesPerSecond LoneCollectiveTime::algorithm_bandwidth(const LoneCollective& of) const {
+BytesPerSecond IsolatedCollectiveTime::algorithm_bandwidth(const IsolatedCollective& of) const {
   return per_second(of.bytes, time);
 }
 
-BytesPerSecond LoneCollectiveTime::bus_bandwidth(const LoneCollective& of) const {
+BytesPerSecond IsolatedCollectiveTime::bus_bandwidth(const IsolatedCollective& of) const {
   return of.ranks < 2 ? BytesPerSecond{} : wire_share(of.kind, of.ranks) * algorithm_bandwidth(of);
 }
 
-LoneCollectiveTime run_alone(const LoneCollective& collective, const System& system,
-                             const CollectiveOptions& options, bool unfolded, Bytes host_memory) {
+IsolatedCollectiveTime run_alone(const IsolatedCollective& collective, const System& system,
+                                 const CollectiveOptions& options, bool unfolded,
+                                 Bytes host_memory) {
   GroupShape group = group_on(system, collective.ranks, collective.nodes);
   if (collective.ranks == 1 || collective.bytes.si() <= 0.0) return {{}, {}, 0, chosen_simulator()};
 
@@ -282,11 +284,11 @@ LoneCollectiveTime run_alone(const LoneCollective& collective, const System& sys
   Machine machine{system, collective, unfolded};
   if (!system.uniform())
     group.further_switches =
-        further_switches(machine.placement, machine.topology, machine.everyone);
+        further_switches(machine.placement, machine.topology, machine.all_ranks);
   const CollectiveTime price{system, options};
   const CollectiveCost cost = price(collective.kind, collective.bytes, group);
   if (collective.hierarchical) return run_hierarchical(collective, group, price, machine);
-  LoneCollectiveTime result = run({cost}, {machine.flows(cost)}, machine);
+  IsolatedCollectiveTime result = run({cost}, {machine.flows(cost)}, machine);
   result.cost = cost;
   return result;
 }

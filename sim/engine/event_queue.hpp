@@ -7,11 +7,11 @@
 
 namespace orrery {
 
-/// Events that are known to come, the earliest first. Events at the same time come by their order,
-/// a number that the caller gives: usually the order in which they became known (EventOrder).
+/// Pending events, the earliest first. Simultaneous events are sorted by their order, a number that
+/// the caller gives: usually the order in which they became known (EventOrder).
 ///
-/// `Time` is Ticks where a simulation compares sums of durations exactly, and Seconds where it
-/// takes over the times of others (request traces).
+/// `Time` is Ticks in simulations that compare sums of durations exactly, and Seconds in those that
+/// use given times (request traces).
 template <class Time, class Event>
 class EventQueue {
  public:
@@ -20,7 +20,7 @@ class EventQueue {
     std::uint64_t order = 0;
     Event event;
 
-    // Without branches, because which of two events comes first is unpredictable.
+    // Branches are avoided, as the result is unpredictable.
     bool operator<(const Entry& other) const {
       return (time < other.time) | ((time == other.time) & (order < other.order));
     }
@@ -57,11 +57,11 @@ class EventQueue {
   }
 
  private:
-  std::vector<Entry> entries_;  // A binary heap: a parent lies at half its children's place.
+  std::vector<Entry> entries_;  // A binary heap: a parent has half its children's index.
 };
 
 /// Numbers events in the order in which they become known. Queues on one clock share it, so that
-/// simultaneous events of different queues come in that order, too.
+/// simultaneous events of different queues have that order, too.
 class EventOrder {
  public:
   static constexpr std::uint64_t last = std::numeric_limits<std::uint64_t>::max();

@@ -17,7 +17,7 @@ void MaxMinNetwork::learn_links() {
 
 void MaxMinNetwork::start(std::uint32_t sender, const Flow& flow, double bytes, Ticks now) {
   if (links_.size() < static_cast<std::size_t>(topology_.link_count())) learn_links();
-  if (free_.size() == moving_.size()) arrivals_.clear();  // Times that have changed since.
+  if (free_.size() == moving_.size()) arrivals_.clear();  // The times are outdated.
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(moving_.size()));
     moving_.emplace_back();
@@ -27,13 +27,13 @@ void MaxMinNetwork::start(std::uint32_t sender, const Flow& flow, double bytes, 
   Moving& moving = moving_[place];
   moving = {.flow = &flow, .sender = sender, .rest = bytes, .since = now};
   const bool alone = is_alone(flow, now);
-  for (const LinkUse& use : flow.way) {
+  for (const LinkUse& use : flow.route) {
     std::vector<std::uint32_t>& flows = at(use).flows;
     if (flows.empty() || flows.back() != place) flows.push_back(place);
   }
-  if (!alone) return change(flow.way, now);
+  if (!alone) return change(flow.route, now);
   changed_at_ = now;
-  set_rate(moving, rate_alone_of(flow));
+  set_rate(moving, isolated_rate_of(flow));
 }
 
 std::optional<NetworkModel::Arrival> MaxMinNetwork::advance(Ticks time, std::uint64_t order) {
@@ -53,7 +53,7 @@ std::optional<NetworkModel::Arrival> MaxMinNetwork::advance(Ticks time, std::uin
       arrive(place, at);
       return arrival;
     }
-    // The flow has become slower since, or has arrived.
+    // The flow has slowed down since, or has arrived.
     if (moving.expected == at && moving.arrives != Ticks::never()) expect(moving);
   }
 }
@@ -66,33 +66,33 @@ std::vector<double> MaxMinNetwork::rates() {
   return rates;
 }
 
-// Flows that are just arriving need no share any more.
+// Flows that are arriving need no share any more.
 bool MaxMinNetwork::is_alone(const Flow& flow, Ticks now) const {
-  return std::all_of(flow.way.begin(), flow.way.end(), [&](const LinkUse& use) {
+  return std::all_of(flow.route.begin(), flow.route.end(), [&](const LinkUse& use) {
     const std::vector<std::uint32_t>& flows = links_[index(use.link)].flows;
     return std::all_of(flows.begin(), flows.end(),
                        [&](std::uint32_t other) { return moving_[other].is_arriving(now); });
   });
 }
 
-double MaxMinNetwork::rate_alone_of(const Flow& flow) const {
-  return rate_alone(flow, [this](LinkId link) { return links_[index(link)].capacity; });
+double MaxMinNetwork::isolated_rate_of(const Flow& flow) const {
+  return isolated_rate(flow, [this](LinkId link) { return links_[index(link)].capacity; });
 }
 
-void MaxMinNetwork::change(const Way& way, Ticks now) {
+void MaxMinNetwork::change(const FlowRoute& route, Ticks now) {
   changed_at_ = now;
-  for (const LinkUse& use : way)
+  for (const LinkUse& use : route)
     if (!at(use).flows.empty()) changed_.push_back(use.link);
 }
 
 void MaxMinNetwork::arrive(std::uint32_t place, Ticks now) {
   Moving& moving = moving_[place];
-  const Way& way = moving.flow->way;
-  for (const LinkUse& use : way) std::erase(at(use).flows, place);
+  const FlowRoute& route = moving.flow->route;
+  for (const LinkUse& use : route) std::erase(at(use).flows, place);
   moving.flow = nullptr;
   moving.arrives = Ticks::never();
   free_.push_back(place);
-  change(way, now);
+  change(route, now);
 }
 
 void MaxMinNetwork::solve() {
@@ -118,7 +118,7 @@ void MaxMinNetwork::connect(LinkId first) {
       moving.is_rising = !moving.is_arriving(changed_at_);
       if (!moving.is_rising) continue;
       connected_.push_back(place);
-      for (const LinkUse& use : moving.flow->way)
+      for (const LinkUse& use : moving.flow->route)
         if (LinkState& link = at(use); link.solution < solutions_) {
           link.solution = solutions_;
           connecting_.push_back(use.link);
@@ -134,21 +134,21 @@ void MaxMinNetwork::fill() {
     link.rising = 0;
   }
   for (const std::uint32_t place : connected_)
-    for (const LinkUse& use : moving_[place].flow->way) at(use).rising += use.times;
+    for (const LinkUse& use : moving_[place].flow->route) at(use).rising += use.times;
   by_own_rate_ = connected_;
   const auto own_rate = [this](std::uint32_t place) { return moving_[place].flow->rate.si(); };
   std::sort(by_own_rate_.begin(), by_own_rate_.end(),
             [&](std::uint32_t a, std::uint32_t b) { return own_rate(a) < own_rate(b); });
-  // Links that come out fuller because of rounding are as full.
+  // Links that appear fuller because of rounding count as equally full.
   constexpr double as_full = 1.0 + 1e-12;
-  std::size_t slowest = 0;  // Place in by_own_rate_.
+  std::size_t slowest = 0;  // Index in by_own_rate_.
   for (std::size_t rising = connected_.size(); rising > 0; rising -= kept_.size()) {
     std::erase_if(connecting_, [this](LinkId id) { return links_[index(id)].rising == 0; });
     while (!moving_[by_own_rate_[slowest]].is_rising) ++slowest;
     double level = own_rate(by_own_rate_[slowest]);
     for (const LinkId id : connecting_)
       level = std::min(level, links_[index(id)].unused / links_[index(id)].rising);
-    // First all flows that keep this rate, then what that leaves: a link is as full for each flow.
+    // All flows that keep this rate are found before the links change.
     kept_.clear();
     const auto keep = [&](std::uint32_t place) {
       if (!moving_[place].is_rising) return;
@@ -162,7 +162,7 @@ void MaxMinNetwork::fill() {
       if (const LinkState& link = links_[index(id)]; link.unused <= level * as_full * link.rising)
         for (const std::uint32_t place : link.flows) keep(place);
     for (const std::uint32_t place : kept_) {
-      for (const LinkUse& use : moving_[place].flow->way) {
+      for (const LinkUse& use : moving_[place].flow->route) {
         at(use).rising -= use.times;
         at(use).unused = std::max(0.0, at(use).unused - use.times * level);
       }
@@ -178,8 +178,7 @@ void MaxMinNetwork::set_rate(Moving& moving, double rate) {
   moving.since = now;
   moving.rate = rate;
   moving.arrives = now + Ticks::nearest(Seconds{moving.rest / rate});
-  // An event that comes too early is moved when it comes: a long flow among many short ones slows
-  // down and speeds up again and again.
+  // An event that is too early is moved at its time, as flows slow down and speed up repeatedly.
   if (moving.arrives < moving.expected) expect(moving);
 }
 

@@ -6,12 +6,12 @@
 
 namespace orrery {
 
-/// Flows that share links by max-min fairness: rates rise together until a link is full, whose
-/// flows keep their rate while the others rise on (Bertsekas and Gallager, Data Networks, section
-/// 6.5.2). A flow never exceeds its own rate.
+/// Flows that share links by max-min fairness: rates rise together until a link is full; its flows
+/// keep their rate while the others continue to rise (Bertsekas and Gallager, Data Networks,
+/// section 6.5.2). A flow never exceeds its own rate.
 ///
 /// Rates change when a flow starts or arrives, and only among flows that are connected to it by
-/// common links. They are solved once for all that happens at one time, before time moves on.
+/// common links. They are solved once for all events of one time, before time moves on.
 class MaxMinNetwork final : public NetworkModel {
  public:
   MaxMinNetwork(const Topology& topology, EventOrder& order) : topology_{topology}, order_{order} {}
@@ -23,24 +23,23 @@ class MaxMinNetwork final : public NetworkModel {
   }
   bool is_exact() const override { return true; }
 
-  /// The rates of all flows on their way, in bytes/s, by the order of their start() as long as none
-  /// has arrived.
+  /// The rates of all flows, in bytes/s, in the order of start() as long as none has arrived.
   std::vector<double> rates();
 
-  /// Bytes that may be left of a flow that counts as arrived, because of rounding.
+  /// Remaining bytes of a flow that counts as arrived, because of rounding.
   static constexpr double negligible_bytes = 1e-3;
 
  private:
   struct Moving {
-    const Flow* flow = nullptr;  // Null: a free place.
+    const Flow* flow = nullptr;  // Null: a free entry.
     std::uint32_t sender = 0;
     double rest = 0.0;  // Bytes, at `since`.
     Ticks since;
     double rate = 0.0;  // 0: not solved yet.
     Ticks arrives = Ticks::never();
     Ticks expected = Ticks::never();  // The time of its next event, not after `arrives`.
-    std::size_t solution = 0;         // The last one that included it,
-    bool is_rising = false;           // and whether its rate still rises there.
+    std::size_t solution = 0;         // The last solution with this flow.
+    bool is_rising = false;           // Its rate still rises in that solution.
 
     double left(Ticks now) const { return rest - rate * (now - since).seconds().si(); }
     bool is_arriving(Ticks now) const {
@@ -50,8 +49,8 @@ class MaxMinNetwork final : public NetworkModel {
   struct LinkState {
     std::vector<std::uint32_t> flows;
     double capacity = 0.0;
-    double unused = 0.0;  // While rates are solved.
-    int rising = 0;       // Flows on it, as often as they cross it, whose rate still rises.
+    double unused = 0.0;  // Used while rates are solved.
+    int rising = 0;       // Crossings by flows whose rate still rises.
     std::size_t solution = 0;
   };
 
@@ -59,8 +58,8 @@ class MaxMinNetwork final : public NetworkModel {
   LinkState& at(const LinkUse& use) { return links_[index(use.link)]; }
   void learn_links();
   bool is_alone(const Flow& flow, Ticks now) const;
-  double rate_alone_of(const Flow& flow) const;
-  void change(const Way& way, Ticks now);
+  double isolated_rate_of(const Flow& flow) const;
+  void change(const FlowRoute& route, Ticks now);
   void arrive(std::uint32_t place, Ticks now);
   void solve();
   void connect(LinkId link);
@@ -70,7 +69,8 @@ class MaxMinNetwork final : public NetworkModel {
 
   const Topology& topology_;
   EventOrder& order_;
-  EventQueue<Ticks, std::uint32_t> arrivals_;  // Places of flows. A flow's rate may fall meanwhile.
+  EventQueue<Ticks, std::uint32_t>
+      arrivals_;  // Indices of flows, whose rates may have fallen since.
   std::vector<Moving> moving_;
   std::vector<std::uint32_t> free_;
   std::vector<LinkState> links_;
@@ -83,7 +83,7 @@ class MaxMinNetwork final : public NetworkModel {
   std::vector<std::uint32_t> kept_, by_own_rate_;
 };
 
-/// The rates at which these flows move together, in bytes/s.
+/// The rates of these concurrent flows, in bytes/s.
 std::vector<double> max_min_rates(const std::vector<const Flow*>& flows, const Topology& topology);
 
 }  // namespace orrery

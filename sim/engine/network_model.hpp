@@ -14,7 +14,7 @@
 
 namespace orrery {
 
-/// Who decides how flows share links. Both answer alike, to nanoseconds (docs/notes/engines.md).
+/// The model of how flows share links. The results agree to nanoseconds (docs/notes/engines.md).
 enum class Simulator {
   own,     ///< Max-min fairness, solved here in exact ticks: the default, as it is faster.
   simgrid  ///< SimGrid's own network model: the reference.
@@ -22,12 +22,12 @@ enum class Simulator {
 template <>
 inline const std::vector<std::string> enum_words<Simulator>{"own", "simgrid"};
 
-/// What tables note where flows were SimGrid's.
+/// Note in tables of flows that SimGrid simulated.
 inline constexpr const char* simgrid_note = "flows simulated by SimGrid";
 
-/// The simulator of this process, which worker processes inherit. Simulator::own unless chosen.
+/// The simulator of this process, which worker processes inherit; the default is Simulator::own.
 Simulator chosen_simulator();
-/// Chooses until the end of its scope.
+/// Sets the simulator until the end of its scope.
 class SimulatorChoice {
  public:
   explicit SimulatorChoice(Simulator simulator);
@@ -39,34 +39,33 @@ class SimulatorChoice {
   Simulator before_;
 };
 
-/// Flows on the links of a topology. It stands beside the event queue of a simulation, which alone
-/// knows what happens apart from arrivals, in the manner of SimGrid's kernel::resource::Model.
+/// Flows on the links of a topology. It complements the event queue of a simulation, which has all
+/// other events, in the manner of SimGrid's kernel::resource::Model.
 class NetworkModel {
  public:
   struct Arrival {
-    std::uint32_t sender;  ///< The flow's, as start() was told.
+    std::uint32_t sender;  ///< Identifies the flow, see start().
     Ticks time;
   };
 
   virtual ~NetworkModel() = default;
 
-  /// A flow that may start later. SimGrid builds its platform before it runs.
+  /// Announces a flow that may start later, as SimGrid builds its platform before it runs.
   virtual void announce(const Flow&) {}
-  /// `flow` starts to move `bytes`, at least one of which is above 0, and must outlive its arrival.
-  /// `now` is not before what advance() reached last, unless no flow is on its way.
+  /// Starts to move `bytes` of `flow`, which must outlive its arrival; at least one of its `bytes`
+  /// is above 0. `now` is not before the last result of advance(), unless no flow is active.
   virtual void start(std::uint32_t sender, const Flow& flow, double bytes, Ticks now) = 0;
-  /// Moves on to the next arrival, if it comes before the event with that time and order, and
-  /// reports it; else to that time.
+  /// Advances to the next arrival, if it precedes the event with that time and order, else to
+  /// `time`.
   virtual std::optional<Arrival> advance(Ticks time, std::uint64_t order) = 0;
-  /// Whether no flow is on the link.
+  /// No flow is on the link.
   virtual bool is_idle(LinkId link) const = 0;
-  /// Whether arrivals are exact to the tick, so that a fused task may be skipped over in one event
-  /// while its links are idle.
+  /// Arrivals are exact to the tick, so that fused tasks may be skipped while their links are idle.
   virtual bool is_exact() const = 0;
 };
 
-/// `topology` must outlive it, and may number more links later. `order` numbers the events of the
-/// simulation's queue, too. Errors: std::runtime_error where SimGrid's library is missing.
+/// The reference `topology` must outlive it, and may gain links later. `order` also numbers the
+/// events of the simulation's queue. Errors: std::runtime_error if SimGrid's library is missing.
 std::unique_ptr<NetworkModel> make_network_model(Simulator simulator, const Topology& topology,
                                                  EventOrder& order);
 

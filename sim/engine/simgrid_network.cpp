@@ -18,7 +18,7 @@ simgrid_library::Library& library() {
 
 simgrid_library::Route route_of(const Flow& flow, const Topology& topology) {
   simgrid_library::Route route{{}, flow.rate.si()};
-  for (const LinkUse& use : flow.way)
+  for (const LinkUse& use : flow.route)
     route.hops.push_back({use.link.value, topology.link(use.link).capacity.si(), use.times});
   return route;
 }
@@ -48,7 +48,7 @@ class SimgridNetwork final : public NetworkModel {
     return Arrival{arrived_[next_++], std::min(time, Ticks::nearest(Seconds{now_}))};
   }
 
-  // Nothing asks for it, as fused tasks are simulated phase by phase.
+  // Unused, as fused tasks are simulated phase by phase.
   bool is_idle(LinkId) const override { return false; }
   bool is_exact() const override { return false; }
 
@@ -58,7 +58,7 @@ class SimgridNetwork final : public NetworkModel {
   const Topology& topology_;
   std::unique_ptr<simgrid_library::Network> network_;
   double now_ = 0.0;
-  std::vector<std::uint32_t> arrived_;  // At now_, and the next of them.
+  std::vector<std::uint32_t> arrived_;  // Senders at now_; next_ is the next of them.
   std::size_t next_ = 0;
   std::size_t starts_ = 0, arrivals_ = 0;
 };
@@ -82,16 +82,16 @@ Timeline simgrid_timeline(const TaskGraph& graph, const Topology& topology) {
     const Task& task = graph.task(TaskId{i});
     simgrid_library::Activities& activity = tasks.emplace_back();
     activity.host = task.owner;
-    if (task.chain)
-      for (const Chain::Phase& phase : task.chain->phases())
+    if (task.fused)
+      for (const FusedTask::Phase& phase : task.fused->phases())
         activity.phases.push_back(
-            phase_of(phase.before.seconds(), phase.beside.seconds(), phase.flows, topology));
+            phase_of(phase.before.seconds(), phase.concurrent.seconds(), phase.flows, topology));
     else
       activity.phases.push_back(phase_of(task.duration, {}, task.flows, topology));
     graph.for_each_predecessor(TaskId{i}, [&](TaskId before) {
       activity.after.push_back(static_cast<std::uint32_t>(before.value));
     });
-    // A graph may say twice that a task waits for another; SimGrid takes that for a mistake.
+    // A graph may repeat a dependence, which SimGrid treats as an error.
     std::sort(activity.after.begin(), activity.after.end());
     activity.after.erase(std::unique(activity.after.begin(), activity.after.end()),
                          activity.after.end());

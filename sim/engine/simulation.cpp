@@ -16,14 +16,13 @@ namespace orrery {
 namespace {
 
 constexpr int none = -1;
-constexpr int over = -1;  // A task that has finished waits for nothing any more.
+constexpr int over = -1;  // A finished task waits for nothing.
 constexpr std::size_t tasks_between_reports = 1 << 12;
 
 std::size_t index(TaskId id) { return static_cast<std::size_t>(id.value); }
 TaskId task_id(std::size_t index) { return TaskId{static_cast<std::int32_t>(index)}; }
 
-// Who waits for a task, of tasks that were added later than the graph: a list for each, in the
-// order of add().
+// Successors that were added after the graph: a list for each task, in the order of add().
 class LaterWaits {
  public:
   void add(TaskId before, TaskId after) {
@@ -41,7 +40,7 @@ class LaterWaits {
   void for_each(TaskId before, const Visit& visit) const {
     if (index(before) >= ends_.size()) return;
     for (int i = ends_[index(before)].first; i != none;) {
-      const Wait wait = waits_[static_cast<std::size_t>(i)];  // Visiting may add some.
+      const Wait wait = waits_[static_cast<std::size_t>(i)];  // Copied, as a visit may add some.
       visit(wait.after);
       i = wait.next;
     }
@@ -56,11 +55,11 @@ class LaterWaits {
     int first = none;
     int last = none;
   };
-  std::vector<Ends> ends_;  // By task.
+  std::vector<Ends> ends_;  // Indexed by task.
   std::vector<Wait> waits_;
 };
 
-// The tasks of a simulation: those that it began with, and those that were added since.
+// The tasks of a simulation: those of its graph, and those that were added since.
 class Tasks {
  public:
   explicit Tasks(std::span<const Task> begun_with) : begun_with_{begun_with} {}
@@ -73,8 +72,8 @@ class Tasks {
   bool is_added(TaskId id) const { return index(id) >= begun_with_.size(); }
   bool any_added() const { return !added_.empty(); }
 
-  // An owner's next tasks mostly lie behind this one, but owners take turns: waiting for memory
-  // would be a tenth of a large graph's time.
+  // An owner's next tasks mostly follow this one, but owners take turns: waiting for memory would
+  // be a tenth of a large graph's time.
   void look_ahead(TaskId id) const {
     constexpr std::size_t tasks = 3;
     if (index(id) + tasks < begun_with_.size()) __builtin_prefetch(&begun_with_[index(id) + tasks]);
@@ -88,7 +87,7 @@ class Tasks {
 }  // namespace
 
 // Tasks in time. Kernels and latencies end at a time that is known when they begin, and wait in the
-// event queue; flows are the network model's.
+// event queue; flows are in the network model.
 class Simulation::Run {
  public:
   Run(Simulation& self, const TaskGraph* graph, const Topology& topology, Simulator simulator)
@@ -142,43 +141,42 @@ class Simulation::Run {
   }
 
  private:
-  enum class What : std::uint32_t {
-    waited,        // A task's latency or its kernels are over.
-    phase_sends,   // A fused task's phase comes to its flows.
-    part_is_over,  // A part of a fused task's phase is over.
-    skipped        // A fused task is at its end, unless a flow has come onto its links.
+  enum class EventKind : std::uint32_t {
+    waited,        // The latency or the kernels of a task have ended.
+    phase_sends,   // The flows of a fused task's phase start.
+    part_is_over,  // A part of a fused task's phase has ended.
+    skipped        // A fused task has ended, unless a flow has come onto its links.
   };
   struct Event {
-    What what = What::waited;
-    std::uint32_t of = 0;  // A task, or a fused one's place in fused_.
+    EventKind kind = EventKind::waited;
+    std::uint32_t of = 0;  // A task, or the index of a fused one in fused_.
   };
 
-  // A task on its way through its chain.
+  // A running fused task.
   struct Fused {
     TaskId task;
     std::size_t phase = 0;
-    Ticks origin = {};            // Skipped: when it would have started, had nothing delayed it,
-    Ticks ends = Ticks::never();  // and when it ends if nothing does.
-    int left = 0;                 // Simulated: parts and flows of the phase that are not over.
+    Ticks origin = {};            // Skipped: the start of the task if it had no delays.
+    Ticks ends = Ticks::never();  // The end if no flow delays it.
+    int left = 0;                 // Simulated: parts and flows of the phase that have not ended.
   };
-  static constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
-  // Fused tasks on a link. One that has all its links to itself is skipped until its end or until a
-  // flow comes.
+  static constexpr std::size_t no_task = std::numeric_limits<std::size_t>::max();
+  // Fused tasks on a link. One with exclusive links is skipped until its end or until a flow comes.
   struct FusedOnLink {
     int count = 0;
-    std::size_t skipped = nobody;
+    std::size_t skipped = no_task;
   };
 
   void announce(const Task& task) {
-    if (skips_) return;  // Only SimGrid wants to know.
+    if (skips_) return;  // Only SimGrid needs it.
     for (const Flow& flow : task.flows) network_->announce(flow);
-    if (task.chain)
-      for (const Chain::Phase& phase : task.chain->phases())
+    if (task.fused)
+      for (const FusedTask::Phase& phase : task.fused->phases())
         for (const Flow& flow : phase.flows) network_->announce(flow);
   }
 
-  void expect(Ticks time, What what, std::size_t of) {
-    queue_.push(time, order_.next(), Event{what, static_cast<std::uint32_t>(of)});
+  void expect(Ticks time, EventKind kind, std::size_t of) {
+    queue_.push(time, order_.next(), Event{kind, static_cast<std::uint32_t>(of)});
   }
 
   void handle_events() {
@@ -195,19 +193,19 @@ class Simulation::Run {
       }
       if (queue_.empty()) return;
       const auto [time, order, event] = queue_.pop();
-      if (event.what == What::skipped && fused_[event.of].ends != time) continue;
+      if (event.kind == EventKind::skipped && fused_[event.of].ends != time) continue;
       now_ = std::max(now_, time);
-      switch (event.what) {
-        case What::waited:
+      switch (event.kind) {
+        case EventKind::waited:
           start_flows(TaskId{static_cast<std::int32_t>(event.of)});
           break;
-        case What::phase_sends:
+        case EventKind::phase_sends:
           send(event.of);
           break;
-        case What::part_is_over:
+        case EventKind::part_is_over:
           part_is_over(event.of);
           break;
-        case What::skipped:
+        case EventKind::skipped:
           end_fused(event.of);
           break;
       }
@@ -218,15 +216,15 @@ class Simulation::Run {
     tasks_.look_ahead(id);
     timeline_.spans[index(id)].start = now_;
     const Task& task = tasks_[id];
-    if (task.chain)
+    if (task.fused)
       start_fused(id);
     else if (task.duration > Seconds{})
-      expect(now_ + Ticks::nearest(task.duration), What::waited, index(id));
+      expect(now_ + Ticks::nearest(task.duration), EventKind::waited, index(id));
     else
       start_flows(id);
   }
 
-  // Joins finish at once, so that a chain of them would recurse: a queue instead.
+  // Joins finish at once, so that a sequence of them would recurse; a queue avoids that.
   void finish(TaskId id) {
     done_.push_back(id);
     if (done_.size() > 1) return;
@@ -259,8 +257,9 @@ class Simulation::Run {
 
   void start_flow(TaskId id, const Flow& flow) {
     if (!on_link_.empty())
-      for (const LinkUse& use : flow.way)
-        if (const std::size_t skipped = on_link(use.link).skipped; skipped != nobody) wake(skipped);
+      for (const LinkUse& use : flow.route)
+        if (const std::size_t skipped = on_link(use.link).skipped; skipped != no_task)
+          wake(skipped);
     move(id, flow, flow.bytes.si());
   }
 
@@ -270,11 +269,11 @@ class Simulation::Run {
   }
 
   void arrive(TaskId id) {
-    if (tasks_[id].chain) return part_is_over(state(id));
+    if (tasks_[id].fused) return part_is_over(state(id));
     if (--state(id) == 0) finish(id);
   }
 
-  const Chain& chain(const Fused& fused) const { return *tasks_[fused.task].chain; }
+  const FusedTask& fused(const Fused& running) const { return *tasks_[running.task].fused; }
   FusedOnLink& on_link(LinkId link) {
     const auto place = static_cast<std::size_t>(link.value);
     if (place >= on_link_.size()) on_link_.resize(static_cast<std::size_t>(topology_.link_count()));
@@ -286,84 +285,85 @@ class Simulation::Run {
     state(id) = static_cast<std::uint32_t>(self);
     fused_.push_back({.task = id});
     if (skips_)
-      for (LinkId link : chain(fused_[self]).links()) {
-        if (const std::size_t other = on_link(link).skipped; other != nobody) wake(other);
+      for (LinkId link : fused(fused_[self]).links()) {
+        if (const std::size_t other = on_link(link).skipped; other != no_task) wake(other);
         ++on_link(link).count;
       }
-    go_on(self);
+    resume(self);
   }
 
-  void go_on(std::size_t of) {
-    Fused& fused = fused_[of];
-    const std::vector<LinkId>& links = chain(fused).links();
-    const bool has_links_alone =
+  void resume(std::size_t of) {
+    Fused& running = fused_[of];
+    const std::vector<LinkId>& links = fused(running).links();
+    const bool has_exclusive_links =
         skips_ && std::all_of(links.begin(), links.end(), [&](LinkId link) {
           return on_link(link).count == 1 && network_->is_idle(link);
         });
-    if (!has_links_alone) return step(of, now_);
+    if (!has_exclusive_links) return step(of, now_);
     for (LinkId link : links) on_link(link).skipped = of;
-    fused.origin = now_ - chain(fused).begin(fused.phase);
-    fused.ends = fused.origin + chain(fused).length();
-    expect(fused.ends, What::skipped, of);
+    running.origin = now_ - fused(running).begin(running.phase);
+    running.ends = running.origin + fused(running).length();
+    expect(running.ends, EventKind::skipped, of);
   }
 
   void wake(std::size_t of) {
-    Fused& fused = fused_[of];
-    for (LinkId link : chain(fused).links()) on_link(link).skipped = nobody;
-    fused.ends = Ticks::never();
-    fused.phase = chain(fused).phase_at(now_ - fused.origin);
-    step(of, fused.origin + chain(fused).begin(fused.phase));
+    Fused& running = fused_[of];
+    for (LinkId link : fused(running).links()) on_link(link).skipped = no_task;
+    running.ends = Ticks::never();
+    running.phase = fused(running).phase_at(now_ - running.origin);
+    step(of, running.origin + fused(running).begin(running.phase));
   }
 
-  // Simulates what is left of the phase, which began at `begun`.
+  // Simulates the rest of the phase, which began at `begun`.
   void step(std::size_t of, Ticks begun) {
-    Fused& fused = fused_[of];
-    const Chain::Phase& phase = chain(fused).phases()[fused.phase];
-    fused.left = 1;  // Until all of it is under way.
-    const auto wait = [&](Ticks time, What what) {
-      ++fused.left;
-      expect(begun + time, what, of);
+    Fused& running = fused_[of];
+    const FusedTask::Phase& phase = fused(running).phases()[running.phase];
+    running.left = 1;  // Counts this function until all parts have started.
+    const auto wait = [&](Ticks time, EventKind kind) {
+      ++running.left;
+      expect(begun + time, kind, of);
     };
-    if (begun + phase.beside > now_) wait(phase.beside, What::part_is_over);
+    if (begun + phase.concurrent > now_) wait(phase.concurrent, EventKind::part_is_over);
     if (begun + phase.before > now_) {
-      wait(phase.before, phase.flows.empty() ? What::part_is_over : What::phase_sends);
+      wait(phase.before, phase.flows.empty() ? EventKind::part_is_over : EventKind::phase_sends);
     } else {
       for (const Flow& flow : phase.flows) {
         const Seconds since = (now_ - (begun + phase.before)).seconds();
-        const double sent = since > Seconds{} ? rate_alone(topology_, flow).si() * since.si() : 0.0;
+        const double sent =
+            since > Seconds{} ? isolated_rate(topology_, flow).si() * since.si() : 0.0;
         if (flow.bytes.si() - sent <= MaxMinNetwork::negligible_bytes) continue;
-        ++fused.left;
-        move(fused.task, flow, flow.bytes.si() - sent);
+        ++running.left;
+        move(running.task, flow, flow.bytes.si() - sent);
       }
     }
-    if (fused.left == 1) return expect(now_, What::part_is_over, of);
-    --fused.left;
+    if (running.left == 1) return expect(now_, EventKind::part_is_over, of);
+    --running.left;
   }
 
   void send(std::size_t of) {
-    Fused& fused = fused_[of];
-    const Chain::Phase& phase = chain(fused).phases()[fused.phase];
-    fused.left += static_cast<int>(phase.flows.size()) - 1;
-    for (const Flow& flow : phase.flows) start_flow(fused.task, flow);
+    Fused& running = fused_[of];
+    const FusedTask::Phase& phase = fused(running).phases()[running.phase];
+    running.left += static_cast<int>(phase.flows.size()) - 1;
+    for (const Flow& flow : phase.flows) start_flow(running.task, flow);
   }
 
   void part_is_over(std::size_t of) {
-    Fused& fused = fused_[of];
-    if (--fused.left > 0) return;
-    if (++fused.phase == chain(fused).phases().size()) return end_fused(of);
-    go_on(of);
+    Fused& running = fused_[of];
+    if (--running.left > 0) return;
+    if (++running.phase == fused(running).phases().size()) return end_fused(of);
+    resume(of);
   }
 
   void end_fused(std::size_t of) {
-    Fused& fused = fused_[of];
-    // Its end may have been expected twice for the same time, if it was woken and skipped again.
-    fused.ends = Ticks::never();
+    Fused& running = fused_[of];
+    // The same end may be expected twice, if it was woken and skipped again.
+    running.ends = Ticks::never();
     if (skips_)
-      for (LinkId link : chain(fused).links()) {
+      for (LinkId link : fused(running).links()) {
         --on_link(link).count;
-        if (on_link(link).skipped == of) on_link(link).skipped = nobody;
+        if (on_link(link).skipped == of) on_link(link).skipped = no_task;
       }
-    finish(fused.task);
+    finish(running.task);
   }
 
   void report_progress() const {
@@ -397,16 +397,16 @@ class Simulation::Run {
   EventQueue<Ticks, Event> queue_;
   std::unique_ptr<NetworkModel> network_;
   bool skips_;
-  std::size_t flows_ = 0;  // Flows on their way.
+  std::size_t flows_ = 0;  // Number of active flows.
   Ticks now_;
 
   LaterWaits later_;
-  std::vector<int> waits_for_;  // By task; `over` when it has finished.
+  std::vector<int> waits_for_;  // Indexed by task; `over` when it has finished.
   std::vector<TaskId> done_;
   std::size_t finished_ = 0;
-  std::vector<std::uint32_t> state_;  // By task: its flows on their way, or its place in fused_.
+  std::vector<std::uint32_t> state_;  // Indexed by task: its active flows, or its index in fused_.
   std::vector<Fused> fused_;
-  std::vector<FusedOnLink> on_link_;  // By link, where fused tasks are.
+  std::vector<FusedOnLink> on_link_;  // Indexed by link, as far as needed.
   Timeline timeline_;
 };
 

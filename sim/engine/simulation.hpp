@@ -19,7 +19,7 @@ struct Span {
   Seconds length() const { return (finish - start).seconds(); }
 };
 
-/// When each task of a graph ran, by task id, from the run's beginning.
+/// The times of all tasks of a graph, by task id, from the run's beginning.
 struct Timeline {
   std::vector<Span> spans;
   Ticks makespan;
@@ -39,8 +39,8 @@ class Driver {
 };
 
 /// Tasks that wait for each other and share a topology's links, and that may become more while they
-/// run. A task starts when the last task that it waits for finishes; flows share links as the
-/// network model of `simulator` decides. One runs at a time in a process.
+/// run. A task starts when its last predecessor finishes; flows share links as the network model of
+/// `simulator` decides. One runs at a time in a process.
 class Simulation {
  public:
   explicit Simulation(const Topology& topology, Simulator simulator = chosen_simulator());
@@ -51,17 +51,17 @@ class Simulation {
   Simulation& operator=(const Simulation&) = delete;
   ~Simulation();
 
-  /// Before run(), or from a driver. `after`: tasks that it waits for, finished or not. Ids count
-  /// up, from the graph's size.
+  /// Adds a task before run(), or from a driver. Predecessors `after` may have finished or not. Ids
+  /// count up, from the graph's size.
   TaskId add(Task task, std::span<const TaskId> after = {});
   const Task& task(TaskId id) const;
-  /// When a task that has started did, and when it finished if it has.
+  /// The start of a task that has started, and its finish if it has finished.
   const Span& span(TaskId id) const;
   Ticks now() const;
 
-  /// Runs until no task is left, once. Returns the times of all tasks by their ids.
-  /// Errors: infeasible if simulated time passes the clock's end (Ticks::end()).
-  /// Throws std::logic_error naming the tasks that wait if not all can finish (a deadlock).
+  /// Runs once, until no task is left. Returns the times of all tasks by their ids. Errors:
+  /// infeasible if simulated time passes the clock's end (Ticks::end()). Throws std::logic_error
+  /// naming the waiting tasks if not all can finish (a deadlock).
   Timeline run(Driver* driver = nullptr);
 
  private:

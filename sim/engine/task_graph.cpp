@@ -14,8 +14,7 @@ TaskGraph::Rows TaskGraph::rows(int Edge::*from, int Edge::*to) const {
   Rows rows;
   rows.begin.resize(tasks_.size() + 1);
   rows.of.resize(edges_.size());
-  // First how many there are, then where each row ends; filled from the back, so that it begins
-  // there in the end.
+  // Counts the rows and computes their ends; filled from the back, so that ends become begins.
   for (const Edge& edge : edges_) ++rows.begin[index(edge.*from)];
   int end = 0;
   for (int& place : rows.begin) place = end += place;
@@ -47,7 +46,7 @@ Seconds least_time(const Task& task) {
 CriticalPath critical_path(const TaskGraph& graph) {
   const auto index = [](TaskId id) { return static_cast<std::size_t>(id.value); };
   const auto count = static_cast<std::size_t>(graph.size());
-  std::vector<Seconds> ready(count);  // When all before it have finished.
+  std::vector<Seconds> ready(count);  // The finish of the last predecessor.
   std::vector<int> through(count, -1);
   Seconds longest;
   int last = -1;
@@ -68,7 +67,7 @@ CriticalPath critical_path(const TaskGraph& graph) {
   return path;
 }
 
-std::vector<Seconds> longest_chains(const TaskGraph& graph, const std::vector<TaskId>& first) {
+std::vector<Seconds> longest_paths(const TaskGraph& graph, const std::vector<TaskId>& first) {
   const auto index = [](TaskId id) { return static_cast<std::size_t>(id.value); };
   std::vector<Seconds> length(static_cast<std::size_t>(graph.size()), Seconds{-1.0});
   for (TaskId id : first) length[index(id)] = {};

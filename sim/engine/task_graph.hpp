@@ -12,27 +12,27 @@
 
 namespace orrery {
 
-/// A link of a flow's way, and how many flows of the same kind cross it at once. Max-min sharing
-/// then sees as many as there are in the whole cluster.
+/// A link of a flow's route, and the number of equal flows that cross it at once. Max-min sharing
+/// then counts all flows of the whole cluster.
 struct LinkUse {
   LinkId link;
   int times = 1;
   bool operator==(const LinkUse&) const = default;
 };
 
-using Way = std::vector<LinkUse>;
+using FlowRoute = std::vector<LinkUse>;
 
-/// Work on one stream of one GPU runs in order; streams run beside each other.
+/// Work on one stream of one GPU runs in order; streams run concurrently.
 enum class Stream : std::uint8_t { compute, tensor, pipeline, data };
 
-/// Bytes that move over all links of a way at once, at `rate` if nobody else does.
+/// Bytes that move over all links of a route at once, at `rate` without competing flows.
 struct Flow {
-  std::vector<LinkUse> way;
+  std::vector<LinkUse> route;
   Bytes bytes;
   BytesPerSecond rate;
 };
 
-/// Flows that start together. Copies are the same flows: the tasks of all micro-batches share them.
+/// Flows that start together. Copies share the flows, as do the tasks of all micro-batches.
 class Flows {
  public:
   Flows() = default;
@@ -47,35 +47,35 @@ class Flows {
   const Flow* end() const { return begin() + size(); }
   const Flow& operator[](std::size_t i) const { return (*flows_)[i]; }
   const Flow& front() const { return flows_->front(); }
-  /// Of the same origin, and therefore equal.
+  /// Both have the same origin, and are therefore equal.
   bool same(const Flows& other) const { return flows_ == other.flows_; }
 
  private:
   std::shared_ptr<const std::vector<Flow>> flows_;
 };
 
-class Chain;
+class FusedTask;
 
-/// A vertex of the task graph: lasts `duration`, then moves its flows, at once. It starts when all
-/// tasks before it have finished. It holds what the engine asks for, in less than a cache line,
-/// because the engine comes by in no order.
+/// A vertex of the task graph: lasts `duration`, then its flows move at once. It starts when all
+/// its predecessors have finished. It holds only what the engine needs, in less than a cache line,
+/// because the engine visits tasks in no order.
 struct Task {
   Seconds duration;
   Flows flows;
-  std::shared_ptr<const Chain> chain = {};  ///< In place of `duration` and `flows`.
-  std::int32_t owner = 0;                   ///< Who does it.
-  std::int32_t note = -1;                   ///< Its owner's business: where more about it stands.
+  std::shared_ptr<const FusedTask> fused = {};  ///< Replaces `duration` and `flows`.
+  std::int32_t owner = 0;  ///< Index of the actor that runs it, such as a rank.
+  std::int32_t note = -1;  ///< Index of the owner's data about it.
   Stream stream = Stream::compute;
 };
 static_assert(sizeof(Task) <= 64);
 
-/// The shortest time that `task` can take: alone on its links.
+/// The shortest time that `task` can take, with its links to itself.
 Seconds least_time(const Task& task);
 
-/// The tasks of one step and which must wait for which. Task ids count up in the order of add().
+/// The tasks of one step and their dependences. Task ids count up in the order of add().
 class TaskGraph {
  public:
-  /// So many tasks are expected, and about as many waits.
+  /// Reserves space for a number of tasks, and about as many edges.
   void reserve(std::size_t tasks);
   TaskId add(Task&& task) {
     change();
@@ -94,12 +94,12 @@ class TaskGraph {
 
   int size() const { return static_cast<int>(tasks_.size()); }
   const Task& task(TaskId id) const { return tasks_[index(id.value)]; }
-  std::span<const Task> tasks() const { return tasks_; }  ///< By their ids.
-  /// How many tasks must finish before it.
+  std::span<const Task> tasks() const { return tasks_; }  ///< Indexed by id.
+  /// The number of tasks that must finish before it.
   int waits_for(TaskId id) const { return waits_[index(id.value)]; }
-  std::span<const int> waits() const { return waits_; }  ///< By task.
+  std::span<const int> waits() const { return waits_; }  ///< Indexed by task.
 
-  /// In the order of depends().
+  /// Visits successors in the order of depends().
   template <class Visit>
   void for_each_successor(TaskId id, const Visit& visit) const {
     for (int after : row(successors(), id)) visit(TaskId{after});
@@ -116,9 +116,9 @@ class TaskGraph {
   struct Edge {
     int before, after;
   };
-  // Rows of neighbours: two arrays, where a list a task would be two allocations a task.
+  // Adjacency in two arrays; a list for each task would take two allocations a task.
   struct Rows {
-    std::vector<int> begin;  // By task, and the end of the last one.
+    std::vector<int> begin;  // Indexed by task; the last entry is the end.
     std::vector<int> of;
   };
 
@@ -143,9 +143,9 @@ class TaskGraph {
   Rows rows(int Edge::*from, int Edge::*to) const;
 
   std::vector<Task> tasks_;
-  std::vector<Edge> edges_;  // In the order of depends().
+  std::vector<Edge> edges_;  // Sorted by the order of depends().
   std::vector<int> waits_;
-  mutable Rows successors_, predecessors_;  // Made when first asked for.
+  mutable Rows successors_, predecessors_;  // Computed when first used.
 };
 
 struct CriticalPath {
@@ -153,12 +153,12 @@ struct CriticalPath {
   std::vector<TaskId> tasks;  ///< First to last.
 };
 
-/// The longest chain of tasks that wait for each other, each taking its least time: no sharing of
+/// The longest path of tasks that wait for each other, each taking its least time: no sharing of
 /// links can make a step shorter.
 CriticalPath critical_path(const TaskGraph& graph);
 
-/// By task: the longest such chain that begins with one of `first` and ends with it; below zero
-/// where there is none. So long after the first of them has started it ends at the earliest.
-std::vector<Seconds> longest_chains(const TaskGraph& graph, const std::vector<TaskId>& first);
+/// Length of the longest such path that begins with one of `first` and ends with each task; below
+/// zero if there is none. It is a lower bound for the finish after the first of them has started.
+std::vector<Seconds> longest_paths(const TaskGraph& graph, const std::vector<TaskId>& first);
 
 }  // namespace orrery

@@ -9,7 +9,7 @@ Transfers::Transfers(const Topology& topology, Simulator simulator)
 
 std::uint32_t Transfers::start(const Flows& flows, double scale, Seconds now) {
   assert(!flows.empty());
-  if (under_way_ == 0) {
+  if (active_ == 0) {
     origin_ = now;
     now_ = {};
   } else {
@@ -22,7 +22,7 @@ std::uint32_t Transfers::start(const Flows& flows, double scale, Seconds now) {
   const std::uint32_t number = free_.back();
   free_.pop_back();
   transfers_[number] = {flows, flows.size()};
-  ++under_way_;
+  ++active_;
   for (const Flow& flow : transfers_[number].flows) {
     assert(scale * flow.bytes.si() > 0.0);
     network_->start(number, flow, scale * flow.bytes.si(), now_);
@@ -32,7 +32,7 @@ std::uint32_t Transfers::start(const Flows& flows, double scale, Seconds now) {
 
 Seconds Transfers::advance(Seconds limit) {
   complete_.clear();
-  if (under_way_ == 0) return limit;
+  if (active_ == 0) return limit;
   Ticks until = limit == never ? Ticks::never() : Ticks::nearest(limit - origin_);
   if (until != Ticks::never() && outside(until) > limit) until = until - Ticks{1};
   while (const auto arrival = network_->advance(until, EventOrder::last)) {
@@ -41,8 +41,8 @@ Seconds Transfers::advance(Seconds limit) {
     if (--transfers_[number].left > 0) continue;
     complete_.push_back(number);
     free_.push_back(number);
-    if (--under_way_ == 0) break;
-    until = std::min(until, arrival->time);  // Only what else is complete at this time.
+    if (--active_ == 0) break;
+    until = std::min(until, arrival->time);  // Completes only other transfers at this time.
   }
   if (!complete_.empty()) return outside(now_);
   now_ = std::max(now_, until);

@@ -10,9 +10,9 @@
 
 namespace orrery {
 
-/// Transfers of several flows each that share a topology's links, for a simulation that keeps its
-/// time in seconds (request traces last months). Ticks count from the first of the transfers that
-/// are under way together, so that nothing is lost late in a trace.
+/// Transfers of several flows each that share a topology's links, for a simulation with time in
+/// seconds (request traces last months). Ticks count from the first of the concurrent transfers, so
+/// that precision is not lost late in a trace.
 class Transfers {
  public:
   static constexpr Seconds never{1e300};
@@ -22,16 +22,15 @@ class Transfers {
   Transfers(const Transfers&) = delete;
   Transfers& operator=(const Transfers&) = delete;
 
-  /// Moves `scale` times the bytes of each flow, from `now` on, which is the time that advance()
-  /// returned last. Returns the transfer's number, which later ones may have again when it is
-  /// complete. Asserts that there are flows and that they have bytes.
+  /// Moves `scale` times the bytes of each flow, from `now` on, the last result of advance().
+  /// Returns the transfer's number, which later ones may reuse when it is complete. Asserts that
+  /// there are flows and that they have bytes.
   std::uint32_t start(const Flows& flows, double scale, Seconds now);
-  /// Moves on to the first time up to `limit` at which transfers are complete, else to `limit`, and
-  /// returns that time.
+  /// Returns the first time up to `limit` at which transfers are complete, else `limit`.
   Seconds advance(Seconds limit);
   /// The transfers that are complete at that time.
   const std::vector<std::uint32_t>& complete() const { return complete_; }
-  bool idle() const { return under_way_ == 0; }
+  bool idle() const { return active_ == 0; }
 
  private:
   struct Transfer {
@@ -45,7 +44,7 @@ class Transfers {
   std::unique_ptr<NetworkModel> network_;
   Seconds origin_;
   Ticks now_;
-  std::size_t under_way_ = 0;
+  std::size_t active_ = 0;
   std::vector<Transfer> transfers_;
   std::vector<std::uint32_t> free_, complete_;
 };

@@ -24,30 +24,31 @@ Json changes_json(const StateChanges& changes) {
   return json;
 }
 
-Json knobs_json(const std::vector<Knob>& knobs) {
+Json parameters_json(const std::vector<StateParameter>& parameters) {
   Json list = Json::array();
-  for (const Knob& knob : knobs) {
+  for (const StateParameter& parameter : parameters) {
     Json values = Json::array();
-    for (const KnobValue& value : knob.values) {
+    for (const ParameterValue& value : parameter.values) {
       Json json{{"word", value.word}};
       if (!value.why_not.empty()) json["why_not"] = value.why_not;
-      // What turning does beside the key itself.
-      StateChanges beside = value.changes;
-      if (const auto own = beside.find(knob.name); own != beside.end() && own->second == value.word)
-        beside.erase(own);
-      if (!beside.empty()) json["also"] = changes_json(beside);
+      // Other keys that this value changes.
+      StateChanges others = value.changes;
+      if (const auto own = others.find(parameter.name);
+          own != others.end() && own->second == value.word)
+        others.erase(own);
+      if (!others.empty()) json["also"] = changes_json(others);
       if (value.memory) json["memory"] = std::round(*value.memory * 1e4) / 1e4;
       values.push_back(std::move(json));
     }
-    list.push_back({{"key", knob.name},
-                    {"part", knob.key ? name(knob.key->part) : "cluster"},
-                    {"help", knob.help},
-                    {"now", knob.now},
-                    {"said", knob.said},
-                    {"matters", knob.matters},
-                    {"numbers", knob.numbers},
-                    {"searched", knob.key && knob.key->searched},
-                    {"form", knob.key ? knob.key->access.values : "N"},
+    list.push_back({{"key", parameter.name},
+                    {"part", parameter.key ? name(parameter.key->part) : "cluster"},
+                    {"help", parameter.help},
+                    {"now", parameter.now},
+                    {"said", parameter.is_set},
+                    {"matters", parameter.matters},
+                    {"numbers", parameter.numbers},
+                    {"searched", parameter.key && parameter.key->searched},
+                    {"form", parameter.key ? parameter.key->access.values : "N"},
                     {"values", std::move(values)}});
   }
   return list;

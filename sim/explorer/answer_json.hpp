@@ -8,19 +8,19 @@
 
 namespace orrery {
 
-/// Why a plan has no time, and what would have one.
+/// The reason why a plan has no time, and ways out.
 struct PlanRefused {
   std::string message;
   std::vector<Remedy> remedies;
-  std::optional<MemoryReport> memory;  ///< Where that is what it lacks.
+  std::optional<MemoryReport> memory;  ///< Present if the plan lacks memory.
 };
 
 nlohmann::ordered_json state_json(const ExploredState& state);
 nlohmann::ordered_json changes_json(const StateChanges& changes);
-nlohmann::ordered_json knobs_json(const std::vector<Knob>& knobs);
+nlohmann::ordered_json parameters_json(const std::vector<StateParameter>& parameters);
 nlohmann::ordered_json refusal_json(const PlanRefused& refused);
 
-/// Names and titles of models, systems and software, and what pages say beside them.
+/// Names and titles of models, systems and software, and what pages say about them.
 nlohmann::ordered_json catalog_json(WarmInputs& inputs);
 
 }  // namespace orrery

@@ -129,7 +129,7 @@ class ClusterView {
   int domain_of(int node) const { return node * system_.gpus_per_node / system_.nvlink_domain; }
 
   void find_kinds() {
-    const Placement& placement = answer_.step.cast.placement();
+    const Placement& placement = answer_.step.classes.placement();
     std::map<std::pair<std::vector<int>, int>, std::size_t> known;
     for (int first = 0; first < placement.ranks();) {
       std::set<int> stages;
@@ -243,7 +243,7 @@ class ClusterView {
   std::vector<std::size_t> kind_of_domain_;
   std::size_t kinds_in_all_ = 0;
   Bundles fabric_;
-  std::map<std::int32_t, std::size_t> place_;  // Of a link in over_time_.
+  std::map<std::int32_t, std::size_t> place_;  // Index of a link in over_time_.
   std::vector<std::vector<LinkLoad>> over_time_;
 };
 

@@ -37,7 +37,7 @@ std::string title(const Result& result) {
          (gpus == 1 ? " GPU" : " GPUs");
 }
 
-// Drawn as the explorer draws them (showFigures).
+// The markup is that of the explorer's own page (showFigures).
 std::string key_figures(const Result& result) {
   std::string html = "<dl id=\"figures\" class=\"figures\">\n";
   const auto add = [&](const char* id, const char* name, const std::string& value,
@@ -109,7 +109,7 @@ std::string memory_section(const Result& result) {
   return heading("Memory of a GPU") + "<div id=\"memory\">\n" + table.html() + "</div>\n";
 }
 
-// Where the measurements are from, and of when.
+// Sources and dates of the measurements.
 std::vector<std::string> measurements(const Result& result) {
   const Scenario& scenario = result.scenario;
   std::vector<std::string> lines;
@@ -154,7 +154,7 @@ std::string views_section(const Result& result, const OperationList& operations)
 
 // More slices than these a person does not look through.
 constexpr std::int64_t most_slices_in_a_report = 60'000;
-// Of the bytes, half are the timeline's.
+// The timeline takes half of the bytes.
 constexpr std::size_t most_bytes_of_memory = 500'000, most_bytes_of_a_view = 450'000;
 
 std::string memory_data(const Estimate& answer, const RoutedLoads& loads) {
@@ -207,7 +207,7 @@ std::string estimate_report(const Estimate& answer, EstimateContext& context,
   std::erase_if(page.data, [](const auto& one) {
     return one.first != "memory-data" && one.second.size() > most_bytes_of_a_view;
   });
-  page.timeline = timeline_that_fits(answer, room_for_timeline(page));
+  page.timeline = timeline_that_fits(answer, space_for_timeline(page));
   return report_html(page);
 }
 

@@ -38,7 +38,7 @@ struct PartHeader {
   std::uint64_t size;
 };
 
-// One descriptor beside a message (cmsg(3)).
+// One descriptor sent with a message (cmsg(3)).
 union ControlBuffer {
   char bytes[CMSG_SPACE(sizeof(int))];
   cmsghdr align;
@@ -122,7 +122,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using What = ReplyParts::What;
 
-constexpr int politeness = 10;  // Of long work, as nice(1) counts it.
+constexpr int niceness = 10;  // Niceness of long work, nice(1).
 
 // The life of a process that answers one question.
 [[noreturn]] void answer_and_end(const Question& question, WarmInputs& inputs, int reply_to) {
@@ -140,7 +140,7 @@ constexpr int politeness = 10;  // Of long work, as nice(1) counts it.
   ::_exit(0);
 }
 
-// The process that has read everything. It has one thread, and so may fork.
+// The process with all inputs. It has one thread, and so may fork.
 class Reader {
  public:
   Reader(int socket, WarmInputs& inputs, const Evaluator::Limits& limits)
@@ -156,9 +156,9 @@ class Reader {
       for (Job& job : jobs_)
         if (polled[i++].revents & (POLLHUP | POLLERR)) job.wanted = false;
       if (polled[0].revents != 0) {
-        const std::optional<ReceivedQuestion> asked = receive_question(socket_);
-        if (!asked) break;  // The server is gone.
-        take(*asked);
+        const std::optional<ReceivedQuestion> incoming = receive_question(socket_);
+        if (!incoming) break;  // The server is gone.
+        take(*incoming);
       }
       settle();
       begin_what_waits();
@@ -171,24 +171,24 @@ class Reader {
     Question question;
     int reply_to = -1;
     pid_t process = -1;  // -1: waits for its turn, or has ended.
-    pid_t leads = -1;    // The group of it and of what it starts.
+    pid_t leads = -1;    // Process group of it and its children.
     Clock::time_point begun{};
     bool wanted = true;
   };
 
-  void take(const ReceivedQuestion& asked) {
+  void take(const ReceivedQuestion& incoming) {
     for (Job& job : jobs_)
-      if (job.question.page == asked.question.page &&
-          supersedes(asked.question.kind, job.question.kind))
+      if (job.question.page == incoming.question.page &&
+          supersedes(incoming.question.kind, job.question.kind))
         job.wanted = false;
-    jobs_.push_back({asked.question, asked.reply_to});
+    jobs_.push_back({incoming.question, incoming.reply_to});
   }
 
   void settle() {
     for (auto job = jobs_.begin(); job != jobs_.end();) {
       bool over = false;
       if (!job->wanted) {
-        end(*job);  // First, lest this comes into the middle of what it sends.
+        end(*job);  // Ended first, so that the next message does not cut into its own.
         send_part(job->reply_to, {What::dropped, 0, ""});
         over = true;
       } else if (job->process >= 0) {
@@ -240,14 +240,14 @@ class Reader {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (::getppid() != reader) ::_exit(0);
       ::setpgid(0, 0);
-      // Who turns a knob meanwhile does not wait for it.
-      if (is_long(job)) ::setpriority(PRIO_PROCESS, 0, politeness);
+      // Questions about single parameters do not wait for long work.
+      if (is_long(job)) ::setpriority(PRIO_PROCESS, 0, niceness);
       ::close(socket_);
       for (const Job& other : jobs_)
         if (&other != &job) ::close(other.reply_to);
       answer_and_end(job.question, inputs_, job.reply_to);
     }
-    // Here as well: whoever is first. It is the leader of all that it starts.
+    // Set in parent and child, as either may run first. The child leads all that it starts.
     if (job.process > 0) ::setpgid(job.process, job.process);
     job.leads = job.process;
     if (job.process < 0) {
@@ -256,7 +256,7 @@ class Reader {
     }
   }
 
-  // What the next question will want as well.
+  // Reads inputs that the next question will need as well.
   void read_ahead(const Question& question) {
     for (const QuestionKind other :
          {QuestionKind::catalog, QuestionKind::compare, QuestionKind::links, QuestionKind::sweep})
@@ -266,11 +266,11 @@ class Reader {
                           ? ExploredSearch::read(question.body, inputs_.names()).state
                           : ExploredState::read(question.body, inputs_.names()));
     } catch (const std::exception&) {
-      // Whoever answers says what is wrong.
+      // The process that answers reports the error.
     }
   }
 
-  // With the workers of a search, which this process inherits and so can wait for.
+  // Also ends the workers of a search, which this process inherits and so can wait for.
   static void end(Job& job) {
     if (job.leads <= 0) return;
     ::kill(-job.leads, SIGKILL);
@@ -303,7 +303,7 @@ Evaluator::Evaluator(const std::function<WarmInputs()>& inputs, const Limits& li
   if (process_ == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(0);
-    // Whoever asks the whole group to end asks the parent too, and this process ends with it.
+    // A signal to the whole group ends the parent too, and this process ends with it.
     for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) ::signal(signal, SIG_IGN);
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // Workers of a search that was ended are left to it.
     ::close(ends[0]);

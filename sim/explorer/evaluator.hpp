@@ -18,7 +18,7 @@ namespace orrery {
 struct Question {
   QuestionKind kind = QuestionKind::answer;
   bool repair = false;
-  /// Which page asks. What a newer question of it makes needless (supersedes()) is dropped.
+  /// The page that asks. Its newer questions replace older ones that they supersede (supersedes()).
   std::string page;
   std::string body;
 };
@@ -35,37 +35,37 @@ class ReplyParts {
   struct Part {
     What what = What::failed;
     int status = 0;
-    std::string bytes;  ///< Of `failed`: why.
+    std::string bytes;  ///< The reason, if `failed`.
   };
   Part next();  ///< Waits for it.
-  /// Whether one is there, or the end, before so much time has passed.
+  /// A part or the end arrives before so much time has passed.
   bool comes_within(Seconds time) const;
 
  private:
   int socket_;
 };
 
-/// Answers questions each in a process of its own, forked from one that has read everything: a
+/// Answers questions each in a process of its own, forked from one with all inputs: a
 /// question that crashes, hangs or takes too much memory fails alone, and a needless one is killed.
 ///
 /// The reader is forked when the evaluator is made, which must be before the program has threads.
-/// It ends with this process, and all that it forked with it.
+/// It ends with this process, and so do its children.
 class Evaluator {
  public:
   struct Limits {
     Seconds time{120.0};   ///< Wall clock of a question, unless it is long work.
     int at_once = 4;       ///< More wait for their turn.
-    int long_at_once = 2;  ///< Of long work, beside the others.
+    int long_at_once = 2;  ///< Limit of concurrent long work.
   };
   /// `inputs` is made in the reader.
   Evaluator(const std::function<WarmInputs()>& inputs, const Limits& limits);
-  ~Evaluator();  ///< Ends the reader and what it forked.
+  ~Evaluator();  ///< Ends the reader and its children.
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
 
   /// May be called by many threads. Throws std::system_error where no question can be handed on.
   std::unique_ptr<ReplyParts> ask(const Question& question);
-  bool has_ended();  ///< Whether the reader has, which it should not before this process.
+  bool has_ended();  ///< The reader has ended, which it should not before this process.
   void stop();       ///< Questions in work fail at once.
 
  private:
@@ -74,7 +74,7 @@ class Evaluator {
   pid_t process_ = -1;
 };
 
-// What the server, the reader and the processes that answer say to each other over sockets.
+// Messages between the server, the reader and the processes that answer, over sockets.
 
 /// A question and the socket for its reply, as one message.
 void send_question(int socket, const Question& question, int reply_to);

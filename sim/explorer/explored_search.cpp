@@ -10,7 +10,7 @@
 namespace orrery {
 namespace {
 
-// What is of the state's own number of replicas or stages, or has an option of its own.
+// These keys follow from the state's number of replicas or stages, or have an option of their own.
 bool follows(const std::string& key) { return key == "gbs" || key == "dp" || key == "layers"; }
 
 }  // namespace
@@ -93,7 +93,7 @@ std::string ExploredSearch::command() const {
 ExploredState ExploredSearch::state_of(const std::string& flags, int of_gpus,
                                        std::int64_t of_gbs) const {
   ExploredState plan;
-  for (const std::string& key : keys_beside_the_plan())
+  for (const std::string& key : keys_outside_plan())
     if (state.says(key)) plan = plan.with(key, state.word(key));
   for (const auto& [key, word] : changes_of(flags, {})) plan = plan.with(key, word);
   return plan.with("gpus", std::to_string(of_gpus)).with("gbs", std::to_string(of_gbs));
@@ -101,7 +101,7 @@ ExploredState ExploredSearch::state_of(const std::string& flags, int of_gpus,
 
 namespace {
 
-// What counts combinations looks at each.
+// Counting looks at each combination.
 constexpr std::int64_t most_combinations = 100'000;
 
 // One value of a state is one value of a sweep.
@@ -120,8 +120,8 @@ ExploredSweep ExploredSweep::read(const std::string& json, const NamesAllowed& n
   if (!object.is_object())
     object.fail("is no object", "write {\"state\": {...}, \"axes\": {\"tp\": \"1,2\"}}");
   object.allow_only({"state", "axes"});
-  ExploredSweep asked;
-  asked.state = ExploredState::read(object.at("state").compact(), names);
+  ExploredSweep query;
+  query.state = ExploredState::read(object.at("state").compact(), names);
   const JsonValue axes = object.at("axes");
   if (!axes.is_object() || axes.keys().empty())
     axes.fail("names no key to vary", "write {\"tp\": \"1,2,4\"}");
@@ -130,35 +130,35 @@ ExploredSweep ExploredSweep::read(const std::string& json, const NamesAllowed& n
   for (const std::string& key : axes.keys()) {
     const std::string text = axes.at(key).text();
     builder.add_axis(key, text, {"", "--" + key});
-    asked.asked_[key] = text;
+    query.typed_[key] = text;
   }
   for (const std::string& key : axis_keys())
-    if (asked.state.says(key) && !asked.asked_.contains(key))
-      add_word(builder, key, asked.state.word(key));
-  if (asked.state.says("tokens"))
-    builder.set_tokens(parse_tokens(asked.state.word("tokens"), {"--tokens", ""}));
-  if (asked.state.says("economics")) builder.set_economics(asked.state.word("economics"));
-  asked.sweep = builder.sweep();
-  for (const Dimension& dimension : asked.sweep.dimensions)
+    if (query.state.says(key) && !query.typed_.contains(key))
+      add_word(builder, key, query.state.word(key));
+  if (query.state.says("tokens"))
+    builder.set_tokens(parse_tokens(query.state.word("tokens"), {"--tokens", ""}));
+  if (query.state.says("economics")) builder.set_economics(query.state.word("economics"));
+  query.sweep = builder.sweep();
+  for (const Dimension& dimension : query.sweep.dimensions)
     for (const Axis& axis : dimension.axes) {
-      if (!asked.asked_.contains(axis.key)) continue;
-      asked.keys.push_back(axis.key);
+      if (!query.typed_.contains(axis.key)) continue;
+      query.keys.push_back(axis.key);
       for (const AxisValue& value : axis.values) names.require(axis.key, value.text);
     }
-  const Grid grid{asked.sweep};
+  const Grid grid{query.sweep};
   const std::int64_t points =
       grid.combinations() > most_combinations ? grid.combinations() : grid.count_points();
   if (points > most_points)
     fail_input({"sweep", ""}, "has " + grouped(points) + " points",
                "take fewer values: a page computes at most " + grouped(most_points) +
                    ", and orrery sweep run as many as you like");
-  return asked;
+  return query;
 }
 
 std::string ExploredSweep::command() const {
   std::string text = "sweep run", axes;
   for (const std::string& key : axis_keys())
-    if (const auto found = asked_.find(key); found != asked_.end())
+    if (const auto found = typed_.find(key); found != typed_.end())
       axes += (axes.empty() ? "" : " ") + key + "=" + found->second;
     else if (state.says(key))
       text += " --" + key + " " + shell_word(state.word(key));
@@ -172,7 +172,7 @@ std::vector<const Axis*> ExploredSweep::axes() const {
   std::vector<const Axis*> list;
   for (const Dimension& dimension : sweep.dimensions)
     for (const Axis& axis : dimension.axes)
-      if (asked_.contains(axis.key)) list.push_back(&axis);
+      if (typed_.contains(axis.key)) list.push_back(&axis);
   return list;
 }
 
@@ -180,7 +180,7 @@ ExploredState ExploredSweep::state_at(const Grid& grid, std::int64_t number) con
   ExploredState plan = state;
   const std::vector<const AxisValue*> values = grid.values(number);
   for (std::size_t i = 0; i < values.size(); ++i)
-    if (const std::string& key = grid.axes()[i]->key; asked_.contains(key))
+    if (const std::string& key = grid.axes()[i]->key; typed_.contains(key))
       plan = plan.with(key, values[i]->text);
   return plan;
 }

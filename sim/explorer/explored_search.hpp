@@ -12,7 +12,7 @@
 namespace orrery {
 
 /// A search that a page asks for: `orrery search` for the model, system and training of a state.
-/// Of the state's plan stays what a search would not vary, and what the page holds.
+/// The state's plan keeps the keys that a search does not vary, and those that the page holds.
 struct ExploredSearch {
   ExploredState state;
   std::string gpus, gbs;       ///< Lists and ranges as in --gpus and --gbs.
@@ -21,9 +21,9 @@ struct ExploredSearch {
   bool pareto = false;
   int top = 10;  ///< Unless pareto.
 
-  /// From {"state": {...}, "gpus": "256..4096", "gbs": "1536", "hold": ["tp"], "objective": "...",
-  /// "pareto": false, "top": 10}; gpus and gbs are the state's where they are missing. Errors
-  /// (bad_input): as ExploredState::read(), and a key that is none.
+  /// Parses {"state": {...}, "gpus": "256..4096", "gbs": "1536", "hold": ["tp"], "objective":
+  /// "...", "pareto": false, "top": 10}; absent gpus and gbs are the state's. Errors (bad_input):
+  /// as ExploredState::read(), and an unknown key.
   static ExploredSearch read(const std::string& json, const NamesAllowed& names);
 
   /// Keys that --fix names, in the order of --help.
@@ -36,30 +36,30 @@ struct ExploredSearch {
   ExploredState state_of(const std::string& flags, int of_gpus, std::int64_t of_gbs) const;
 };
 
-/// A grid of plans that a page asks for: `orrery sweep run` of a state's plan, of which some keys
-/// take several values.
+/// A grid of plans that a page asks for: `orrery sweep run` of a state's plan, with several values
+/// for some keys.
 struct ExploredSweep {
-  /// More take an afternoon: that is what orrery sweep and its folders are for.
+  /// Larger grids take an afternoon and belong to `orrery sweep` and its folders.
   static constexpr std::int64_t most_points = 2'000;
 
   ExploredState state;
-  Sweep sweep;                    ///< With all keys of the state.
-  std::vector<std::string> keys;  ///< That vary, in the order of the sweep's axes.
+  Sweep sweep;                    ///< It holds all keys of the state.
+  std::vector<std::string> keys;  ///< Varied keys, in the order of the sweep's axes.
 
-  /// From {"state": {...}, "axes": {"tp": "1,2,4", "gbs": "256..2048*2"}}. Errors (bad_input): as
+  /// Parses {"state": {...}, "axes": {"tp": "1,2,4", "gbs": "256..2048*2"}}. Errors (bad_input): as
   /// ExploredState::read() and parse_axis(), no axis, a name that `names` refuses, a word of the
   /// state that a sweep would take for several, more than `most_points`.
   static ExploredSweep read(const std::string& json, const NamesAllowed& names);
 
   /// The words after "orrery": "sweep run --model gpt3-175b ... --sweep 'tp=1,2,4' --out sweep".
   std::string command() const;
-  /// Of keys(): the axes of `sweep`.
+  /// The axes of `sweep` that keys() names.
   std::vector<const Axis*> axes() const;
   /// The state with the values that a combination of `grid` has.
   ExploredState state_at(const Grid& grid, std::int64_t number) const;
 
  private:
-  std::map<std::string, std::string> asked_;  ///< As typed, by key.
+  std::map<std::string, std::string> typed_;  ///< Words as typed, by key.
 };
 
 }  // namespace orrery

@@ -25,14 +25,14 @@ bool is_shape_of_routing(const std::string& word) {
 }
 
 std::vector<std::string> all_keys() {
-  std::vector<std::string> keys = keys_beside_the_plan();
+  std::vector<std::string> keys = keys_outside_plan();
   for (const PlanKey& key : plan_keys()) keys.push_back(key.name);
   return keys;
 }
 
 }  // namespace
 
-const std::vector<std::string>& keys_beside_the_plan() {
+const std::vector<std::string>& keys_outside_plan() {
   static const std::vector<std::string> keys{"model", "system", "calibration",
                                              "gpus",  "tokens", "economics"};
   return keys;
@@ -135,7 +135,7 @@ StateChanges changes_with(const ExploredState& state, const std::string& key,
   if (key == "pp" || key == "vpp" || key == "schedule") open("layers");
   if (key == "zero" && word != "3") open("reshard");
   if (key == "zero" && word == "0") open("dp_replicate");
-  // What follows from the others: whoever turns one of them means it to follow.
+  // The number of replicas follows from these keys, so that changing one leaves it open.
   if (key == "tp" || key == "pp" || key == "cp" || key == "gpus") open("dp");
   return changes;
 }

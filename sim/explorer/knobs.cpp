@@ -29,24 +29,25 @@ std::set<std::int64_t> round_multiples(std::int64_t unit, std::int64_t most) {
   return numbers;
 }
 
-class Bench {
+class ParameterLister {
  public:
-  Bench(const ExploredState& state, const StateInputs& inputs) : state_{state}, inputs_{inputs} {
+  ParameterLister(const ExploredState& state, const StateInputs& inputs)
+      : state_{state}, inputs_{inputs} {
     try {
       now_ = inputs.scenario(state);
     } catch (const Error&) {
-      // Knobs are there for this.
+      // The page offers parameters for such states too.
     }
   }
 
-  std::vector<Knob> knobs() const {
-    std::vector<Knob> knobs;
-    knobs.push_back(gpus());
+  std::vector<StateParameter> parameters() const {
+    std::vector<StateParameter> parameters;
+    parameters.push_back(gpus());
     const std::int64_t gbs = state_.says("gbs") ? number("gbs", 1) : 1;
     const std::vector<PlanDimension> searched =
         plan_dimensions(inputs_.model, std::max(1, state_.gpus()), gbs);
     for (const PlanKey& key : plan_keys()) {
-      if (key.name == "dp") continue;  // It follows from the GPUs and the others.
+      if (key.name == "dp") continue;  // The number of GPUs and the other degrees decide it.
       if (key.part == PlanPart::experts && !inputs_.model.experts) continue;
       if ((key.name == "ep" || key.name == "etp") && !inputs_.model.experts) continue;
       Words words = key.access.words;
@@ -55,16 +56,16 @@ class Bench {
             key.name != "cp_comm")
           words = dimension.values;
       const Words usual = usual_words(key.name);
-      knobs.push_back(knob(key, usual.empty() ? words : usual));
+      parameters.push_back(parameter(key, usual.empty() ? words : usual));
     }
-    return knobs;
+    return parameters;
   }
 
-  KnobValue value(const std::string& key, const std::string& word) const {
-    KnobValue value{word, "", changes_with(state_, key, word), std::nullopt};
+  ParameterValue value(const std::string& key, const std::string& word) const {
+    ParameterValue value{word, "", changes_with(state_, key, word), std::nullopt};
     try {
       const Scenario scenario = inputs_.scenario(changed(state_, value.changes));
-      // Of even routing, which takes no time to look up and is no more than any other.
+      // Even routing takes no time to look up and needs no more memory than any other.
       const MemoryReport memory = least_memory_of(scenario);
       value.memory = memory.peak() / memory.capacity;
     } catch (const Error& error) {
@@ -76,22 +77,22 @@ class Bench {
  private:
   std::int64_t number(const char* key, std::int64_t otherwise) const {
     if (now_) return std::get<std::int64_t>(plan_key(key).access.value(now_->plan));
-    const std::string said = state_.word(key);
-    if (said.empty()) return otherwise;
-    PlanRequest probe;  // Which was read before: it is a number.
-    set_plan_flag(probe, key, said);
-    return std::stoll(said);
+    const std::string word = state_.word(key);
+    if (word.empty()) return otherwise;
+    PlanRequest probe;  // The state was read before, so it is a number.
+    set_plan_flag(probe, key, word);
+    return std::stoll(word);
   }
 
-  Knob gpus() const {
-    Knob knob{nullptr,
-              "gpus",
-              "GPUs in all; data parallelism follows from it",
-              state_.word("gpus"),
-              true,
-              true,
-              true,
-              {}};
+  StateParameter gpus() const {
+    StateParameter parameter{nullptr,
+                             "gpus",
+                             "GPUs in all; data parallelism follows from it",
+                             state_.word("gpus"),
+                             true,
+                             true,
+                             true,
+                             {}};
     const System& system = inputs_.context.system();
     const std::int64_t most = system.max_gpus > 0 ? system.max_gpus : 1 << 18;
     const std::int64_t replica = number("tp", 1) * number("pp", 1) * number("cp", 1);
@@ -100,11 +101,12 @@ class Bench {
     if (system.max_gpus > 0) numbers.insert(system.max_gpus);
     numbers.insert(state_.gpus());
     numbers.erase(0);
-    for (const std::string& word : words_of(numbers)) knob.values.push_back(value("gpus", word));
-    return knob;
+    for (const std::string& word : words_of(numbers))
+      parameter.values.push_back(value("gpus", word));
+    return parameter;
   }
 
-  // Of keys whose values neither a list of words nor a search tells.
+  // Values of keys for which neither a list of words nor a search gives them.
   Words usual_words(const std::string& key) const {
     const std::int64_t dp = now_ ? now_->plan.dp : 1;
     if (key == "gbs") {
@@ -153,32 +155,32 @@ class Bench {
     return {};
   }
 
-  Knob knob(const PlanKey& key, Words words) const {
-    Knob knob;
-    knob.key = &key;
-    knob.name = key.name;
-    knob.help = key.help;
-    knob.said = state_.says(key.name);
+  StateParameter parameter(const PlanKey& key, Words words) const {
+    StateParameter parameter;
+    parameter.key = &key;
+    parameter.name = key.name;
+    parameter.help = key.help;
+    parameter.is_set = state_.says(key.name);
     if (now_) {
-      knob.matters = key.can_change(now_->plan);
-      knob.now = key.has_value(now_->plan) ? key.text(now_->plan) : "";
+      parameter.matters = key.can_change(now_->plan);
+      parameter.now = key.has_value(now_->plan) ? key.text(now_->plan) : "";
     } else {
-      knob.now = state_.word(key.name);
+      parameter.now = state_.word(key.name);
     }
-    knob.numbers = key.access.form == Form::number;
+    parameter.numbers = key.access.form == Form::number;
     const auto given = inputs_.inputs.names().given.find(key.name);
     const auto offer = [&](const std::string& word) {
       if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
     };
     if (given != inputs_.inputs.names().given.end())
       for (const std::string& word : given->second) offer(word);
-    if (!knob.now.empty()) offer(knob.now);
-    if (knob.numbers)
+    if (!parameter.now.empty()) offer(parameter.now);
+    if (parameter.numbers)
       std::sort(words.begin(), words.end(), [](const std::string& a, const std::string& b) {
         return std::pair{a.size(), a} < std::pair{b.size(), b};
       });
-    for (const std::string& word : words) knob.values.push_back(value(key.name, word));
-    return knob;
+    for (const std::string& word : words) parameter.values.push_back(value(key.name, word));
+    return parameter;
   }
 
   const ExploredState& state_;
@@ -192,7 +194,7 @@ std::string trimmed(std::string word) {
   return word;
 }
 
-// "--pp 16" or "pp=16" at words[i]: what it changes, and how many words it takes.
+// "--pp 16" or "pp=16" at words[i]: its changes, and its number of words.
 std::pair<StateChanges, std::size_t> change_at(const Words& words, std::size_t i,
                                                const ExploredState& state) {
   const auto known = [](const std::string& key) { return key == "gpus" || find_plan_key(key); };
@@ -205,7 +207,7 @@ std::pair<StateChanges, std::size_t> change_at(const Words& words, std::size_t i
   return {{}, 0};
 }
 
-// Changes that are made together: what one leaves open another may say.
+// Simultaneous changes: one may set a key that another leaves open.
 class JoinedChanges {
  public:
   void add(const StateChanges& changes) {
@@ -220,8 +222,9 @@ class JoinedChanges {
 
 }  // namespace
 
-std::vector<Knob> knobs_of(const ExploredState& state, const StateInputs& inputs) {
-  return Bench{state, inputs}.knobs();
+std::vector<StateParameter> state_parameters(const ExploredState& state,
+                                             const StateInputs& inputs) {
+  return ParameterLister{state, inputs}.parameters();
 }
 
 StateChanges changes_of(const std::string& flags, const ExploredState& state) {
@@ -237,7 +240,7 @@ StateChanges changes_of(const std::string& flags, const ExploredState& state) {
 
 std::vector<Remedy> remedies_in(const std::string& text, const ExploredState& state,
                                 const StateInputs& inputs) {
-  // What to do stands behind the last semicolon (Error).
+  // The remedy stands behind the last semicolon (Error).
   const std::size_t last = text.rfind("; ");
   if (last == text.npos) return {};
   const Words words = words_in(text.substr(last + 2));
@@ -254,7 +257,7 @@ std::vector<Remedy> remedies_in(const std::string& text, const ExploredState& st
       // Leads to another refusal: no way out.
     }
   };
-  // Changes that follow each other are made together: "--pp 16 --recompute full".
+  // Consecutive changes are joined: "--pp 16 --recompute full".
   std::string flags;
   for (std::size_t i = 0; i < words.size();) {
     const std::size_t taken = change_at(words, i, state).second;

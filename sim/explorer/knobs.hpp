@@ -9,33 +9,32 @@
 
 namespace orrery {
 
-/// A value that a knob may be turned to, and what becomes of the plan.
-struct KnobValue {
-  std::string word;      ///< As a flag would say it; "": left open.
+/// A possible value of a parameter, and its effect on the plan.
+struct ParameterValue {
+  std::string word;      ///< The word of a flag; "": left open.
   std::string why_not;   ///< "": legal.
-  StateChanges changes;  ///< What turning to it does to the state.
-  /// Share of the fullest GPU's memory if all experts get equal rows; nothing where the plan is
-  /// none.
+  StateChanges changes;  ///< Changes of the state that it brings.
+  /// Share of the fullest GPU's memory if all experts get equal rows; nothing without a legal plan.
   std::optional<double> memory;
 };
 
 /// One key that a page offers.
-struct Knob {
-  const PlanKey* key = nullptr;  ///< Null: `name` is none of a plan.
+struct StateParameter {
+  const PlanKey* key = nullptr;  ///< Null: no plan has `name`.
   std::string name;
   std::string help;
-  std::string now;       ///< What the plan has; what the state says where it is none.
-  bool said = false;     ///< By the state; else it follows.
+  std::string now;       ///< The plan's value, or the state's word for keys that no plan has.
+  bool is_set = false;   ///< The state sets it; else it follows.
   bool matters = true;   ///< Another value could change something.
   bool numbers = false;  ///< Values are whole numbers, rising.
-  std::vector<KnobValue> values;
+  std::vector<ParameterValue> values;
 };
 
-/// Knobs of all keys but those that are files, each with the values that plans usually have.
-/// Legal is what make_scenario() takes with the changes of turning there; nothing else decides.
-std::vector<Knob> knobs_of(const ExploredState& state, const StateInputs& inputs);
+/// Parameters of all keys except files, each with the values that plans usually have. A value is
+/// legal if make_scenario() accepts it with its changes; nothing else decides.
+std::vector<StateParameter> state_parameters(const ExploredState& state, const StateInputs& inputs);
 
-/// What flags such as "--vpp 4 --schedule interleaved" change, with what cannot stay beside them.
+/// Changes by flags such as "--vpp 4 --schedule interleaved", conflicting keys included.
 StateChanges changes_of(const std::string& flags, const ExploredState& state);
 
 /// Ways out of a refusal that its words name ("use --recompute full", "use gbs=1536 or gbs=2048"),

@@ -31,7 +31,7 @@ std::string random_token() {
 }
 
 bool same_secret(std::string_view one, std::string_view other) {
-  // How long the secret is, everybody may know.
+  // The length of the secret is public.
   if (one.size() != other.size()) return false;
   unsigned char difference = 0;
   for (std::size_t i = 0; i < one.size(); ++i)
@@ -70,8 +70,7 @@ class LoopbackServer::Http {
     settings.port = port;
     settings.most_body = ExploredState::most_bytes;
     settings.headers_read = {"Host", "Origin", "Sec-Fetch-Site", "Content-Type"};
-    // What the page may load and whom it may ask: nobody but this server (W3C, Content Security
-    // Policy Level 3).
+    // The page may load from and talk to this server alone (W3C, Content Security Policy Level 3).
     settings.headers_sent = {
         {"Content-Security-Policy",
          "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -102,7 +101,7 @@ class LoopbackServer::Http {
   HttpServer& server() { return *server_; }
 
  private:
-  // The first part of a path, "/TOKEN/rest", and what follows.
+  // Splits a path, "/TOKEN/rest", after its first part.
   static std::pair<std::string_view, std::string_view> parts(std::string_view path) {
     const std::size_t end = path.size() > 1 ? path.find('/', 1) : path.npos;
     if (end == path.npos) return {};
@@ -161,7 +160,7 @@ class LoopbackServer::Http {
     const bool lines = parts == Parts::lines;
     response.more = [reply, lines, broken = false](std::string& part) mutable {
       if (broken) return true;
-      // An empty line now and then shows whether anybody still reads.
+      // An empty line now and then reveals a closed connection.
       if (lines && !reply->comes_within(Seconds{0.5})) {
         part = "\n";
         return false;

@@ -11,17 +11,17 @@ namespace orrery {
 /// 128 random bits of the kernel as 32 hexadecimal digits. Errors: std::system_error.
 std::string random_token();
 
-/// Whether both are the same, in a time that does not tell how many characters are.
+/// Compares both in a time that does not depend on the number of equal characters.
 bool same_secret(std::string_view one, std::string_view other);
 
-/// What a request says of where it comes from; "": it does not say.
+/// Headers that state the origin of a request; "": absent.
 struct RequestOrigin {
   std::string host;        ///< The header Host.
   std::string origin;      ///< Origin.
   std::string fetch_site;  ///< Sec-Fetch-Site (W3C, Fetch Metadata Request Headers).
 };
 
-/// Why a request must not be served, "" where it may. A page elsewhere that sends requests here
+/// The reason why a request must not be served, or "". A page elsewhere that sends requests here
 /// has another Origin; one whose name was made to point here (DNS rebinding) another Host.
 std::string why_foreign(const RequestOrigin& request, int port);
 
@@ -32,9 +32,9 @@ std::string why_foreign(const RequestOrigin& request, int port);
 ///     GET  /TOKEN/api/catalog    names of models and systems
 ///     POST /TOKEN/api/KIND       reply() of the body; ?page=P names the page, ?repair=1 repairs
 ///
-/// Refused are: another Host or Origin, another token (403, so that what is there is not told),
-/// bodies over ExploredState's limit (413), questions that are no JSON (415), and whoever takes
-/// longer than ten seconds to say a request (its connection ends).
+/// It refuses another Host or Origin, another token (403, so that no address is disclosed), bodies
+/// over ExploredState's limit (413), questions that are no JSON (415), and requests that take
+/// longer than ten seconds to arrive (the connection ends).
 class LoopbackServer {
  public:
   /// `port` 0: any that is free. Errors (bad_input): the port cannot be had.
@@ -45,7 +45,7 @@ class LoopbackServer {
 
   std::string address() const;  ///< "http://127.0.0.1:PORT/TOKEN/"
   void serve();                 ///< Until stop().
-  void stop();                  ///< From another thread.
+  void stop();                  ///< May be called from another thread.
 
  private:
   class Http;

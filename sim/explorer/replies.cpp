@@ -45,10 +45,10 @@ constexpr std::int64_t most_times = 16;  // Larger and smaller batches than the 
 std::vector<std::string> batches_of(const ExploredState& state, WarmInputs& inputs) {
   const StateInputs read{state, inputs};
   std::vector<std::string> words;
-  for (const Knob& knob : knobs_of(state, read)) {
-    if (knob.name != "gbs" || knob.now.empty()) continue;
-    const std::int64_t now = std::stoll(knob.now);
-    for (const KnobValue& value : knob.values) {
+  for (const StateParameter& parameter : state_parameters(state, read)) {
+    if (parameter.name != "gbs" || parameter.now.empty()) continue;
+    const std::int64_t now = std::stoll(parameter.now);
+    for (const ParameterValue& value : parameter.values) {
       const std::int64_t batch = std::stoll(value.word);
       if (value.why_not.empty() && batch * most_times >= now && batch <= most_times * now)
         words.push_back(value.word);
@@ -96,12 +96,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
-// Sends what happens, several events at once where they come quickly.
+// Sends progress, several events at once if they come quickly.
 class ProgressLines {
  public:
-  ProgressLines(const ExploredSearch& asked, const SendPart& send) : asked_{asked}, send_{send} {}
+  ProgressLines(const ExploredSearch& query, const SendPart& send) : query_{query}, send_{send} {}
 
-  void hear(const SearchProgress& progress) {
+  void on_progress(const SearchProgress& progress) {
     now_ = progress;
     if (progress.plan) plans_.push_back(plan_json(*progress.plan));
     constexpr std::chrono::milliseconds pause{80};  // A reader sees no more.
@@ -128,10 +128,10 @@ class ProgressLines {
             {"step_time_s", plan.step.si()},
             {"tokens_per_s_per_gpu", plan.tokens_per_s_per_gpu},
             {"memory", plan.memory},
-            {"state", state_json(asked_.state_of(plan.flags, plan.gpus, plan.gbs))}};
+            {"state", state_json(query_.state_of(plan.flags, plan.gpus, plan.gbs))}};
   }
 
-  const ExploredSearch& asked_;
+  const ExploredSearch& query_;
   const SendPart& send_;
   SearchProgress now_;
   Json plans_ = Json::array();
@@ -140,22 +140,22 @@ class ProgressLines {
 
 }  // namespace
 
-void search_reply(const ExploredSearch& asked, WarmInputs& inputs, const SendPart& send) {
-  SearchRequest request = asked.request(inputs);
+void search_reply(const ExploredSearch& query, WarmInputs& inputs, const SendPart& send) {
+  SearchRequest request = query.request(inputs);
   request.workers = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   send(http_ok,
-       line_of({{"command", "orrery " + asked.command()}, {"max_memory", request.max_memory}}));
+       line_of({{"command", "orrery " + query.command()}, {"max_memory", request.max_memory}}));
   try {
-    ProgressLines lines{asked, send};
+    ProgressLines lines{query, send};
     const SearchResult found =
-        search(request, [&](const SearchProgress& progress) { lines.hear(progress); });
+        search(request, [&](const SearchProgress& progress) { lines.on_progress(progress); });
     lines.flush();
     const SearchNames names{
-        asked.state.word("model"), {asked.state.word("system")}, asked.state.word("calibration")};
+        query.state.word("model"), {query.state.word("system")}, query.state.word("calibration")};
     Json states = Json::array();
     for (const Found& plan : found.plans) {
       const Plan& of = plan.result.scenario.plan;
-      states.push_back(state_json(asked.state_of(plan.flags, of.gpus(), of.gbs)));
+      states.push_back(state_json(query.state_of(plan.flags, of.gpus(), of.gbs)));
     }
     send(http_ok, line_of({{"search", Json::parse(search_json(found, request, names))},
                            {"states", std::move(states)}}));
@@ -168,17 +168,17 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Which of its axis's values each key has.
-Json place_of(const ExploredSweep& asked, const Grid& grid, std::int64_t number) {
+// Index of each key's value on its axis.
+Json place_of(const ExploredSweep& query, const Grid& grid, std::int64_t number) {
   const std::vector<const AxisValue*> values = grid.values(number);
   Json at = Json::array();
-  for (const Axis* axis : asked.axes())
+  for (const Axis* axis : query.axes())
     for (std::size_t i = 0; i < values.size(); ++i)
       if (grid.axes()[i] == axis) at.push_back(values[i] - axis->values.data());
   return at;
 }
 
-// What a GPU takes for a token, as a step of one token on one GPU would: of plans of any size.
+// Time of one token on one GPU, which is comparable between plans of any size.
 StepRange time_of_a_token(const Result& result) {
   const Plan& plan = result.scenario.plan;
   return result.range.scaled(plan.gpus() / static_cast<double>(plan.gbs * plan.seq));
@@ -197,23 +197,23 @@ Json figures_json(const Result& result) {
 
 }  // namespace
 
-void sweep_reply(const ExploredSweep& asked, WarmInputs& inputs, const SendPart& send) {
-  require_inputs(asked.state);
-  const Grid grid{asked.sweep};
+void sweep_reply(const ExploredSweep& query, WarmInputs& inputs, const SendPart& send) {
+  require_inputs(query.state);
+  const Grid grid{query.sweep};
   Json axes = Json::array();
-  for (const Axis* axis : asked.axes()) {
+  for (const Axis* axis : query.axes()) {
     Json values = Json::array();
     for (const AxisValue& value : axis->values) values.push_back(value.text);
     axes.push_back({{"key", axis->key}, {"values", std::move(values)}});
   }
-  send(http_ok, line_of({{"command", "orrery " + asked.command()},
+  send(http_ok, line_of({{"command", "orrery " + query.command()},
                          {"points", grid.count_points()},
                          {"axes", std::move(axes)}}));
   std::vector<std::pair<Json, StepRange>> found;
   for (std::int64_t number = 0; number < grid.combinations(); ++number) {
     if (!grid.is_point(number)) continue;
-    const ExploredState state = asked.state_at(grid, number);
-    Json line{{"at", place_of(asked, grid, number)}};
+    const ExploredState state = query.state_at(grid, number);
+    Json line{{"at", place_of(query, grid, number)}};
     try {
       const Result result = estimate_of(state, inputs).result;
       line.update(figures_json(result));

@@ -14,23 +14,23 @@ namespace orrery {
 using SendPart = std::function<void(int status, std::string_view bytes)>;
 inline constexpr int http_ok = 200;
 
-/// Refuses a state without model, system or GPUs, and prices of nothing (bad_input).
+/// Refuses a state without model, system or GPUs, or with economics but no tokens (bad_input).
 void require_inputs(const ExploredState& state);
 
-/// What `orrery estimate` does of the same words. Errors: as it.
+/// The estimate of `orrery estimate` with the same words. Errors: the same.
 Estimate estimate_of(const ExploredState& state, WarmInputs& inputs);
 
-/// A state with other global batches, the legal ones of its knob from a sixteenth to the
-/// sixteenfold of its own, a line each as it is estimated:
+/// A state with other global batches, the legal ones from a sixteenth to sixteen times its own, a
+/// line each as it is estimated:
 ///
 ///     {"command": "orrery sweep run ... --sweep gbs=..."}   first
 ///     {"gbs", "step_time_s", "tokens_per_s_per_gpu", "memory_bytes", "capacity_bytes"}, or
 ///     {"gbs", "why_not"}
 ///
-/// Errors before the first line: of the asker.
+/// Errors of the request come before the first line.
 void batches_reply(const ExploredState& state, WarmInputs& inputs, const SendPart& send);
 
-/// Searches, and says line by line how far it is:
+/// Searches, and reports its progress line by line:
 ///
 ///     {"command": "orrery search ...", "max_memory"}   first
 ///     {"progress": {"parts", "parts_done", "legal", "fits", "simulated", "best", "bound",
@@ -39,8 +39,8 @@ void batches_reply(const ExploredState& state, WarmInputs& inputs, const SendPar
 ///     {"search": orrery.search/1, "states": [state of each of its plans]}   last, or
 ///     {"error": "..."}   where no plan runs
 ///
-/// The list is that of the command. Errors before the first line: of the asker.
-void search_reply(const ExploredSearch& asked, WarmInputs& inputs, const SendPart& send);
+/// The list is that of the command. Errors of the request come before the first line.
+void search_reply(const ExploredSearch& query, WarmInputs& inputs, const SendPart& send);
 
 /// A grid of plans, a line each as it is estimated:
 ///
@@ -51,8 +51,8 @@ void search_reply(const ExploredSearch& asked, WarmInputs& inputs, const SendPar
 ///     {"at", "why_not"}, and last, where a plan runs,
 ///     {"best": [0, 1], "ties": [[1, 1], ...]}
 ///
-/// The best has the most tokens/s/GPU; ties have it too, as far as predictions can tell (9 in 10).
-/// Errors before the first line: of the asker.
-void sweep_reply(const ExploredSweep& asked, WarmInputs& inputs, const SendPart& send);
+/// The best has the most tokens/s/GPU; ties do not differ from it significantly (90 % interval).
+/// Errors of the request come before the first line.
+void sweep_reply(const ExploredSweep& query, WarmInputs& inputs, const SendPart& send);
 
 }  // namespace orrery

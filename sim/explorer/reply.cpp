@@ -77,12 +77,12 @@ PlanRefused refused(const std::string& message, const ExploredState& state,
   } catch (const Error&) {
     // No plan, no memory.
   }
-  const bool way_out = std::any_of(refused.remedies.begin(), refused.remedies.end(),
-                                   [](const Remedy& remedy) { return remedy.runs; });
-  if (way_out) return refused;
+  const bool has_remedy = std::any_of(refused.remedies.begin(), refused.remedies.end(),
+                                      [](const Remedy& remedy) { return remedy.runs; });
+  if (has_remedy) return refused;
   if (const auto usual = repaired(state, read.inputs)) {
     const StateChanges changes = changes_between(state, *usual);
-    if (changes.empty()) return refused;  // Something else is wrong than the plan.
+    if (changes.empty()) return refused;  // The plan is not the cause.
     refused.remedies.push_back({words_of(changes), changes, true});
   }
   return refused;
@@ -108,7 +108,7 @@ void answer(ExploredState state, bool repair, WarmInputs& inputs, const SendPart
     json["refused"] = refusal_json(refused(error.what(), state, read));
   }
   send(http_ok, line_of(json));
-  send(http_ok, line_of({{"knobs", knobs_json(knobs_of(state, read))}}));
+  send(http_ok, line_of({{"knobs", parameters_json(state_parameters(state, read))}}));
   if (found) send(http_ok, timeline_bytes(*found));
 }
 
@@ -127,7 +127,7 @@ std::string compare(const std::string& body, WarmInputs& inputs) {
   return compare_json(plans);
 }
 
-// As `orrery estimate --changes` prints them.
+// The rows of `orrery estimate --changes`.
 std::string changes(const ExploredState& state, WarmInputs& inputs) {
   require_inputs(state);
   const StateInputs read{state, inputs};
@@ -160,7 +160,7 @@ std::string download(QuestionKind kind, const ExploredState& state, WarmInputs& 
   return result_json(found.result);
 }
 
-// What a drawing shows that is open: pages ask for no others.
+// Data of a drawing; pages ask for it when they open the drawing.
 std::string view(QuestionKind kind, const ExploredState& state, WarmInputs& inputs) {
   require_inputs(state);
   const StateInputs read{state, inputs};

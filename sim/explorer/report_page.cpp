@@ -24,7 +24,7 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
-// In an element that no browser runs. Nothing in it may look like a tag.
+// JSON in an element that no browser runs. Nothing in it may look like a tag.
 std::string json_element(const std::string& id, std::string json) {
   for (std::size_t at = 0; (at = json.find('<', at)) != json.npos;) json.replace(at, 1, "\\u003c");
   return "<script type=\"application/json\" id=\"" + id + "\">\n" + json + "</script>\n";
@@ -76,7 +76,7 @@ ReportPage document_page(const Document& document, const std::string& drawings, 
           .timeline = ""};
 }
 
-std::size_t room_for_timeline(const ReportPage& page) {
+std::size_t space_for_timeline(const ReportPage& page) {
   const std::size_t without = report_html(page).size();
   return without < most_bytes_of_a_report ? (most_bytes_of_a_report - without) / 4 * 3 : 0;
 }

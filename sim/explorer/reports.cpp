@@ -26,7 +26,7 @@ std::string compare_report(const std::vector<PricedPlan>& plans,
                         chart_places({"compared-chart", "compared-runs-chart"}),
                     compare_json(plans, runs.empty() ? "" : compared_runs_json(runs)), about);
   page.title += ": " + std::to_string(plans.size()) + " plans";
-  auto all = nlohmann::ordered_json::object();  // Most plans have the same.
+  auto all = nlohmann::ordered_json::object();  // Most plans share their inputs.
   for (const std::string& of : inputs)
     if (!of.empty()) all.update(nlohmann::ordered_json::parse(of), true);
   page.body += inputs_place();
@@ -36,7 +36,7 @@ std::string compare_report(const std::vector<PricedPlan>& plans,
 
 namespace {
 
-// Of a search over many loads more than a chart can tell apart.
+// A search over many loads sees more than a chart can show.
 constexpr std::size_t most_seen = 20'000;
 
 std::string seen_json(const DeploymentSearchResult& result) {
@@ -91,9 +91,9 @@ std::string purchase_report(const Purchase& purchase, const PurchaseRequest& req
 
 std::string search_report(const SearchResult& result, const SearchRequest& request,
                           const SearchNames& names, const ReportAbout& about) {
-  std::vector<std::string> asked = said_lines(search_heading(result, request));
-  const std::string title = asked.empty() ? "" : asked.front() + ": the best plans";
-  if (!asked.empty()) asked.erase(asked.begin());
+  std::vector<std::string> heading = said_lines(search_heading(result, request));
+  const std::string title = heading.empty() ? "" : heading.front() + ": the best plans";
+  if (!heading.empty()) heading.erase(heading.begin());
   std::string html;
   if (!result.plans.empty())
     html +=
@@ -113,7 +113,7 @@ std::string search_report(const SearchResult& result, const SearchRequest& reque
     html += "</pre>\n" + inputs_place();
   }
   return report_html({.title = title,
-                      .about = {joined(asked, " "), "Orrery " ORRERY_VERSION},
+                      .about = {joined(heading, " "), "Orrery " ORRERY_VERSION},
                       .command = about.command,
                       .body = html,
                       .result = search_json(result, request, names),
@@ -125,12 +125,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// As inputs_json() has those of one plan: all that the sweep names.
+// All inputs that the sweep names, in the form that inputs_json() has for one plan.
 Json named_inputs(const Sweep& sweep, const SweepInputs& inputs) {
   Json json = Json::object();
-  const auto add = [&](const char* shelf, const std::string& name,
+  const auto add = [&](const char* section, const std::string& name,
                        const std::optional<JsonValue>& document) {
-    if (document) json[shelf][name] = Json::parse(document->compact());
+    if (document) json[section][name] = Json::parse(document->compact());
   };
   for (const auto& [word, model] : inputs.models) add("models", model.name, model.document);
   for (const auto& [word, system] : inputs.systems) {

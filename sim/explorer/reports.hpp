@@ -15,24 +15,24 @@
 
 namespace orrery {
 
-/// Plans side by side as one HTML file (report_page.hpp): what their steps wait for as bars, all by
-/// step and memory with ranges and ties, and what `orrery compare` prints. It also holds the
-/// comparison (compare_json). `runs`: of the same plans; empty: nobody asked. `inputs`: of each
-/// plan what its result says that it was made of, as JSON; "": nothing.
+/// Plans side by side as one HTML file (report_page.hpp): the breakdown of their steps as bars, all
+/// by step and memory with ranges and ties, and what `orrery compare` prints. It also holds the
+/// comparison (compare_json). `runs`: of the same plans; empty: not requested. `inputs`: the inputs
+/// of each plan's result, as JSON; "": none.
 std::string compare_report(const std::vector<PricedPlan>& plans,
                            const std::vector<ComparedRun>& runs,
                            const std::vector<std::string>& inputs, const ReportAbout& about);
 
-/// Deployments that were searched as one HTML file (report_page.hpp): a user's speed against tokens
-/// a second and GPU, and what `orrery serve --search` prints. It also holds the search
+/// Deployments of a search as one HTML file (report_page.hpp): a user's speed against tokens a
+/// second and GPU, and what `orrery serve --search` prints. It also holds the search
 /// (deployment_search_json).
 std::string deployments_report(const DeploymentSearchResult& result,
                                const DeploymentSearchRequest& request,
                                const DeploymentSearchWords& words, const ReportAbout& about);
 
 /// A purchase as one HTML file (report_page.hpp): cost against days, days against GPUs, and what
-/// `orrery buy` prints. It also holds the purchase (purchase_json); the result of each row is left
-/// out of it where the file would be too large.
+/// `orrery buy` prints. It also holds the purchase (purchase_json), without the result of each row
+/// if the file would be too large.
 std::string purchase_report(const Purchase& purchase, const PurchaseRequest& request,
                             const PurchaseNames& names, const ReportAbout& about);
 
@@ -42,14 +42,13 @@ std::string purchase_report(const Purchase& purchase, const PurchaseRequest& req
 std::string search_report(const SearchResult& result, const SearchRequest& request,
                           const SearchNames& names, const ReportAbout& about);
 
-/// Rows of which a report keeps the best: some 150 bytes each.
+/// Limit of rows in a report, which keeps the best: some 150 bytes each.
 inline constexpr int most_rows_in_a_report = 12'000;
 
 /// A sweep as one HTML file (report_page.hpp): a curve or a map over its keys, plans by step and
 /// memory and, with bills, by days and rent, and what `orrery sweep run` prints. It also holds the
-/// rows that `rows` keeps (sweep_rows_json), what the sweep was told, and `inputs`: those that its
-/// rows come from, or none where they are not there any more. They are left out where the file
-/// would be too large with them.
+/// rows that `rows` keeps (sweep_rows_json), the sweep's request, and its `inputs`, if they still
+/// exist. They are left out if the file would be too large.
 std::string sweep_report(const SweepFolder& folder, const BestRows& rows,
                          const std::optional<SweepInputs>& inputs, const ReportAbout& about);
 

@@ -53,7 +53,7 @@ std::string key_figures(const TrainingRun& run) {
   const std::string energy = energy_text(run.bill.energy_kwh);
   if (!energy.empty())
     html +=
-        key_figure("energy", energy, energy_text(run.bill.standing_kwh) + " while the job stands");
+        key_figure("energy", energy, energy_text(run.bill.stopped_kwh) + " while the job stands");
   return html + "</dl>\n";
 }
 
@@ -73,7 +73,7 @@ int days_of_row(double days) {
   return 3640;
 }
 
-// By place and kind, the share of the place's time.
+// Shares of a place's time, by place and kind.
 using Places = std::vector<std::array<double, run_times>>;
 
 Places places_of(const std::vector<RunStretch>& log, double each) {
@@ -90,7 +90,7 @@ Places places_of(const std::vector<RunStretch>& log, double each) {
   return shares;
 }
 
-// One row: what is not a step stands on the steps, as high as its share of the time.
+// One row: times other than steps are stacked on the steps, as high as their share.
 std::string row_of(const Places& shares, std::size_t first, std::size_t last) {
   std::string svg = "<svg viewBox=\"0 0 1000 100\" preserveAspectRatio=\"none\">";
   for (std::size_t kind = 0; kind < run_times; ++kind) {
@@ -115,7 +115,7 @@ std::string row_of(const Places& shares, std::size_t first, std::size_t last) {
   return svg + "</svg>";
 }
 
-std::string strip(const RunTally& one) {
+std::string strip(const RunTotals& one) {
   const double days = static_cast<double>(one.total()) / micros_per_day;
   const int row_days = days_of_row(days);
   const Places shares = places_of(one.log, row_days * micros_per_day / static_cast<double>(places));
@@ -139,7 +139,7 @@ std::string strip(const RunTally& one) {
   return html + "</div>\n";
 }
 
-std::string strip_section(const TrainingRun& run, const RunTally& one) {
+std::string strip_section(const TrainingRun& run, const RunTotals& one) {
   const double days = static_cast<double>(one.total()) / micros_per_day;
   return "<h2>One run, from its first day to its last</h2>\n<p class=\"note\">Of " +
          grouped(run.question.replicates) +
@@ -153,7 +153,7 @@ std::string histogram(const TrainingRun& run) {
   constexpr std::size_t bars = 40;
   const std::vector<double>& days = run.figures.days_of;
   const ChanceRange& range = run.figures.days;
-  // A few runs may take several times as long as all others: they are told, not drawn.
+  // A few runs may take several times as long as all others: the note counts them instead.
   const auto [first, last] = std::minmax_element(days.begin(), days.end());
   const double least = *first;
   const double most = std::min(*last, range.high + (range.high - range.low));
@@ -177,7 +177,7 @@ std::string histogram(const TrainingRun& run) {
             " days\"></span>";
   }
   html += "</div>\n<div class=\"ticks\">";
-  // As many digits as tell one from the next.
+  // The digits tell one tick from the next.
   const int digits = std::clamp(static_cast<int>(std::ceil(1.0 - std::log10(10.0 * width))), 0, 4);
   for (int i = 0; i <= 4; ++i)
     html += "<span>" + fixed(least + (most - least) * i / 4.0, digits) + (i == 4 ? " days" : "") +
@@ -192,7 +192,7 @@ std::string histogram(const TrainingRun& run) {
 std::string lost_section(const TrainingRun& run) {
   std::vector<std::size_t> kinds;
   for (std::size_t i = 1; i < run_times; ++i)
-    if (run.figures.shares[i] >= 0.0005) kinds.push_back(i);  // As they are printed.
+    if (run.figures.shares[i] >= 0.0005) kinds.push_back(i);  // Smaller shares print as 0.
   std::stable_sort(kinds.begin(), kinds.end(), [&](std::size_t a, std::size_t b) {
     return run.figures.shares[a] > run.figures.shares[b];
   });
@@ -245,7 +245,7 @@ std::string lines(const std::string& text) {
 
 }  // namespace
 
-std::string run_report(const TrainingRun& run, const RunTally& one, const ReportAbout& about) {
+std::string run_report(const TrainingRun& run, const RunTotals& one, const ReportAbout& about) {
   const Scenario& scenario = run.prepared.scenario;
   return report_html(
       {.title = scenario.model.name + " on " + scenario.system.name + ", " +

@@ -7,9 +7,9 @@
 
 namespace orrery {
 
-/// A whole run as one HTML file (report_page.hpp): how one run went from day to day, how days
-/// spread, what was lost to what, what improvements would bring, and all figures. `one`: the run
-/// that is drawn, with its log. All of it is drawn without a script.
-std::string run_report(const TrainingRun& run, const RunTally& one, const ReportAbout& about);
+/// A whole run as one HTML file (report_page.hpp): one run from day to day, the spread of days,
+/// lost time by cause, the effect of improvements, and all figures. `one`: the run that is plotted,
+/// with its log. It needs no script.
+std::string run_report(const TrainingRun& run, const RunTotals& one, const ReportAbout& about);
 
 }  // namespace orrery

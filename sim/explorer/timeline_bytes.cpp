@@ -40,33 +40,34 @@ void append(std::string& bytes, const std::vector<T>& column) {
   bytes.append((8 - bytes.size() % 8) % 8, '\0');
 }
 
-// All roles where that is not too much; else as many as do, spread over them.
-struct Drawn {
-  std::vector<int> roles;
+// All rank classes if their slices are not too many; else a sample, evenly spread.
+struct SliceSample {
+  std::vector<int> reps;
   Slices slices;
   bool inside = true;
 };
 
-Drawn draw(const Estimate& answer, std::int64_t most) {
+SliceSample sample_slices(const Estimate& answer, std::int64_t most) {
   const Scenario& scenario = answer.result.scenario;
   std::vector<int> all;
-  for (std::size_t i = 0; i < answer.step.cast.roles().size(); ++i)
+  for (std::size_t i = 0; i < answer.step.classes.reps().size(); ++i)
     all.push_back(static_cast<int>(i));
-  sort_by_place(all, answer.step.cast);
-  Drawn drawn{all, {}, true};
-  // A task is a slice, or several: there is no need to draw millions to see that they are too many.
+  sort_by_place(all, answer.step.classes);
+  SliceSample sample{all, {}, true};
+  // A task is a slice, or several: millions need not be made to see that they are too many.
   const std::int64_t tasks = answer.result.tasks;
   auto every = static_cast<std::size_t>(std::max<std::int64_t>(1, tasks / most));
   for (every = std::min(every, all.size());; every *= 2) {
-    drawn.roles.clear();
-    for (std::size_t i = 0; i < all.size(); i += every) drawn.roles.push_back(all[i]);
+    sample.reps.clear();
+    for (std::size_t i = 0; i < all.size(); i += every) sample.reps.push_back(all[i]);
     for (const bool inside : {true, false}) {
-      if (!inside && !answer.result.contracted) continue;  // Which changes nothing there.
-      drawn.inside = inside;
-      drawn.slices = slices_of(answer.step, answer.timeline, scenario, {drawn.roles, inside, most});
-      if (drawn.slices.count <= most) return drawn;
+      if (!inside && !answer.result.contracted) continue;  // Only contracted passes have it.
+      sample.inside = inside;
+      sample.slices =
+          slices_of(answer.step, answer.timeline, scenario, {sample.reps, inside, most});
+      if (sample.slices.count <= most) return sample;
     }
-    if (drawn.roles.size() == 1) return drawn;  // The first of its slices.
+    if (sample.reps.size() == 1) return sample;  // The first of its slices.
   }
 }
 
@@ -79,24 +80,24 @@ double fact(const Slice& slice, std::string_view key) {
 }  // namespace
 
 std::string timeline_bytes(const Estimate& answer, std::int64_t most) {
-  const Drawn drawn = draw(answer, most);
-  const std::vector<Slice>& slices = drawn.slices.slices;
+  const SliceSample sample = sample_slices(answer, most);
+  const std::vector<Slice>& slices = sample.slices.slices;
   Texts names, categories;
   std::vector<double> start, finish;
   std::vector<std::uint32_t> name_of, from, to;
   std::vector<float> bytes, exposed;
   std::vector<std::uint8_t> category;
-  std::map<int, std::size_t> place_of_role;
+  std::map<int, std::size_t> place_of_rep;
   Json ranks = Json::array();
-  for (const int index : drawn.roles) {
-    place_of_role[index] = ranks.size();
-    const Role& role = answer.step.cast.roles()[static_cast<std::size_t>(index)];
-    ranks.push_back({{"rank", role.rank.value},
-                     {"stage", role.at.stage},
-                     {"data", role.at.data},
-                     {"context", role.at.context},
-                     {"tensor", role.at.tensor},
-                     {"ranks", role.ranks}});
+  for (const int index : sample.reps) {
+    place_of_rep[index] = ranks.size();
+    const RankClass& rep = answer.step.classes.reps()[static_cast<std::size_t>(index)];
+    ranks.push_back({{"rank", rep.rank.value},
+                     {"stage", rep.at.stage},
+                     {"data", rep.at.data},
+                     {"context", rep.at.context},
+                     {"tensor", rep.at.tensor},
+                     {"ranks", rep.ranks}});
   }
   Json tracks_json = Json::array();
   std::map<int, std::uint32_t> sender;
@@ -104,11 +105,11 @@ std::string timeline_bytes(const Estimate& answer, std::int64_t most) {
     if (slices[i].sends >= 0) sender[slices[i].sends] = static_cast<std::uint32_t>(i);
   for (std::size_t i = 0; i < slices.size(); ++i) {
     const Slice& slice = slices[i];
-    const bool fresh = i == 0 || slices[i - 1].role != slice.role ||
+    const bool fresh = i == 0 || slices[i - 1].rep != slice.rep ||
                        slices[i - 1].track != slice.track || slices[i - 1].of_rank != slice.of_rank;
     if (fresh)
       tracks_json.push_back(
-          {{"of", place_of_role[slice.role]},
+          {{"of", place_of_rep[slice.rep]},
            {"name", name(slice.track) + (slice.of_rank < 0 ? "" : std::to_string(slice.of_rank))},
            {"first", i},
            {"count", 0}});
@@ -134,8 +135,8 @@ std::string timeline_bytes(const Estimate& answer, std::int64_t most) {
                     {"tracks", std::move(tracks_json)},
                     {"names", names.list()},
                     {"categories", categories.list()},
-                    {"inside", drawn.inside},
-                    {"simulated", answer.result.roles}};
+                    {"inside", sample.inside},
+                    {"simulated", answer.result.reps}};
   const std::string text = header.dump();
   std::string out = "ORT1";
   const auto length = static_cast<std::uint32_t>(text.size());

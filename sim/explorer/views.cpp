@@ -95,13 +95,13 @@ std::int64_t whole(Bytes bytes) { return std::llround(bytes.si()); }
 std::int64_t nanoseconds(Ticks time) { return std::llround(time.seconds().si() * 1e9); }
 
 // All, or one a stage; of more stages than can be shown some, spread over them.
-std::vector<int> chosen_roles(const Cast& cast, std::size_t most) {
-  std::vector<int> all(cast.roles().size());
+std::vector<int> chosen_reps(const RankClasses& classes, std::size_t most) {
+  std::vector<int> all(classes.reps().size());
   std::iota(all.begin(), all.end(), 0);
-  sort_by_place(all, cast);
+  sort_by_place(all, classes);
   if (all.size() <= most) return all;
-  const auto stage = [&](int role) {
-    return cast.roles()[static_cast<std::size_t>(role)].at.stage;
+  const auto stage = [&](int rep) {
+    return classes.reps()[static_cast<std::size_t>(rep)].at.stage;
   };
   all.erase(std::unique(all.begin(), all.end(), [&](int a, int b) { return stage(a) == stage(b); }),
             all.end());
@@ -136,17 +136,17 @@ Json curve_json(const ActivationsOverTime& over) {
 
 std::string memory_view(const Estimate& answer, const RoutedLoads& loads, std::size_t most_ranks) {
   const Result& result = answer.result;
-  const Cast& cast = answer.step.cast;
+  const RankClasses& classes = answer.step.classes;
   Json ranks = Json::array();
   for (const ActivationsOverTime& over : activations_over_time(
            answer.step, answer.timeline, result.scenario.plan,
-           activation_parts(result.scenario, loads), chosen_roles(cast, most_ranks))) {
-    const Role& role = cast.roles()[static_cast<std::size_t>(over.role)];
-    const StageMemory& stage = result.memory.stages[static_cast<std::size_t>(role.at.stage)];
+           activation_parts(result.scenario, loads), chosen_reps(classes, most_ranks))) {
+    const RankClass& rep = classes.reps()[static_cast<std::size_t>(over.rep)];
+    const StageMemory& stage = result.memory.stages[static_cast<std::size_t>(rep.at.stage)];
     const MemoryMoment& peak = over.peak();
-    Json rank{{"rank", role.rank.value},
-              {"stage", role.at.stage},
-              {"ranks", role.ranks},
+    Json rank{{"rank", rep.rank.value},
+              {"stage", rep.at.stage},
+              {"ranks", rep.ranks},
               {"weights_bytes", whole(stage.weights)},
               {"gradients_bytes", whole(stage.gradients)},
               {"optimizer_bytes", whole(stage.optimizer)},
@@ -159,7 +159,7 @@ std::string memory_view(const Estimate& answer, const RoutedLoads& loads, std::s
   }
   return line_of(Json{{"step_ns", nanoseconds(answer.timeline.makespan)},
                       {"capacity_bytes", whole(result.memory.capacity)},
-                      {"simulated", result.roles},
+                      {"simulated", result.reps},
                       {"ranks", std::move(ranks)}});
 }
 

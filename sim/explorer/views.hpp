@@ -9,15 +9,15 @@
 
 namespace orrery {
 
-/// A line of JSON; what is no UTF-8 is replaced.
+/// A line of JSON; invalid UTF-8 is replaced.
 std::string line_of(const nlohmann::ordered_json& json);
 
-/// Where the tokens of a step go, a line of JSON:
+/// Expert load of a step, a line of JSON:
 ///
-///     {"experts" (of a layer; 0: the model has none), "per_token", "even" (nothing was drawn: all
-///      have the mean, and no list follows), "routing", "layers": [3, 4, ...] (of the model, that
-///      have experts), "ranks" (of an expert group), "micro_batches", "groups" (that were drawn or
-///      looked up), "mean_rows" (of a rank in a layer and micro-batch),
+///     {"experts" (of a layer; 0: the model has none), "per_token", "even" (nothing was sampled:
+///      all have the mean, and no list follows), "routing", "layers": [3, 4, ...] (of the model,
+///      that have experts), "ranks" (of an expert group), "micro_batches", "groups" (that were
+///      sampled or looked up), "mean_rows" (of a rank in a layer and micro-batch),
 ///      "expert_over_mean": [layer][expert]  its share of all copies over an even one
 ///      "rank_over_mean": [layer][rank]      rows that it computes over the mean, on average
 ///      "rank_most_over_mean": [layer][rank] the same of its fullest micro-batch}
@@ -31,14 +31,14 @@ inline constexpr std::size_t most_ranks_with_memory = 64;
 
 /// Memory of simulated ranks over the step (training/memory_over_time.hpp), a line of JSON:
 ///
-///     {"step_ns", "capacity_bytes", "simulated" (ranks; more than in "ranks" where all would be
-///      too many), "ranks": [{"rank", "stage", "ranks" (that it stands for), "weights_bytes",
+///     {"step_ns", "capacity_bytes", "simulated" (ranks; more than in "ranks" if all would be
+///      too many), "ranks": [{"rank", "stage", "ranks" (of its class), "weights_bytes",
 ///      "gradients_bytes", "optimizer_bytes", "other_bytes", "peak_bytes", "peak_ns",
 ///      "counted_bytes" (the peak of `orrery estimate --json`),
 ///      "time_ns": [...], "kept_bytes": [...], "working_bytes": [...]  (corners of the curve;
-///                                                the last is empty where nothing is held so)
+///                                                the last is empty if all values are 0)
 ///      "held": [microbatch, chunk, taken from, to, given back from, to, bytes, ...]}]}
-/// `most_ranks`: whose curves are there, from 1.
+/// `most_ranks`: limit of ranks with curves, from 1.
 std::string memory_view(const Estimate& answer, const RoutedLoads& loads,
                         std::size_t most_ranks = most_ranks_with_memory);
 

@@ -11,7 +11,7 @@ namespace orrery {
 
 WarmInputs::WarmInputs(NamesAllowed names, Detail detail)
     : names_{std::move(names)}, detail_{detail} {
-  // Every answer says which of them a plan may run on: files read for each would take longer.
+  // Every answer lists alternative software; reading the files for each would take longer.
   for (const std::string& name : names_.software) near(name);
 }
 
@@ -47,8 +47,8 @@ const std::vector<Software>& WarmInputs::near(const std::string& name) {
   return near_.emplace(name, software_near(software(name))).first->second;
 }
 
-// Files alone are read, and nothing is computed that a state could make long: who is forked from
-// here may hang, and this process must not.
+// It only reads files and computes nothing that a state could make long: processes forked from here
+// may hang, and this one must not.
 void WarmInputs::warm_up(const ExploredState& state) {
   try {
     const StateInputs read{state, *this};
@@ -57,11 +57,11 @@ void WarmInputs::warm_up(const ExploredState& state) {
                                   ? default_software(request, read.context.system())
                                   : request.software;
     near(named);
-    Scenario asked;
-    asked.model = read.model;
-    asked.software = software(named);
-    asked.plan.dtype = request.dtype.value_or(asked.software.dtype);
-    read.context.price_errors(asked);
+    Scenario probe;
+    probe.model = read.model;
+    probe.software = software(named);
+    probe.plan.dtype = request.dtype.value_or(probe.software.dtype);
+    read.context.price_errors(probe);
   } catch (const Error&) {
   }
 }
@@ -101,14 +101,14 @@ std::optional<ExploredState> repaired(const ExploredState& state, WarmInputs& in
   for (const char* key : {"model", "system", "calibration", "gpus", "gbs", "seq", "tokens",
                           "economics", "dtype", "software"})
     if (state.says(key)) bare = bare.with(key, state.word(key));
-  // What the old plan asked of the new model or system may be what it has not.
+  // The new model or system may not support these choices of the old plan.
   std::vector<ExploredState> bases{bare};
   for (const char* key : {"seq", "dtype", "software"})
     if (bases.back().says(key)) bases.push_back(bases.back().with(key, ""));
   const int gpus = state.gpus();
   const std::int64_t domain = read.context.system().nvlink_domain;
   const std::int64_t experts = read.model.experts ? read.model.experts->count : 1;
-  // From what costs the least time to what costs the most.
+  // The order is by rising cost in time.
   for (const ExploredState& base : bases)
     for (const char* recompute : {"", "selective", "full"})
       for (int ranks = 1; ranks <= gpus && ranks <= 4096; ranks *= 2)

@@ -13,7 +13,7 @@
 
 namespace orrery {
 
-/// What states name, read once and kept: an estimate of a plan then takes as long as its
+/// Inputs that states name, read once and kept: an estimate of a plan then takes as long as its
 /// simulation.
 class WarmInputs {
  public:
@@ -22,14 +22,14 @@ class WarmInputs {
   const NamesAllowed& names() const { return names_; }
   const Detail& detail() const { return detail_; }
 
-  /// Of names that `names()` allows. Errors: as those who read them.
+  /// `word` must be among names(). Errors: those of reading it.
   const Model& model(const std::string& word);
   EstimateContext& context(const std::string& system, const std::string& calibration);
   const Software& software(const std::string& name);
   const std::vector<Software>& near(const std::string& software);  ///< software_near() of it.
 
-  /// Reads what a state needs, so that those who are forked from here have it. Errors: none;
-  /// whoever asks for it meets them again.
+  /// Reads the inputs of a state, so that processes forked from here have them. Errors: none; a
+  /// process that needs them meets them again.
   void warm_up(const ExploredState& state);
 
  private:
@@ -45,12 +45,12 @@ class WarmInputs {
   NamesAllowed names_;
   Detail detail_;
   std::map<std::string, Model> models_;
-  std::list<Machine> machines_;  ///< The one that was asked for last is the first.
+  std::list<Machine> machines_;  ///< The most recently used one is the first.
   std::map<std::string, Software> software_;
   std::map<std::string, std::vector<Software>> near_;
 };
 
-/// A state with all that it names.
+/// A state with its inputs.
 struct StateInputs {
   StateInputs(const ExploredState& state, WarmInputs& inputs);
 
@@ -62,8 +62,8 @@ struct StateInputs {
   WarmInputs& inputs;
 };
 
-/// The plan of `state` made one that runs, changed where it must be: what the state says of model,
-/// system, GPUs, batch and tokens stays. Nothing: none of the usual plans runs.
+/// A plan like that of `state` that runs; the state's model, system, GPUs, batch and tokens stay.
+/// Nothing: none of the usual plans runs.
 std::optional<ExploredState> repaired(const ExploredState& state, WarmInputs& inputs);
 
 }  // namespace orrery

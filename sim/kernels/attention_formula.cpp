@@ -6,19 +6,19 @@
 namespace orrery {
 namespace {
 
-// Query rows that one thread block works through: twice FlashAttention's 128, since the fits to the
-// tables prefer 256 (docs/explanation/kernels.md).
+// Query rows of one thread block: twice FlashAttention's 128, since the fits to the tables prefer
+// 256 (docs/explanation/kernels.md).
 constexpr double query_block = 256;
 
-// A training kernel, without the serving step around it: a launch gap, and each of Q, O, K and V
-// moved once, which is half of the 4 bytes that the formula counts per element of a pair.
+// A training kernel without the serving step around it has a launch gap and moves each of Q, O, K
+// and V once, half of the 4 bytes that the formula counts per element of a pair.
 constexpr double training_overhead_us = 4.0;
 constexpr double training_traffic = 0.5;
 
-// FlashAttention computes tiles of queries by keys, leaves out those that the mask hides whole, and
-// computes whole what an edge of the mask cuts. On average that is half a tile of keys more a query
-// and edge, so that twice it is a tile: the fitted `diagonal`, 82 to 136 keys, is a tile's width.
-// A window's lower edge is cut like the diagonal; no more tiles are computed than without one.
+// FlashAttention computes tiles of queries by keys, skips those that the mask hides entirely, and
+// computes all of a tile that an edge of the mask cuts. On average that adds half a tile of keys
+// per query and edge, so that twice it is a tile: the fitted `diagonal`, 82 to 136 keys, is a
+// tile's width. A window's lower edge is cut likewise, within the tiles without one.
 double computed_keys(const AttentionBase& base, const AttentionShape& shape) {
   AttentionShape whole = shape;
   whole.window = 0;
@@ -26,7 +26,7 @@ double computed_keys(const AttentionBase& base, const AttentionShape& shape) {
                   attention_keys(whole) + base.diagonal);
 }
 
-// Of the last block together, from its first query's window to its last query.
+// Keys of the whole last block, from its first query's window to its last query.
 double last_block_keys(const AttentionShape& shape) {
   const double all = static_cast<double>(shape.seq_kv);
   return shape.window > 0 ? std::min(all, static_cast<double>(shape.window) + query_block) : all;
@@ -49,7 +49,7 @@ bool is_windowed(const AttentionShape& shape) {
   return shape.window > 0 && shape.window < shape.seq_kv;
 }
 
-// Queries that come no later than the window is long: they see all keys before them.
+// Number of queries that see all keys before them, as the window is longer.
 double whole_rows(const AttentionShape& shape) {
   return static_cast<double>(
       std::clamp<std::int64_t>(shape.window - (shape.seq_kv - shape.seq_q), 0, shape.seq_q));
@@ -93,11 +93,12 @@ double attention_formula_us(const AttentionBase& base, const GemmMachine& machin
   const double waves = batch_heads * std::ceil(seq_q / query_block) / machine.multiprocessors;
   const double pair = 2.0 * batch_heads * seq_q * computed_keys(base, shape) * dim /
                       (base.efficiency * machine.peak);
-  // However many multiprocessors are idle, the last query block has to walk over all its keys.
-  const double lone = base.lone * 4.0 * query_block * (last_block_keys(shape) + base.diagonal) *
-                      dim / (base.efficiency * machine.peak / machine.multiprocessors);
+  // The last query block has to pass over all its keys even if other multiprocessors are idle.
+  const double isolated = base.isolated * 4.0 * query_block *
+                          (last_block_keys(shape) + base.diagonal) * dim /
+                          (base.efficiency * machine.peak / machine.multiprocessors);
   const double full = pair * (base.hard * std::ceil(waves) / waves + 1.0 - base.hard);
-  const double compute = std::cbrt(std::pow(full, 3) + std::pow(lone, 3));
+  const double compute = std::cbrt(std::pow(full, 3) + std::pow(isolated, 3));
   const double moved = whole_row ? attention_bytes(shape, base.query_traffic, base.key_traffic)
                                  : attention_bytes(shape, training_traffic, training_traffic);
   return (whole_row ? base.overhead.si() * 1e6 : training_overhead_us) + compute +

@@ -9,17 +9,17 @@
 namespace orrery {
 namespace {
 
-// Without a table: FlashAttention-2 reaches 50 to 73 % of an A100's peak forward (Dao, arXiv
-// 2307.08691, section 1), and less under a causal mask.
+// FlashAttention-2 reaches 50 to 73 % of an A100's peak forward (Dao, arXiv 2307.08691, section 1),
+// and less under a causal mask; used without a table.
 constexpr double default_efficiency = 0.5;
 
-// FlashAttention 2 uses none of Hopper's own instructions, and on an H200 of 700 W it keeps its
-// rate for seconds, where products have lost 16 % after a tenth of one
-// (docs/notes/h200-measured.md). So only a limit that holds products below what 700 W leave them
-// holds it as well.
+// FlashAttention 2 uses no instructions specific to Hopper, and on an H200 of 700 W it keeps its
+// rate for seconds, while products have lost 16 % after a tenth of one
+// (docs/notes/h200-measured.md). So only a limit that holds products below their share at 700 W
+// affects it as well.
 constexpr double held_from = 0.84;
 
-// Each of Q, O, K and V moved once.
+// Each of Q, O, K and V is moved once.
 constexpr double single_traffic = 0.5;
 
 double log2_of(double value) { return std::log2(value); }
@@ -56,7 +56,7 @@ double default_attention_backward(Architecture architecture) {
 
 namespace {
 
-// Sequences count most; how many heads fill the GPU little, as long as they do.
+// The sequence matters most; the number of heads matters little, as long as they fill the GPU.
 Neighbours<2>::Point training_coordinates(const AttentionShape& shape) {
   return {log2_of(static_cast<double>(shape.seq_q)),
           0.25 * log2_of(static_cast<double>(shape.batch) * static_cast<double>(shape.heads))};
@@ -83,7 +83,7 @@ void AttentionTime::add_table(const AttentionTable& table, const std::string& us
   const MeasuredGpu& measured = table.measured_on;
   const GemmMachine reference = gemm_machine(measured, Dtype::bf16);
   kernels_only_ = table.measures == AttentionTable::Measures::kernel;
-  // As in GemmTime: the fit's own figures where the catalog's differ by rounding only.
+  // The fit's own figures are used if the catalog's differ by rounding only, as in GemmTime.
   own_table_ = used_for == measured.name && is_same_figure(machine_.peak, reference.peak) &&
                is_same_figure(machine_.bandwidth, reference.bandwidth) &&
                machine_.multiprocessors == reference.multiprocessors;
@@ -99,15 +99,15 @@ void AttentionTime::add_table(const AttentionTable& table, const std::string& us
       shortest_ = std::min(shortest_, row.sequence);
       longest_ = std::max(longest_, row.sequence);
       const AttentionShape shape = causal_square(row);
-      const double said = attention_formula_us(base, reference, shape, AttentionScope::row);
+      const double predicted = attention_formula_us(base, reference, shape, AttentionScope::row);
       if (const auto key = row_key(shape)) head_dim.row_of[*key] = head_dim.residual.size();
-      head_dim.residual.add(serving_coordinates(shape), std::log(row.time.si() * 1e6 / said));
+      head_dim.residual.add(serving_coordinates(shape), std::log(row.time.si() * 1e6 / predicted));
     }
     if (head_dim.residual.size() > 0) measured_.push_back(std::move(head_dim));
   }
 }
 
-// 16 bits a size: any row that the tables hold, and none that could be taken for another.
+// Each size takes 16 bits, enough for any row of the tables; larger sizes have no key.
 std::optional<std::uint64_t> AttentionTime::row_key(const AttentionShape& shape) {
   if (!shape.causal || shape.seq_q != shape.seq_kv || shape.window > 0) return std::nullopt;
   std::uint64_t key = 0;
@@ -120,12 +120,12 @@ std::optional<std::uint64_t> AttentionTime::row_key(const AttentionShape& shape)
 
 double AttentionTime::at_head_dim(const HeadDim& measured, const AttentionShape& shape,
                                   AttentionScope scope, bool use_row, bool* exact) const {
-  std::size_t row = Neighbours<4>::nobody;
+  std::size_t row = Neighbours<4>::no_point;
   if (const auto key = row_key(shape))
     if (const auto found = measured.row_of.find(*key); found != measured.row_of.end())
       row = found->second;
-  *exact = use_row && row != Neighbours<4>::nobody;
-  // What the formula misses of whole sequences says nothing of a window's few keys.
+  *exact = use_row && row != Neighbours<4>::no_point;
+  // Residuals of whole sequences do not apply to a window's few keys.
   const double shift = shape.window > 0 ? 0.0
                        : *exact         ? measured.residual.value(row)
                                         : measured.residual.at(serving_coordinates(shape), row);
@@ -148,8 +148,8 @@ KernelTime AttentionTime::predict(const AttentionShape& shape, AttentionScope sc
   const auto above = std::find_if(measured_.begin(), measured_.end(), [&](const HeadDim& measured) {
     return measured.base.head_dim >= dim;
   });
-  // The residual of a row is of its own head dimension's constants, so each side of a gap is asked
-  // for its own; outside all measured ones the nearest formula takes the dimension as it is.
+  // A row's residual refers to the constants of its head dimension, so both neighbours use their
+  // own; outside all measured ones the nearest formula takes the dimension as it is.
   bool exact = false;
   double time = 0.0;
   bool outside = false;
@@ -157,9 +157,9 @@ KernelTime AttentionTime::predict(const AttentionShape& shape, AttentionScope sc
     const HeadDim& nearest = above == measured_.end() ? measured_.back() : *above;
     time = at_head_dim(nearest, shape, scope, use_row, &exact);
     exact = false;
-    // On A100 FlashAttention, FlashAttention 2 and Triton's reach 0.89 to 1.23 times the operations
-    // a second with heads of 64 that they do with 128 (docs/notes/kernel-errors.md), less than
-    // tables of serving kernels are off.
+    // FlashAttention, FlashAttention 2 and Triton's reach on A100 0.89 to 1.23 times the operations
+    // a second with heads of 64 that they do with 128 (docs/notes/kernel-errors.md), less than the
+    // errors of tables of serving kernels.
     outside = !ampere_ || dim < 64 || dim > 128;
   } else if (above->base.head_dim == dim) {
     time = at_head_dim(*above, shape, scope, use_row, &exact);
@@ -175,7 +175,7 @@ KernelTime AttentionTime::predict(const AttentionShape& shape, AttentionScope sc
            part * at_head_dim(*above, high, scope, use_row, &exact);
     exact = false;
   }
-  if (shape.window > 0) {  // A whole sequence's row or residual may say less than the formula.
+  if (shape.window > 0) {  // A whole sequence's row or residual may give less than the formula.
     AttentionShape whole = shape;
     whole.window = 0;
     time = std::min(time, predict(whole, scope, use_row).time.si() * 1e6);
@@ -189,7 +189,7 @@ KernelTime AttentionTime::predict(const AttentionShape& shape, AttentionScope sc
 }
 
 void AttentionTime::add_training_rows(const Gpu& gpu, const TrainingAttention& measured) {
-  const double slower = measured.peak_16bit / gpu.peak_16bit;  // Than the measured GPU.
+  const double slower = measured.peak_16bit / gpu.peak_16bit;  // Relative to the measured GPU.
   const double flash_clock =
       gpu.architecture == Architecture::hopper ? std::min(1.0, sustained_ / held_from) : sustained_;
   for (const TrainingAttentionRow& row : measured.rows) {
@@ -212,7 +212,7 @@ void AttentionTime::add_training_rows(const Gpu& gpu, const TrainingAttention& m
     of->shortest = std::min(of->shortest, row.sequence);
     of->longest = std::max(of->longest, row.sequence);
     const auto point = training_coordinates(shape);
-    // cuDNN's are ten runs of a cool GPU.
+    // Rows of cuDNN are ten runs of a cool GPU.
     const double clock = row.library == AttentionLibrary::cudnn ? sustained_ : flash_clock;
     of->forward.add(point, std::log(slower / clock * row.forward / forward(shape).time));
     of->backward.add(point, std::log(slower / clock * row.backward / backward(shape).time));
@@ -263,7 +263,7 @@ KernelTime AttentionTime::backward(const AttentionShape& shape) const {
   AttentionShape of_tables = shape;
   of_tables.kernel = AttentionKernel::of_tables;
   const KernelTime once = forward(of_tables);
-  // What was measured is of keys as wide as values.
+  // The measured ratio is for keys as wide as values.
   const KernelTime time{backward_factor_ * ((2.0 + shape.key_share) / 2.5) * once.time, once.tag};
   if (shape.kernel == AttentionKernel::of_tables) return time;
   const KernelTime measured = with_training_rows(shape, time, true);
@@ -272,11 +272,11 @@ KernelTime AttentionTime::backward(const AttentionShape& shape) const {
              : measured;
 }
 
-// The usual pass has a block of threads for each block of keys, more than enough to fill all
-// multiprocessors evenly, and adds to one gradient of the queries in whatever order they come. The
-// deterministic one has g = ceil(S / bh) blocks a sequence and head, so that all fit at once where
-// bh divides the S multiprocessors; where it does not, the rest run alone in a second wave. Each
-// adds to gradients of its own, 4 bytes an element, set to zero before and summed after.
+// The usual pass has a block of threads for each block of keys, enough to fill all multiprocessors
+// evenly, and adds to one gradient of the queries in any order. The deterministic one has g =
+// ceil(S / bh) blocks a sequence and head, so that all fit at once if bh divides the S
+// multiprocessors; otherwise the rest run alone in a second wave. Each adds to separate gradients,
+// 4 bytes an element, set to zero before and summed after.
 KernelTime AttentionTime::deterministic(const AttentionShape& shape, KernelTime usual) const {
   const double sequences = static_cast<double>(shape.batch * shape.heads);
   const double blocks = std::ceil(machine_.multiprocessors / sequences);

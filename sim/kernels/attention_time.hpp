@@ -14,10 +14,10 @@
 
 namespace orrery {
 
-/// Backward over forward time where nothing was measured.
+/// Backward over forward time without measurements.
 double default_attention_backward(Architecture architecture);
 
-/// How long fused (flash) attention takes on one kind of GPU.
+/// Time of fused (flash) attention on one kind of GPU.
 ///
 /// Flop     forward 2 * batch * heads * seq_q * keys * head_dim, with keys = seq_kv for a square
 ///          causal mask, 2 * seq_kv without a mask, and 2 * seq_kv - seq_q for the last seq_q
@@ -41,30 +41,30 @@ double default_attention_backward(Architecture architecture);
 ///          measured.
 class AttentionTime {
  public:
-  /// `tables` may be null, and is not needed afterwards. In fp32 and tf32, of which tables hold
-  /// nothing, it has to be; the GPU has units for `dtype`.
+  /// `tables` may be null, and is not needed afterwards. It must be null for fp32 and tf32, which
+  /// tables lack; the GPU has units for `dtype`.
   AttentionTime(const Gpu& gpu, const KernelTables* tables, Dtype dtype = Dtype::bf16);
 
   KernelTime forward(const AttentionShape& shape) const;
   KernelTime backward(const AttentionShape& shape) const;
 
-  /// What the table says or, off its rows, would say of a causal square.
+  /// The time of a row of the table, or its prediction for a causal square.
   KernelTime table_time(const AttentionRow& shape) const;
-  /// As if the row of this shape, should there be one, had not been measured.
+  /// The prediction without the row of this shape.
   KernelTime table_time_without_row(const AttentionRow& shape) const;
-  /// The `most` nearest rows of the measured head dimension next to the shape's, by their places in
+  /// The `most` nearest rows of the measured head dimension next to the shape's, by their index in
   /// the table, with their distances; none without a table.
   std::vector<Neighbours<4>::Neighbour> nearest(const AttentionShape& shape,
                                                 std::size_t most) const;
 
  private:
-  struct HeadDim {  // All that was measured for one head dimension.
+  struct HeadDim {  // All measurements of one head dimension.
     AttentionBase base;
     Neighbours<4> residual;
     std::unordered_map<std::uint64_t, std::size_t> row_of;
-    std::vector<std::size_t> places = {};  // In the table, of each point of `residual`.
+    std::vector<std::size_t> places = {};  // Index in the table of each point of `residual`.
   };
-  struct TrainingRows {  // Of one kernel and head dimension, with a window or without.
+  struct TrainingRows {  // Rows of one kernel and head dimension, with a window or without.
     AttentionKernel kernel = AttentionKernel::cudnn;
     Dtype format = Dtype::bf16;
     std::int64_t head_dim = 0;
@@ -83,16 +83,17 @@ class AttentionTime {
   KernelTime deterministic(const AttentionShape& shape, KernelTime usual) const;
 
   GemmMachine machine_;
-  double widths_of_16_bits_ = 1.0;  // Of an element of queries, keys, values and the output.
+  double widths_of_16_bits_ = 1.0;  // Width of an element of queries, keys, values and the output.
   bool ampere_ = false;
   bool own_table_ = false;
-  bool kernels_only_ = false;  // The rows hold nothing but the kernel.
+  bool kernels_only_ = false;  // The rows time only the kernel.
   double sustained_ = 1.0;
   double backward_factor_ = 0.0;
   std::int64_t shortest_ = 0, longest_ = 0;
   std::vector<TrainingRows> training_;
-  std::vector<HeadDim> measured_;  // By rising head dimension; empty: no table.
-  mutable std::map<AttentionShape, KernelTime> known_;  // Of training kernels: plans ask again.
+  std::vector<HeadDim> measured_;  // Sorted by head dimension; empty without a table.
+  mutable std::map<AttentionShape, KernelTime>
+      known_;  // Cache of training kernels, as plans repeat them.
 };
 
 }  // namespace orrery

@@ -9,11 +9,12 @@
 namespace orrery {
 namespace {
 
-// cuBLAS's and CUTLASS's usual output tiles; more kinds buy nothing (docs/explanation/kernels.md).
+// The usual output tiles of cuBLAS and CUTLASS; more kinds do not help
+// (docs/explanation/kernels.md).
 constexpr std::array<std::array<double, 2>, 4> tile_sizes{
     {{256, 128}, {128, 256}, {128, 128}, {64, 64}}};
 
-// All tiles in waves, each as long as a tile is on average.
+// All tiles run in waves, each as long as an average tile.
 double compute_us(const GemmBase& base, const GemmMachine& machine,
                   std::span<const GemmProduct> products, double a, double b) {
   const double peak_per_sm = machine.peak / machine.multiprocessors;
@@ -55,7 +56,7 @@ double gemm_throttle(const GemmBase& base, const GemmMachine& machine,
 }
 
 double gemm_bytes(std::span<const GemmProduct> products, Dtype dtype, bool results) {
-  // The constants of the tables that price a format hold its scales.
+  // The fitted constants of each table include the format's scales.
   const double element = element_bytes(measured_as(dtype));
   // Products of narrow formats are written as bf16.
   const double result = !results ? 0.0 : unquantised_bytes(dtype);
@@ -75,9 +76,9 @@ double gemm_formula_us(const GemmBase& base, const GemmMachine& machine, Dtype d
   compute /= clock;
   const double memory =
       gemm_bytes(products, dtype, results) / (base.memory_efficiency * machine.bandwidth);
-  // A norm instead of a maximum: near the ridge both limits are felt at once.
+  // A norm instead of a maximum: near the ridge both limits add to the time.
   double core = std::sqrt(std::sqrt(std::pow(compute, 4) + std::pow(memory, 4)));
-  // A training step has the clock that `clock` says, however long its kernels are.
+  // A training step has the clock `clock`, regardless of the length of its kernels.
   if (clock == 1.0) core *= gemm_throttle(base, machine, products);
   double time = core + base.overhead.si() * 1e6;
   if (base.casts() && cast) {  // Reads 2 bytes and writes 1 for every element of A.

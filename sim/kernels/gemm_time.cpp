@@ -9,13 +9,13 @@
 namespace orrery {
 namespace {
 
-// Times of experts are kept up to so many rows, 8 MB a layer's product: most have far fewer.
+// Times of experts are cached up to this number of rows, 8 MB a layer's product.
 constexpr std::size_t known_rows = std::size_t{1} << 20;
 
 double per_microsecond(double per_second) { return per_second * 1e-6; }
 
-// Distances between shapes. The number of tiles decides most, so neighbours must share m*n before
-// anything else; the form m/n and the depth k change the residual slowly.
+// Distances between shapes. The number of tiles has the largest effect, so neighbours must agree in
+// m*n first; the form m/n and the depth k change the residual slowly.
 Neighbours<3>::Point tile_coordinates(const std::array<std::int64_t, 3>& shape) {
   const double m = std::log2(static_cast<double>(shape[0]));
   const double n = std::log2(static_cast<double>(shape[1]));
@@ -54,10 +54,9 @@ GemmTime::GemmTime(const Gpu& gpu, Dtype dtype, const KernelTables* tables)
   base_ = table->base;
   const MeasuredGpu& measured = table->measured_on;
   const GemmMachine reference = gemm_machine(measured, dtype);
-  // The reference figures are part of the fit. Where the GPU is the measured one and the catalog's
-  // differ from them by rounding only, they are used instead, so that a row comes back as it was
-  // measured; a GPU of that name with other figures ("what if") is one that the table stands in
-  // for.
+  // The reference figures are part of the fit. They are used if the GPU is the measured one and the
+  // catalog's figures differ by rounding only, so that a row is reproduced exactly; for a GPU of
+  // that name with other figures ("what if") the table is a proxy.
   own_table_ = tables->used_for == measured.name && is_same_figure(machine_.peak, reference.peak) &&
                is_same_figure(machine_.bandwidth, reference.bandwidth) &&
                machine_.multiprocessors == reference.multiprocessors;
@@ -115,7 +114,7 @@ KernelTime GemmTime::predict(const Shape& shape, bool cast, bool use_row) const 
     return {microseconds(base * std::exp(residual_.value(row->second))),
             exact ? Tag::measured : Tag::interpolated};
   }
-  const std::size_t left_out = row == row_of_.end() ? residual_.nobody : row->second;
+  const std::size_t left_out = row == row_of_.end() ? residual_.no_point : row->second;
   const double time = base * std::exp(residual_.at(tile_coordinates(shape), left_out));
   return {microseconds(time), inside(shape) ? Tag::interpolated : Tag::default_value};
 }
@@ -147,7 +146,7 @@ double GemmTime::throttle(std::int64_t m, std::int64_t n, std::int64_t k) const 
   return std::min(gemm_throttle(*base_, machine_, {&product, 1}) * held, 1.0 + base_->throttle);
 }
 
-// Between powers of two of the size that tokens decide, so that few are looked for.
+// Interpolates between powers of two of the size that tokens determine, to save lookups.
 double GemmTime::smooth_residual(const Shape& shape, std::size_t varies) const {
   const double octave = std::log2(static_cast<double>(shape[varies]));
   const auto below = static_cast<std::int64_t>(std::floor(octave));
@@ -165,7 +164,7 @@ KernelTime GemmTime::grouped(const GroupedGemm& layer, std::span<const GemmProdu
 
   const bool wgrad = layer.pass == GemmPass::wgrad;
   const std::size_t varies = wgrad ? 2 : 0;
-  // What is added to a main gradient is not written by itself.
+  // A product that is added to a main gradient is not written separately.
   const bool each = one_by_one(layer);
   const bool adds = each && wgrad && layer.accumulate > 0.0;
   const auto predicted = [&](std::span<const GemmProduct> together, const Shape& like) {
@@ -187,14 +186,13 @@ KernelTime GemmTime::grouped(const GroupedGemm& layer, std::span<const GemmProdu
         if (known_times[rows] == 0.0) known_times[rows] = predicted({&product, 1}, shape);
         time += known_times[rows];
       }
-      // All tiles of a wave come to their results together, and nothing else runs meanwhile.
+      // All tiles of a wave write their results at the same time, and nothing overlaps.
       if (adds)
         time += layer.accumulate * static_cast<double>(product.m * product.n) / machine_.bandwidth;
       known = known && inside(shape);
     }
   } else {
-    // The one product that has as many tiles: with all rows, or in wgrad with all results and the
-    // mean depth.
+    // The product with as many tiles: all rows, or in wgrad all results and the mean depth.
     const auto experts = static_cast<std::int64_t>(products.size());
     std::int64_t all = 0;
     for (const GemmProduct& product : products) all += wgrad ? product.k : product.m;

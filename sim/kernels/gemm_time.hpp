@@ -15,11 +15,10 @@
 
 namespace orrery {
 
-/// The table that products in `dtype` are priced from: its own, or that of the other 16-bit format.
-/// Null: there is none.
+/// The table for products in `dtype`: its own, or that of the other 16-bit format; else null.
 const GemmTable* find_gemm_table(const KernelTables* tables, Dtype dtype);
 
-/// How long C[m,n] = A[m,k] B[k,n] takes on one kind of GPU, in a benchmark's clocks.
+/// Time of C[m,n] = A[m,k] B[k,n] on one kind of GPU, at a benchmark's clocks.
 ///
 /// Shapes   any positive m, n, k; the tables hold m >= 256 and n, k >= 512.
 /// Units    seconds; the launch is in it, as a GPU-side gap of about 2 us.
@@ -37,34 +36,32 @@ class GemmTime {
   GemmTime(const Gpu& gpu, Dtype dtype, const KernelTables* tables);
 
   KernelTime operator()(std::int64_t m, std::int64_t n, std::int64_t k) const;
-  /// The same in fp8 without quantising A, which a training step does once for several products
-  /// and fuses with the kernel before. Other formats have no such part.
+  /// The same in fp8 without quantising A, which a training step does once for several products and
+  /// fuses with the kernel before. It equals the former in other formats.
   KernelTime without_cast(std::int64_t m, std::int64_t n, std::int64_t k) const;
-  /// What of a benchmark's time is due to its own falling clock (gemm_throttle); 1 without a table.
+  /// Factor on a benchmark's time due to its falling clock (gemm_throttle); 1 without a table.
   double throttle(std::int64_t m, std::int64_t n, std::int64_t k) const;
   /// The `products` of several experts of `layer`, without quantising, on multiprocessors with
-  /// `clock` times the benchmark's clock; memory keeps its own. Up to Ampere, and in kernels that
-  /// multiply for all `together`, experts share the multiprocessors; else from Hopper on one's
-  /// kernel follows the other's, and what a weight gradient adds to its main gradient follows at
-  /// the memory's full rate. No table holds such kernels: docs/notes/kernel-errors.md has the
-  /// errors against those published.
+  /// `clock` times the benchmark's clock; memory keeps its own. Experts share the multiprocessors
+  /// up to Ampere, and in kernels that multiply for all `together`; otherwise, from Hopper on,
+  /// experts' kernels run in sequence, and the addition of a weight gradient to its main gradient
+  /// follows at the memory's full rate. No table has such kernels: docs/notes/kernel-errors.md has
+  /// the errors against published ones.
   KernelTime grouped(const GroupedGemm& layer, std::span<const GemmProduct> products,
                      double clock) const;
-  /// `bytes` of HBM traffic as a matrix product reads and writes them.
+  /// Time of `bytes` of HBM traffic at the rate of matrix products.
   Seconds streaming(Bytes bytes) const;
-  /// As if the row of this shape, should there be one, had not been measured.
+  /// The prediction without the row of this shape.
   KernelTime without_row(std::int64_t m, std::int64_t n, std::int64_t k) const;
-  /// How far the nearest row is: 1.5 for an octave of m n, 0.5 for one of m / n or of k; infinite
-  /// without a table.
+  /// Distance of the nearest row: 1.5 an octave of m n, 0.5 one of m / n or k; infinite if none.
   double distance(std::int64_t m, std::int64_t n, std::int64_t k) const;
-  /// The `most` nearest rows, by their places in find_gemm_table()'s, with their distances.
+  /// The `most` nearest rows, by their index in find_gemm_table()'s, with their distances.
   std::vector<Neighbours<3>::Neighbour> nearest(std::int64_t m, std::int64_t n, std::int64_t k,
                                                 std::size_t most) const;
-  /// The formula alone, or the roofline where there is no table.
+  /// The formula alone, or the roofline without a table.
   Seconds base(std::int64_t m, std::int64_t n, std::int64_t k) const;
 
-  /// Whether experts' kernels follow each other, and grouped() holds what they add to main
-  /// gradients.
+  /// Experts' kernels run in sequence, and grouped() includes their additions to main gradients.
   bool one_by_one(const GroupedGemm& layer) const {
     return base_ && one_by_one_ && !layer.together;
   }
@@ -84,17 +81,17 @@ class GemmTime {
 
   Dtype dtype_;
   GemmMachine machine_;
-  bool one_by_one_ = false;  // Grouped products.
-  bool own_table_ = false;   // Measured on this very GPU: its rows are true for it.
+  bool one_by_one_ = false;  // Grouped products run in sequence.
+  bool own_table_ = false;   // Measured on this very GPU: its rows apply unchanged.
   std::optional<GemmBase> base_;
   Shape least_{}, most_{};
   Neighbours<3> residual_;
   std::unordered_map<Shape, std::size_t, ShapeHash> row_of_;
   mutable std::unordered_map<Shape, KernelTime, ShapeHash> known_, known_without_cast_;
   mutable std::unordered_map<Shape, double, ShapeHash> known_residual_;
-  /// Of one expert in us, by its rows (0: not known yet): routed layers ask for the same ones again
-  /// and again, in no order, where the nodes of a map would miss the cache. By clock, pass, widths,
-  /// and whether results are added.
+  /// Time of one expert in us, by its rows (0: unknown): routed layers repeat the same ones often,
+  /// in no order, and the nodes of a map would miss the cache. Keys are clock, pass, widths, and if
+  /// results are added.
   using GroupedKey = std::tuple<double, GemmPass, std::int64_t, std::int64_t, bool>;
   mutable std::map<GroupedKey, std::vector<double>> known_grouped_;
 };

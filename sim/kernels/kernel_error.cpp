@@ -55,7 +55,7 @@ std::optional<LeftOutError> gemm_error(const KernelTables* tables, Dtype dtype) 
 
 std::optional<LeftOutError> attention_error(const KernelTables* tables, std::int64_t head_dim) {
   if (!tables || !tables->attention) return std::nullopt;
-  const std::vector<AttentionBase>& bases = tables->attention->bases;  // By rising head dimension.
+  const std::vector<AttentionBase>& bases = tables->attention->bases;  // Sorted by head dimension.
   const auto nearest = std::min_element(
       bases.begin(), bases.end(), [&](const AttentionBase& a, const AttentionBase& b) {
         return std::llabs(a.head_dim - head_dim) < std::llabs(b.head_dim - head_dim);
@@ -65,8 +65,8 @@ std::optional<LeftOutError> attention_error(const KernelTables* tables, std::int
 
 namespace {
 
-constexpr double deviations = 1.645;  // Of a normal distribution: nine in ten lie within.
-// Of the tables from which it is known what is outside of them, the smallest has 1,294 rows.
+constexpr double deviations = 1.645;  // Normal distribution: 90 % lie within.
+// The smallest of the tables with known errors outside of their rows has 1,294 rows.
 constexpr std::size_t large_table = 1000;
 
 void set(PriceErrors& errors, PriceKind kind, double p90) {
@@ -74,7 +74,7 @@ void set(PriceErrors& errors, PriceKind kind, double p90) {
     errors.of[static_cast<std::size_t>(kind)][static_cast<std::size_t>(tag)] = p90 / deviations;
 }
 
-// With a table, what is tagged default is not near it, which is no roofline's price.
+// A default with a table is far from its rows, unlike a roofline's price.
 void set_outside(PriceErrors& errors, PriceKind kind) {
   const auto of = static_cast<std::size_t>(kind);
   auto& [measured, interpolated, assumed] = errors.of[of];

@@ -6,23 +6,23 @@
 namespace orrery {
 namespace {
 
-// Without tables. GEMM: the roofline's share of the peak is a training share already, so nothing is
-// taken off again; wgrad as on the A100, whose ratio of layouts SimuMax measured (0.957 there; its
-// source stands in calibration/data/kernels/stand_ins.json). Copies: the lower end of the 0.85 to
-// 0.93 that they reach on A100, H100 and H200.
+// Defaults without tables. GEMM: the roofline's share of the peak is already that of training, so
+// nothing further is subtracted; wgrad as on the A100, whose ratio of layouts SimuMax measured
+// (0.957 there; its source is in calibration/data/kernels/stand_ins.json). Copies: the lower end of
+// the 0.85 to 0.93 that they reach on A100, H100 and H200.
 constexpr double default_wgrad_efficiency = 0.96;
 constexpr double default_copy_efficiency = 0.85;
 
-// Transformer Engine's grouped GEMM launches a kernel for each expert, and the host cannot faster:
-// on B200 no row of 80 to 256 experts takes less than 8.6 us for each (SimuMax,
+// Transformer Engine's grouped GEMM launches a kernel for each expert, which limits its rate: on
+// B200 no row of 80 to 256 experts takes less than 8.6 us for each (SimuMax,
 // github.com/MooreThreads/SimuMax, configs/system/b200_bf16_ceperm.json, commit 4dcaae51; the
 // twelve rows with fewer than 155 tokens and 1536 to 2048 channels take 8.6 to 9.4).
 constexpr Seconds expert_launch = microseconds(9.0);
 
 // Elements a second that PyTorch's kernels write whose operands are broadcast or strided. They are
 // bound by instructions, some 110 an element and thread, so that only the number of threads and
-// their clock matter. On H200 PReLU of 1,024 x 10,240 values in fp16 with a weight a column takes
-// 2 + 2 bytes an element at 1.18 TB/s, where kernels without a broadcast reach 2.5 to 3.0
+// their clock matter. PReLU of 1,024 x 10,240 values in fp16 with a weight a column takes on H200 2
+// + 2 bytes an element at 1.18 TB/s, while kernels without a broadcast reach 2.5 to 3.0
 // (tile-ai/TileOPs, pull request 500, PyTorch 2.9.1; 537 has a sum with a bias at 0.45 of one
 // without): 2.95e11, 1.13 a cycle of each of 132 multiprocessors at 1.98 GHz.
 double indexed_rate(const Gpu& gpu) {
@@ -46,7 +46,7 @@ KernelFactors default_factors(const Gpu& gpu) {
 
 namespace {
 
-// Whether products of this format, or of one that it is priced from, can be in tables.
+// Products of this format, or of one that it is priced from, can be in tables.
 bool measured(Dtype dtype, const KernelTables* tables) { return tables && !is_wide(dtype); }
 
 }  // namespace
@@ -58,7 +58,7 @@ KernelModel::KernelModel(const Gpu& gpu, Dtype dtype, const KernelTables* tables
       wgrad_efficiency_{measured(dtype, tables) ? tables->wgrad_efficiency
                                                 : default_wgrad_efficiency},
       grouped_efficiency_{measured(dtype, tables) ? tables->grouped_efficiency : 1.0},
-      share_lost_beside_{tables ? tables->share_lost_beside : 1.0},
+      overlap_loss_share_{tables ? tables->overlap_loss_share : 1.0},
       unquantised_peak_{gpu.peak(is_wide(dtype) ? dtype : Dtype::fp16, {})},
       copy_rate_{(tables ? tables->copy_efficiency : default_copy_efficiency) *
                  gpu.memory_bandwidth},
@@ -72,7 +72,7 @@ KernelTime KernelModel::gemm(GemmPass pass, std::int64_t m, std::int64_t n, std:
   const bool wide = sixteen_bit && gemm_16_;
   const KernelTime benchmark = wide ? (*gemm_16_)(m, n, k) : gemm_.without_cast(m, n, k);
   double speed = sustained_;
-  // A step's clock is what `sustained` says, for long kernels as well.
+  // The step's clock is `sustained`, for long kernels as well.
   if (sustained_ != 1.0) speed *= (wide ? *gemm_16_ : gemm_).throttle(m, n, k);
   if (pass == GemmPass::wgrad) speed *= wgrad_efficiency_;
   // A factor turns a measured time into a derived one.
@@ -102,7 +102,7 @@ KernelTime KernelModel::grouped_kernel(const GroupedGemm& layer,
   if (layer.pass == GemmPass::wgrad && (alone || !gemm_.one_by_one(layer))) {
     if (!alone) kernel.time = kernel.time / wgrad_efficiency_;
     if (layer.accumulate > 0.0) {
-      // With few tokens the gradients' own traffic decides.
+      // Few tokens leave the gradients' own traffic as the bottleneck.
       const Seconds traffic = gemm_.streaming(
           Bytes{layer.accumulate * launched * static_cast<double>(layer.out * layer.in)});
       kernel.time =

@@ -10,39 +10,39 @@
 
 namespace orrery {
 
-/// Beyond this factor outside the measured sizes nothing measured supports an answer.
+/// Measurements support no answer beyond this factor outside the measured sizes.
 constexpr std::int64_t table_reach = 4;
 
-/// Datasheets round; 2 % is more than any two of them disagree.
+/// Datasheets round; any two of them differ by less than 2 %.
 inline bool is_same_figure(double a, double b) { return std::abs(a - b) <= 0.02 * b; }
 
-/// What a formula misses, interpolated: values at scattered points, weighted by inverse squared
-/// distance over the 8 nearest (Shepard, ACM National Conference 1968).
+/// Interpolation of a formula's residuals at scattered points, weighted by inverse squared distance
+/// over the 8 nearest (Shepard, ACM National Conference 1968).
 ///
 ///     r = sum(w_i * r_i) / (sum(w_i) + 0.5)      w_i = 1 / (d_i^2 + 0.05)
 ///
-/// 0.05 keeps a point that is nearly hit from drowning its neighbours, for single measurements
-/// scatter; 0.5 lets r fade to 0 far from all points, where only the formula knows anything. Both
-/// were chosen with the coordinates by leaving rows out (docs/explanation/kernels.md).
+/// 0.05 keeps a point that is nearly hit from drowning its neighbours, as single measurements
+/// scatter; 0.5 lets r fade to 0 far from all points, where only the formula applies. Both were
+/// chosen with the coordinates by leaving rows out (docs/explanation/kernels.md).
 template <std::size_t dimensions>
 class Neighbours {
  public:
   using Point = std::array<double, dimensions>;
-  static constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
+  static constexpr std::size_t no_point = std::numeric_limits<std::size_t>::max();
 
   void add(const Point& point, double value) {
     points_.push_back(point);
     values_.push_back(value);
   }
 
-  /// The value at `x` from all points but number `left_out`; 0 where there are none.
-  double at(const Point& x, std::size_t left_out = nobody) const {
+  /// The value at `x` from all points but number `left_out`; 0 without any.
+  double at(const Point& x, std::size_t left_out = no_point) const {
     constexpr std::size_t most = 8;
     struct Near {
       double square = std::numeric_limits<double>::infinity();
       std::size_t index = 0;
     };
-    std::array<Near, most> near;  // By rising distance.
+    std::array<Near, most> near;  // Sorted by distance.
     for (std::size_t i = 0; i < points_.size(); ++i) {
       double square = 0.0;
       for (std::size_t j = 0; j < dimensions; ++j)
@@ -63,7 +63,7 @@ class Neighbours {
     return sum / (weights + 0.5);
   }
 
-  /// How far the nearest point is; infinite where there is none.
+  /// Distance of the nearest point; infinite without any.
   double distance(const Point& x) const {
     double least = std::numeric_limits<double>::infinity();
     for (const Point& point : points_) {

@@ -5,8 +5,8 @@
 namespace orrery {
 namespace {
 
-// Where all kernels have to be deterministic, Transformer Engine takes FlashAttention 2 before
-// Hopper, and on Blackwell where there is dropout: cuDNN has no such backward pass there
+// Transformer Engine takes FlashAttention 2 for deterministic kernels before Hopper, and on
+// Blackwell if there is dropout, as cuDNN has no such backward pass there
 // (dot_product_attention/utils.py, get_attention_backend; common/fused_attn/fused_attn.cpp).
 bool leaves_cudnn(const Software& software, Architecture architecture) {
   if (!software.deterministic) return false;
@@ -42,7 +42,7 @@ struct Heads {
   double scores() const {
     return static_cast<double>(plan.mbs * queries * plan.seq) * static_cast<double>(plan.seq);
   }
-  // Bytes of so many heads' channels over the rank's own tokens.
+  // Bytes of the channels of `heads` heads over the rank's own tokens.
   double bytes_of(std::int64_t heads) const {
     return element * tokens * static_cast<double>(heads * dim);
   }
@@ -94,8 +94,8 @@ Op exchange(std::string_view name, CollectiveKind kind, double bytes, double hid
   return collective(name, kind, bytes, hidden, GroupKind::context);
 }
 
-// Scores to memory, scaled, masked and normalised by one kernel (read and written), dropped out by
-// another (read, written, a byte of mask), and read again.
+// Scores are written, scaled, masked and normalised by one kernel (read and written), dropped out
+// by another (read, written, a byte of mask), and read again.
 Ops unfused_forward(const Heads& h) {
   const std::int64_t q = h.plan.seq;
   Ops ops{batched("scores", h, q, q, h.dim), memory("softmax", 2.0 * h.element * h.scores())};
@@ -115,17 +115,17 @@ Ops unfused_backward(const Heads& h) {
   return ops;
 }
 
-// A rank's own part of the ring's first round is a causal square of its s/cp tokens. In each other
-// round, what has come lies before the rank's first part or between its two: all queries see half
-// of the keys, or half of the queries see all. Some rank has the second kind in every such round,
-// with fewer and longer blocks; the ring keeps the slower pace, so that it is priced for all.
+// A rank's own part of the ring's first round is a causal square of its s/cp tokens. The keys of
+// each other round lie before the rank's first part or between its two: all queries see half of
+// them, or half of the queries see all. Some rank has the second kind in every such round, with
+// fewer and longer blocks; as the ring follows the slowest rank, all have its cost.
 Op ring_kernel(const Heads& h, bool backward, int round) {
   const std::int64_t own = h.plan.seq / h.plan.cp;
   return round == 0 ? fused(h, backward, own, own, true) : fused(h, backward, own / 2, own, false);
 }
 
-// The last round receives nothing. Each round's output is rescaled and added to the sum (two
-// read, one written); of the rounds after the first, half of the rank's queries.
+// The last round receives nothing. Each round's output is rescaled and added to the sum (two read,
+// one written); rounds after the first do so for half of the rank's queries.
 Ops ring_forward(const Heads& h) {
   Ops ops;
   const int rounds = h.plan.cp;
@@ -139,9 +139,9 @@ Ops ring_forward(const Heads& h) {
   return ops;
 }
 
-// Keys and values go round again, and after them the gradients that they have collected, which
-// start a round later and are home after the last. Each round adds to the gradients of queries,
-// keys and values.
+// Keys and values go round again, followed by the gradients accumulated for them, which start a
+// round later and return after the last. Each round adds to the gradients of queries, keys and
+// values.
 Ops ring_backward(const Heads& h) {
   Ops ops;
   const int rounds = h.plan.cp;
@@ -156,10 +156,10 @@ Ops ring_backward(const Heads& h) {
   return ops;
 }
 
-// Parts i and 2 cp - 1 - i see together as many keys on every rank; the first rank's second part
-// has the longest blocks, so that it is the last to finish. With a window the keys of a part stop
-// growing, so that the last rank, with the two in the middle, has the most; a part gets no more
-// keys than its first query's window and its own (get_kv_seq_info_after_all_gather).
+// Parts i and 2 cp - 1 - i together see the same number of keys on every rank; the first rank's
+// second part has the longest blocks, so that it finishes last. A window limits the keys of a part,
+// so that the last rank, with the two parts in the middle, has the most; a part gets no more keys
+// than its first query's window and its own (get_kv_seq_info_after_all_gather).
 Ops gathered_kernels(const Heads& h, bool backward) {
   const std::int64_t part = h.plan.seq / (2 * h.plan.cp);
   const auto kernel = [&](std::int64_t before) {
@@ -178,8 +178,8 @@ Ops gathered(const Heads& h, bool backward) {
   return ops;
 }
 
-// Tokens for heads and back: the queries, keys and values of a rank's own tokens, a cp-th of the
-// heads to each other rank; after the kernel the values' heads for tokens. Backward the same way.
+// Tokens are exchanged for heads: the queries, keys and values of a rank's own tokens, a cp-th of
+// the heads to each other rank; after the kernel the values' heads return. Backward is alike.
 Ops swapped(const Heads& h, bool backward) {
   Heads fewer = h;
   fewer.queries /= h.plan.cp;
@@ -230,16 +230,16 @@ struct Widths {
   std::int64_t q, kv, kv_down, queries, keys_and_values;
 };
 
-// Positions enter a part of each query in place; keys are put together from their own part and the
-// one that all heads share, values are copied beside: read dn + dv, written dn + dr + dv a head
-// and token. Backward moves the gradients the same way.
+// Positions enter a part of each query in place; keys are joined from their own part and the one
+// that all heads share, values are copied: read dn + dv, written dn + dr + dv a head and token.
+// Backward moves the gradients likewise.
 double rotary_bytes(const LayerSizes& s, const Widths& w) {
   const std::int64_t rotated = s.heads * s.model.latent->rope_dim;
   const std::int64_t values = s.heads * s.model.latent->v_dim;
   return s.element * s.of_tokens(2 * rotated + w.keys_and_values + w.queries + values);
 }
 
-// A product that every tensor rank does whole for its own tokens.
+// A product that every tensor rank does in full for its own tokens.
 Op own_product(const LayerSizes& s, std::string_view name, GemmPass pass, std::int64_t n,
                std::int64_t k) {
   switch (pass) {
@@ -275,7 +275,7 @@ void add_up_backward(const LayerSizes& s, std::string_view dgrad, std::string_vi
   ops.push_back(accumulate(s, n, k));
 }
 
-// Gathered latents (`width`) to the channels of this rank's heads.
+// Projects gathered latents (`width`) up to the channels of this rank's heads.
 Ops up(const LayerSizes& s, std::string_view norm, std::string_view name, std::int64_t rank,
        std::int64_t width, std::int64_t channels) {
   Ops ops{memory(norm, 2.0 * s.element * s.of_own_tokens(rank))};

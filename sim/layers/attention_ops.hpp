@@ -6,19 +6,19 @@
 
 namespace orrery {
 
-/// Attention of one layer on one rank, from queries, keys and values in its registers' reach to one
-/// value vector a head: kernels, and under context parallelism the exchange of keys and values.
+/// Attention of one layer on one rank, from queries, keys and values to one value vector a head:
+/// kernels, and under context parallelism the exchange of keys and values.
 ///
 /// Each context rank holds parts i and 2 cp - 1 - i of 2 cp parts of a sequence, so that all have
 /// the same share of a causal mask: together the flop of the whole sequence over cp.
 ///
-///     p2p         cp rounds; keys and values go on to the next rank beside the round's kernel
+///     p2p         cp rounds; keys and values go on to the next rank during the round's kernel
 ///     all_gather  keys and values of all ranks first, then each part against all before it
 ///     a2a         queries, keys and values of all heads for the whole sequence of some heads, and
 ///                 back (Ulysses, Jacobs et al., arXiv 2309.14509)
 ///
 /// A layer with a window attends to fewer keys; as many are gathered or swapped. The ring has no
-/// windows: a model that needs them is refused by make_scenario.
+/// windows: make_scenario refuses a model that needs them.
 ///
 /// Source: Transformer Engine, attention/dot_product_attention/context_parallel.py; the balanced
 /// parts are Megatron-LM's, get_batch_on_this_cp_rank. docs/explanation/layers.md has the bytes.
@@ -33,12 +33,12 @@ Ops core_attention_backward(const Scenario& scenario, LayerKind kind = LayerKind
 ///          q_down (T', q, h), q_up (T, a (dn + dr) / t, q), kv_down (T', c + dr, h),
 ///          kv_up (T, a (dn + dv) / t, c), proj (T, h, a dv / t); without q (T, a (dn + dr)/t, h)
 /// Parallel Down-projections are whole on every rank, over its own tokens where these are split;
-///          what is gathered before the up-projections are the latents (Megatron Core,
+///          the latents are gathered before the up-projections (Megatron Core,
 ///          transformer/multi_latent_attention.py).
-/// `core`: attention itself, between the products.
+/// The attention between the products is `core`.
 Ops latent_attention_forward(const LayerSizes& s, const Ops& core);
 Ops latent_attention_backward(const LayerSizes& s, const Ops& core);
-/// Of the forward pass the norms of the latents, the up-projections and the positions.
+/// The norms of the latents, the up-projections and the positions of the forward pass.
 Ops latent_up_forward(const LayerSizes& s);
 
 }  // namespace orrery

@@ -15,16 +15,16 @@ double share_lost(Seconds kernels, Seconds streaming, const GroupCollective& col
 
 }  // namespace
 
-Seconds lost_beside(const KernelTimes& kernels, const GroupCollective& collective) {
+Seconds overlap_loss(const KernelTimes& kernels, const GroupCollective& collective) {
   const double lost = share_lost(kernels.busy, kernels.streaming, collective);
   const Seconds slowed = std::min(lost / (1.0 - lost) * kernels.busy, lost * collective.time());
   return std::max(Seconds{}, slowed - kernels.idle);
 }
 
-TimeByPrice lost_beside(const KernelTimes& kernels, const TimeByPrice& prices,
-                        const GroupCollective& collective) {
+TimeByPrice overlap_loss(const KernelTimes& kernels, const TimeByPrice& prices,
+                         const GroupCollective& collective) {
   TimeByPrice lost;
-  const Seconds sum = lost_beside(kernels, collective);
+  const Seconds sum = overlap_loss(kernels, collective);
   if (sum <= Seconds{}) return lost;
   TimeByPrice busy = prices.kernels();
   for (const Tag tag : {Tag::measured, Tag::interpolated, Tag::default_value})
@@ -44,7 +44,7 @@ TimeByPrice lost_beside(const KernelTimes& kernels, const TimeByPrice& prices,
 KernelTimes kernels_of(const std::vector<Segment>& segments) {
   KernelTimes sum;
   for (const Segment& segment : segments) {
-    const KernelTimes inside = kernels_of(segment.chain);
+    const KernelTimes inside = kernels_of(segment.fused);
     sum.busy += segment.compute - segment.idle + inside.busy;
     sum.streaming += segment.streaming + inside.streaming;
     sum.idle += segment.idle + inside.idle;
@@ -60,19 +60,19 @@ void stretch(Segment& segment, double factor) {
   segment.idle = factor * segment.idle;
   segment.weight_gradients = factor * segment.weight_gradients;
   for (Seconds& member : segment.members) member = factor * member;
-  for (Segment& part : segment.chain) stretch(part, factor);
+  for (Segment& part : segment.fused) stretch(part, factor);
 }
 
 }  // namespace
 
-Segment beside(const std::vector<Segment>& kernels, const GroupCollective& collective) {
-  const bool plain = kernels.size() == 1 && !kernels.front().beside && !kernels.front().after &&
-                     kernels.front().chain.empty();
+Segment concurrent(const std::vector<Segment>& kernels, const GroupCollective& collective) {
+  const bool plain = kernels.size() == 1 && !kernels.front().concurrent && !kernels.front().after &&
+                     kernels.front().fused.empty();
   Segment both = plain ? kernels.front() : Segment{{}, {}, {}, {}, kernels};
-  both.beside = collective;
+  both.concurrent = collective;
   const KernelTimes times = kernels_of(kernels);
   if (const Seconds alone = times.busy + times.idle; alone > Seconds{})
-    stretch(both, 1.0 + lost_beside(times, collective) / alone);
+    stretch(both, 1.0 + overlap_loss(times, collective) / alone);
   return both;
 }
 
@@ -82,13 +82,13 @@ PassCost HiddenTraffic::lost(const PassCost& pass, CollectiveKind kind, double b
   if (bytes <= 0.0) return lost;
   const auto [known, fresh] = known_.try_emplace({{kind, group}, bytes});
   if (fresh) known->second = pricer_.collective(collective("", kind, bytes, 0.0, group));
-  const GroupCollective& beside = known->second;
+  const GroupCollective& concurrent = known->second;
   const KernelTimes kernels = kernels_of(pass.segments);
-  const Seconds time = lost_beside(kernels, beside);
+  const Seconds time = overlap_loss(kernels, concurrent);
   if (time <= Seconds{}) return lost;
   lost.segments.push_back({time, {}, {}});
   lost.segments.back().first_kernel = "slowed by a collective";
-  lost.decisive = lost_beside(kernels, pass.decisive, beside);
+  lost.decisive = overlap_loss(kernels, pass.decisive, concurrent);
   lost.add_lost(time, lost.decisive);
   return lost;
 }
@@ -112,8 +112,9 @@ PassCost HiddenTraffic::lost_to_gradients(const Scenario& scenario, const PassCo
 
 namespace {
 
-// `runs` forward beside the gather of `next`, and backward beside its reduction.
-void lose(const Scenario& scenario, HiddenTraffic& traffic, Bucket& runs, const Bucket& next) {
+// Adds the losses of `runs`: forward to the gather of `next`, backward to its reduction.
+void add_losses(const Scenario& scenario, HiddenTraffic& traffic, Bucket& runs,
+                const Bucket& next) {
   const Plan& plan = scenario.plan;
   const PassCost& last = plan.splits_backward() ? runs.weight_gradient : runs.backward;
   for (GroupKind group : {GroupKind::data, GroupKind::expert_data}) {
@@ -127,17 +128,17 @@ void lose(const Scenario& scenario, HiddenTraffic& traffic, Bucket& runs, const 
 
 }  // namespace
 
-void lose_to_step_traffic(const Scenario& scenario, const Pricer& pricer,
-                          std::span<StageCost> stages) {
+void add_step_traffic_losses(const Scenario& scenario, const Pricer& pricer,
+                             std::span<StageCost> stages) {
   const Plan& plan = scenario.plan;
   if (!plan.dp_overlap || plan.shards_weights()) return;
   HiddenTraffic traffic{pricer};
   for (int stage = 0; stage < plan.pp; ++stage) {
     for (int chunk = 0; chunk < plan.chunks(); ++chunk) {
-      Bucket* before = nullptr;  // Of the chunk's buckets in forward order.
+      Bucket* before = nullptr;  // The chunk's previous bucket in forward order.
       const auto v = static_cast<std::size_t>(plan.virtual_stage(stage, chunk));
       for (Bucket& bucket : stages[v].buckets) {
-        if (before) lose(scenario, traffic, *before, bucket);
+        if (before) add_losses(scenario, traffic, *before, bucket);
         before = &bucket;
       }
     }

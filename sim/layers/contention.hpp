@@ -10,41 +10,39 @@
 
 namespace orrery {
 
-/// Time on one GPU, without what runs beside it.
+/// Time on one GPU without concurrent collectives.
 struct KernelTimes {
   Seconds busy;
-  Seconds streaming;  ///< Of `busy`: kernels that memory bounds.
+  Seconds streaming;  ///< Part of `busy` in memory-bound kernels.
   Seconds idle;       ///< The GPU waits for its host.
 };
-/// The kernels of stretches.
+/// Sums up the kernels of all segments.
 KernelTimes kernels_of(const std::vector<Segment>& segments);
 
-/// What kernels of length K lose beside a collective of length E that takes the share s of the
-/// multiprocessors and b of the memory's bandwidth: while it lasts those that compute bounds run at
-/// 1 - s of their speed, those that memory bounds (`streaming` of K) at 1 - b, so that they end
-/// after min(K / (1 - l), K + l E), l being what the mixture loses,
-/// 1 / (1 - l) = (1 - streaming / K) / (1 - s) + (streaming / K) / (1 - b). Where the GPU waits for
-/// its host they lose that wait first.
-Seconds lost_beside(const KernelTimes& kernels, const GroupCollective& collective);
-/// The same, by the prices that decide it. `prices`: of those kernels, as far as they decide how
-/// long their pass takes.
-TimeByPrice lost_beside(const KernelTimes& kernels, const TimeByPrice& prices,
-                        const GroupCollective& collective);
+/// Time that kernels of length K lose to a concurrent collective of length E that takes the share s
+/// of the multiprocessors and b of the memory's bandwidth. Until it ends, compute-bound kernels run
+/// at 1 - s of their speed and memory-bound ones (`streaming` of K) at 1 - b, so that all end after
+/// min(K / (1 - l), K + l E), l being the loss of the mixture, 1 / (1 - l) = (1 - streaming / K) /
+/// (1 - s) + (streaming / K) / (1 - b). Waits of the GPU for its host absorb losses first.
+Seconds overlap_loss(const KernelTimes& kernels, const GroupCollective& collective);
+/// The same by the prices that determine it, the kernels' `prices` as far as they take time.
+TimeByPrice overlap_loss(const KernelTimes& kernels, const TimeByPrice& prices,
+                         const GroupCollective& collective);
 
-/// `kernels`, and beside them a collective that slows them down.
-Segment beside(const std::vector<Segment>& kernels, const GroupCollective& collective);
+/// Runs a collective concurrently with `kernels`, which it slows down.
+Segment concurrent(const std::vector<Segment>& kernels, const GroupCollective& collective);
 
-/// What passes lose to gradients and weights of data parallelism that travel beside them
-/// (lost_beside). Each collective is priced once.
+/// Losses of passes to the gradients and weights that data parallelism sends concurrently. Each
+/// collective is priced once.
 class HiddenTraffic {
  public:
-  /// `pricer` must outlive it.
+  /// The reference `pricer` must outlive it.
   explicit HiddenTraffic(const Pricer& pricer) : pricer_{pricer} {}
 
-  /// What the kernels of `pass` lose to `bytes` that a group of ranks sends; nothing to nothing.
+  /// The loss of the kernels of `pass` to `bytes` that a group of ranks sends; empty if none.
   PassCost lost(const PassCost& pass, CollectiveKind kind, double bytes,
                 GroupKind group = GroupKind::data);
-  /// What they lose to the reduction of the gradients of `reduced`.
+  /// The loss to the reduction of the gradients of `reduced`.
   PassCost lost_to_gradients(const Scenario& scenario, const PassCost& pass,
                              const RankParameters& reduced);
 
@@ -53,10 +51,10 @@ class HiddenTraffic {
   std::map<std::pair<std::pair<CollectiveKind, GroupKind>, double>, GroupCollective> known_;
 };
 
-/// Where a plan overlaps what travels once a step: each bucket runs forward beside the gather of
-/// the one after it, and backward beside the reduction of that one, which came before. Sets
-/// `lost_to_gather` and `lost_to_reduction` of all `stages` (one a virtual stage).
-void lose_to_step_traffic(const Scenario& scenario, const Pricer& pricer,
-                          std::span<StageCost> stages);
+/// Losses to the traffic that a plan overlaps once a step: each bucket's forward pass runs
+/// concurrently with the gather of the next bucket, and its backward pass with that one's
+/// reduction. Sets `lost_to_gather` and `lost_to_reduction` of all `stages` (one a virtual stage).
+void add_step_traffic_losses(const Scenario& scenario, const Pricer& pricer,
+                             std::span<StageCost> stages);
 
 }  // namespace orrery

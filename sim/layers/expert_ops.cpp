@@ -39,19 +39,19 @@ struct Rows {
   double sum;
 };
 
-// Rows of tensor ranks of one expert, brought together or, as sums, taken apart.
+// Rows of tensor ranks of one expert are gathered or, as sums, scattered.
 Ops among_tensor_ranks(const LayerSizes& s, const Rows& rows, std::string_view name,
                        CollectiveKind kind) {
   if (s.plan.etp == 1) return {};
   return {collective(name, kind, rows.bytes_of(s.hidden), 0.0, GroupKind::expert_tensor)};
 }
 
-// Rows are read or written where tokens' experts say, a row here and a row there.
+// Rows are read or written one by one in the order of tokens' experts.
 Op rearrange(const LayerSizes& s, std::string_view name, double bytes) {
   return memory(name, bytes, s.software.permute_efficiency);
 }
 
-// What arrives is ordered by sender, and experts want it by expert: read and written. Tokens that
+// Rows arrive in the order of senders and are sorted by expert: read and written. Tokens that
 // arrive once for all experts of a rank become a row for each of them.
 Ops sort_rows(const LayerSizes& s, const Rows& rows, std::string_view name) {
   if (s.plan.ep == 1) return {};
@@ -61,7 +61,7 @@ Ops sort_rows(const LayerSizes& s, const Rows& rows, std::string_view name) {
   return {rearrange(s, name, 2.0 * rows.bytes_of(s.hidden) / s.plan.etp)};
 }
 
-// Its logits decide who goes where, and stay in 16 bits at least.
+// The logits decide the routing and stay in 16 bits at least.
 Op router_product(std::string_view name, GemmPass pass, std::int64_t m, std::int64_t n,
                   std::int64_t k) {
   Op op = gemm(name, pass, m, n, k);
@@ -69,8 +69,8 @@ Op router_product(std::string_view name, GemmPass pass, std::int64_t m, std::int
   return op;
 }
 
-// Scores in fp32: softmax of the logits (read, 4 written), the k best (4 read), the map of who goes
-// where (1 and 4 written) and its counts (1 read), a token and expert.
+// Scores in fp32: softmax of the logits (read, 4 written), the k best (4 read), the routing map (1
+// and 4 written) and its counts (1 read), for each token and expert.
 Ops router_forward(const LayerSizes& s, const ExpertSizes& e) {
   const double choices = static_cast<double>(s.own_tokens * e.experts.count);
   return {router_product("router", GemmPass::forward, s.own_tokens, e.experts.count, s.hidden),
@@ -115,8 +115,7 @@ Ops shared_backward(const LayerSizes& s, const ExpertSizes& e) {
   return ops;
 }
 
-// Where tokens are copied for their experts before they leave, and the results summed up after they
-// came back.
+// Tokens are copied for their experts before dispatch, and the results are summed after combine.
 Ops rearrange_copies(const LayerSizes& s, const ExpertSizes& e, std::string_view name) {
   if (s.plan.ep > 1 && copies_on_arrival(s.plan.moe_dispatcher)) return {};
   return {rearrange(s, name, e.own + e.of_copies)};
@@ -128,17 +127,17 @@ Op grouped(const LayerSizes& s, const Rows& rows, std::string_view name, GemmPas
                       pass == GemmPass::wgrad ? s.software.accumulate_bytes : 0.0);
 }
 
-// Operations of one rank's experts and what goes with them, in one direction, are about as many: a
-// step with uneven routing asks for hundreds of thousands of such lists.
+// Capacity for one rank's experts and their surroundings in one direction, as a step with uneven
+// routing builds hundreds of thousands of such lists.
 constexpr std::size_t most_of_experts = 16;
 
 Ops quantise_rows(const LayerSizes& s, const Rows& rows, std::int64_t width) {
   return quantise(s, rows.sum * static_cast<double>(width));
 }
 
-// Products in 8 bits want rows by the 16 or 32 of each expert: all are copied to where there is
-// room for empty ones, and back (Megatron Core, moe/experts.py, quantization_padding). Hybrid-EP
-// leaves that room when it sorts them, and kernels for all experts need none.
+// Products in 8 bits need a multiple of 16 or 32 rows for each expert: all rows are copied to a
+// padded buffer, and back (Megatron Core, moe/experts.py, quantization_padding). Hybrid-EP pads
+// while it sorts, and kernels for all experts need no padding.
 Ops pad_rows(const LayerSizes& s, const Rows& rows, std::string_view name) {
   if (!s.quantises || s.software.fused_experts ||
       s.plan.moe_dispatcher == ExpertDispatcher::hybridep)
@@ -150,7 +149,7 @@ Ops pad_rows(const LayerSizes& s, const Rows& rows, std::string_view name) {
 // moe/experts.py, _apply_bias): product (4 bytes written *), sum (a row's element and 4 read, 4
 // written), of all experts (4, 4), as rows' elements (4, one). Backward into fp32 (one, 4), the
 // gradient of the product's rows (4, one) and of all experts (one, one), of the bias (4, 4 *, 4
-// summed) and of the weight (4, 4 *, 4 summed). Operands of * are broadcast.
+// summed) and of the weight (4, 4 *, 4 summed). The operands marked * are broadcast.
 Ops apply_bias(const LayerSizes& s, const Rows& rows, bool backward) {
   if (!s.model.mlp_bias || s.software.fused_experts) return {};
   const double elements = rows.sum * static_cast<double>(s.hidden);
@@ -178,9 +177,9 @@ Ops clamp(const LayerSizes& s, const ExpertSizes& e, const Rows& rows, bool back
   return {op};
 }
 
-// What backward needs is copied out of buffers of fixed size and back: quantised inputs of both
-// products, in the direction of their weight gradients, and the activation's input (Megatron Core,
-// moe/paged_stash.py; Transformer Engine, ops/fused/forward_grouped_mlp.py).
+// Tensors for the backward pass are copied out of buffers of fixed size and back: quantised inputs
+// of both products, in the direction of their weight gradients, and the activation's input
+// (Megatron Core, moe/paged_stash.py; Transformer Engine, ops/fused/forward_grouped_mlp.py).
 Ops stash_rows(const LayerSizes& s, const ExpertSizes& e, const Rows& rows, std::string_view name) {
   if (!s.software.stashes_experts) return {};
   const double operand = s.quantises ? 1.0 + 1.0 / 32.0 : s.element;
@@ -189,7 +188,7 @@ Ops stash_rows(const LayerSizes& s, const ExpertSizes& e, const Rows& rows, std:
   return {memory(name, 2.0 * rows.sum * row)};
 }
 
-// One after another, with the tokens' ways between them.
+// Joins the parts with the dispatch and combine between them.
 Ops with_exchanges(const LayerSizes& s, const Ops& before, std::string_view dispatch,
                    const Ops& experts, std::string_view combine, const Ops& after) {
   Ops ops = before;
@@ -306,25 +305,25 @@ Ops after_experts_backward(const LayerSizes& s) {
   return ops;
 }
 
-// Tensor ranks exchange on their own here, and nothing is pipelined into the products.
-SharedOps shared_beside_forward(const LayerSizes& s) {
+// Tensor ranks exchange separately here, and nothing is pipelined into the products.
+SharedOps shared_overlap_forward(const LayerSizes& s) {
   const ExpertSizes e{s};
   if (!s.plan.shared_expert_overlap) return {};
   const std::int64_t into = (s.model.gated ? 2 : 1) * e.shared_ffn;
   SharedOps ops;
   ops.before = quantise(s, s.own_tensor);
   append(ops.before, gather(s, "tp_gather", 0.0));
-  ops.beside_dispatch = {product(s, "shared_fc1", GemmPass::forward, s.tokens, into, s.hidden),
+  ops.during_dispatch = {product(s, "shared_fc1", GemmPass::forward, s.tokens, into, s.hidden),
                          activation_op(s, "shared_activation", s.of_tokens(e.shared_ffn), false)};
-  ops.beside_combine = quantise(s, s.of_tokens(e.shared_ffn));
-  ops.beside_combine.push_back(
+  ops.during_combine = quantise(s, s.of_tokens(e.shared_ffn));
+  ops.during_combine.push_back(
       product(s, "shared_fc2", GemmPass::forward, s.tokens, s.hidden, e.shared_ffn));
   ops.after = reduce(s, "tp_reduce", 0.0);
   ops.after.push_back(memory("shared_sum", 3.0 * e.own));
   return ops;
 }
 
-SharedOps shared_beside_backward(const LayerSizes& s) {
+SharedOps shared_overlap_backward(const LayerSizes& s) {
   const ExpertSizes e{s};
   if (!s.plan.shared_expert_overlap) return {};
   const std::int64_t into = (s.model.gated ? 2 : 1) * e.shared_ffn;
@@ -336,11 +335,11 @@ SharedOps shared_beside_backward(const LayerSizes& s) {
   SharedOps ops;
   ops.before = quantise(s, s.own_tensor);
   append(ops.before, gather(s, "tp_gather_grad", 0.0));
-  ops.beside_dispatch = products("shared_fc2_dgrad", "shared_fc2_wgrad", s.hidden, e.shared_ffn);
-  ops.beside_dispatch.push_back(
+  ops.during_dispatch = products("shared_fc2_dgrad", "shared_fc2_wgrad", s.hidden, e.shared_ffn);
+  ops.during_dispatch.push_back(
       activation_op(s, "shared_activation_bwd", s.of_tokens(e.shared_ffn), true));
-  ops.beside_combine = quantise(s, s.of_tokens(into));
-  append(ops.beside_combine, products("shared_fc1_dgrad", "shared_fc1_wgrad", into, s.hidden));
+  ops.during_combine = quantise(s, s.of_tokens(into));
+  append(ops.during_combine, products("shared_fc1_dgrad", "shared_fc1_wgrad", into, s.hidden));
   ops.after = reduce(s, "tp_reduce_grad", 0.0);
   ops.after.push_back(memory("shared_grad_sum", 3.0 * e.own));
   return ops;

@@ -7,7 +7,7 @@
 namespace orrery {
 
 /// The mixture of experts between a layer's second norm and residual sum, on one rank: router,
-/// permutation, dispatch, experts, combine, and the shared experts after or beside them.
+/// permutation, dispatch, experts, combine, and the shared experts, after them or concurrent.
 ///
 /// Shapes   T' own tokens, k experts a token, E experts of width g in all, e = ep, u = etp; a rank
 ///          holds E / e experts of g / u channels and processes R = u T' k rows where routing is
@@ -20,27 +20,26 @@ namespace orrery {
 Ops experts_forward(const LayerSizes& s);
 Ops experts_backward(const LayerSizes& s);
 
-/// The same in parts, between which tokens are exchanged: what a rank does before they leave, what
-/// its experts do with the rows that they get (`rows`: of each), and what follows when they are
-/// back.
+/// The same in parts between the exchanges: a rank's operations before dispatch, its experts' on
+/// the rows that each of them gets, and those after combine.
 Ops before_experts_forward(const LayerSizes& s);
 Ops of_experts_forward(const LayerSizes& s, std::span<const std::int64_t> rows);
 Ops after_experts_forward(const LayerSizes& s);
 Ops before_experts_backward(const LayerSizes& s);
 Ops of_experts_backward(const LayerSizes& s, std::span<const std::int64_t> rows);
 Ops after_experts_backward(const LayerSizes& s);
-/// What of it is computed again alone: the routed experts' activation, the shared experts.
+/// The parts that can be recomputed separately: the routed experts' activation, the shared experts.
 Ops routed_activation(const LayerSizes& s, std::span<const std::int64_t> rows);
 Ops shared_experts_forward(const LayerSizes& s);
-/// The shared experts, where the plan runs them beside the exchanges (Megatron Core,
-/// transformer/moe/shared_experts.py): the first product beside dispatch, the second beside
-/// combine; what tensor ranks exchange stands before and after. All empty where it does not.
+/// The shared experts if the plan overlaps them with the exchanges (Megatron Core,
+/// transformer/moe/shared_experts.py): the first product with dispatch, the second with combine;
+/// the exchanges of tensor ranks are in `before` and `after`. All are empty otherwise.
 struct SharedOps {
-  Ops before, beside_dispatch, beside_combine, after;
+  Ops before, during_dispatch, during_combine, after;
 };
-SharedOps shared_beside_forward(const LayerSizes& s);
-SharedOps shared_beside_backward(const LayerSizes& s);
-/// Rows of each local expert where routing is even.
+SharedOps shared_overlap_forward(const LayerSizes& s);
+SharedOps shared_overlap_backward(const LayerSizes& s);
+/// Rows of each local expert under even routing.
 std::vector<std::int64_t> even_rows(const LayerSizes& s);
 
 }  // namespace orrery

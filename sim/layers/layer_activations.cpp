@@ -9,18 +9,18 @@ namespace {
 
 double tokens(const Scenario& s) { return static_cast<double>(s.tokens_per_microbatch()); }
 
-// Bytes of an element of what is kept as it is.
+// Bytes of an element of tensors that are kept unquantised.
 double element(const Scenario& s) { return unquantised_bytes(s.plan.dtype); }
 
-// Bytes of an element of what a product keeps of its input for its weight gradient. Scales of
-// blocks add a 32nd (OCP Microscaling, v1.0).
+// Bytes of an element that a product keeps of its input for its weight gradient. Scales of blocks
+// add a 32nd (OCP Microscaling, v1.0).
 double product_input(const Scenario& s) {
   const bool narrow = is_narrow(s.plan.dtype) && s.software.keeps_quantised_inputs;
   return narrow ? element_bytes(s.plan.dtype) : element(s);
 }
 bool quantises(const Scenario& s) { return product_input(s) < element(s); }
 
-// Bytes of an element of what an activation reads.
+// Bytes of an element of an activation's input.
 double activation_input(const Scenario& s) {
   const bool narrow = is_narrow(s.plan.dtype) && s.software.keeps_quantised_activations;
   return narrow ? element_bytes(s.plan.dtype) : element(s);
@@ -30,8 +30,8 @@ double activation_input(const Scenario& s) {
 double attended(const Scenario& s) {
   return s.plan.fp8_attention ? element_bytes(s.plan.dtype) : element(s);
 }
-// The output is also the projection's input: quantised both ways or neither, both keep the same,
-// else two forms.
+// The output is also the projection's input. Both share one copy if both are quantised or neither,
+// else there are two forms.
 bool output_is_copied(const Scenario& s) { return quantises(s) && !s.plan.fp8_attention; }
 
 }  // namespace
@@ -43,8 +43,8 @@ bool alternates_products(const Scenario& s, const RecomputeChoice& recompute) {
 
 namespace {
 
-// Queries, keys, values; the attention's output, which is the projection's input; of latent
-// attention also what is projected up, before and after its norm.
+// Queries, keys, values; the attention's output, which is the projection's input; latent attention
+// also keeps the latents before and after their norms.
 double attention_bytes(const Scenario& s, const RecomputeChoice& choice, double t) {
   if (const auto& latent = s.model.latent) {
     const auto down =
@@ -53,7 +53,7 @@ double attention_bytes(const Scenario& s, const RecomputeChoice& choice, double 
     const auto output = static_cast<double>(s.model.heads * latent->v_dim);
     const auto wide = static_cast<double>(
         s.model.heads * (up ? 2 * (s.model.head_dim + latent->v_dim) : latent->v_dim));
-    // Products' inputs in 8 bits: latents after their norms, which lose as much, and the output.
+    // Products' inputs in 8 bits: latents after their norms shrink, and the output is kept twice.
     const auto latents = static_cast<double>(latent->q_rank + latent->kv_rank);
     const double saved = (element(s) - product_input(s)) * latents / (s.plan.sp ? t : 1.0);
     const double added = output_is_copied(s) ? product_input(s) * output / t : 0.0;
@@ -69,8 +69,7 @@ double attention_bytes(const Scenario& s, const RecomputeChoice& choice, double 
   return tokens(s) * (attended(s) * (2.0 * head_width + 2.0 * kv_width) + input + copies) / t;
 }
 
-// An activation's input (both halves where it is gated) and output, which the next product reads,
-// of `rows` tokens.
+// Input (both halves if gated) and output of an activation, for `rows` tokens.
 double activation_sides(const Scenario& s, double rows, double width, bool output = true) {
   return rows * width *
          (activation_input(s) * (s.model.gated ? 2.0 : 1.0) + kept_by_activation(s) +
@@ -82,12 +81,12 @@ double experts_bytes(const Scenario& s, const RecomputeChoice& choice, double t,
   const Experts& experts = *s.model.experts;
   const double own = tokens(s) / (s.plan.sp ? t : 1.0);
   const double rows = fullest * own * static_cast<double>(experts.per_token * s.plan.etp);
-  // What comes back is summed up and let go: the router's weights were applied by the experts'
+  // The returned rows are summed and freed: the router's weights were applied by the experts'
   // activation (Megatron Core, moe/experts.py, permuted_probs).
   double sum = product_input(s) * static_cast<double>(s.model.hidden) * rows;
   sum += activation_sides(s, rows, static_cast<double>(experts.ffn) / s.plan.etp,
                           !choice.selects(RecomputeModule::moe_act));
-  // What was limited, beside what it was made of.
+  // The clamped halves, next to the unclamped ones.
   if (s.model.clamped_activation && !s.software.fused_experts &&
       !choice.selects(RecomputeModule::moe_act))
     sum += 2.0 * element(s) * rows * static_cast<double>(experts.ffn) / s.plan.etp;
@@ -118,13 +117,13 @@ Bytes layer_activations(const Scenario& s, const RecomputeChoice& recompute, Lay
   }
 
   const double dropout = s.software.dropout ? 1.0 : 0.0;
-  // Two blocks, each with a norm, or two in parallel, which read the same. The input of each, a
-  // mask byte for its residual dropout; outputs of norms.
+  // Two blocks, each with a norm, or two in parallel, which read the same input. Each keeps its
+  // input, a mask byte for its residual dropout and the outputs of its norms.
   const double blocks = s.model.parallel_residual ? 1.0 : 2.0;
   const double norms = s.model.parallel_residual ? s.model.norms_per_layer : 2.0;
   const double outputs = s.software.gathers_inputs_again ? own : hidden;
   double sum = own * blocks * (element(s) + dropout) + attention_bytes(s, recompute, t);
-  // The router reads the second norm's output as it is, products that of all others.
+  // The router reads the second norm's output unquantised, products read that of all others.
   const double for_router = kind.has_experts ? 1.0 : 0.0;
   if (!recompute.selects(RecomputeModule::layernorm))
     sum += (product_input(s) * (norms - for_router) + element(s) * for_router) * outputs +

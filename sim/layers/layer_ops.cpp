@@ -42,7 +42,7 @@ Ops activation_backward(const Sizes& s) {
   return ops;
 }
 
-// Between queries, keys and values and the heads' outputs.
+// Operations between queries, keys and values and the heads' outputs.
 Ops heads_forward(const Scenario& scenario, LayerKind kind) {
   const Sizes s{scenario};
   Ops ops;
@@ -117,18 +117,17 @@ Ops mlp_backward(const Sizes& s) {
   return ops;
 }
 
-// In a parallel block: the products that read what fc1 reads.
-Linears beside_fc1(const Sizes& s) {
+// A parallel block's products with the same input as fc1.
+Linears fc1_and_peers(const Sizes& s) {
   Linears all = fc1(s);
   if (s.model.norms_per_layer == 1)
     for (const Linear& one : qkv(s)) all.push_back(one);
   return all;
 }
 
-// Both blocks read the layer's input and their results are added to it together: where both read
-// the same normalised tensor it is gathered once, and backward its gradients are reduced once; the
-// two row-parallel sums travel as one in any case. The wider products stand where a collective is
-// pipelined into one of them.
+// Both blocks read the layer's input and their results are added to it together: a normalised
+// tensor that both read is gathered once, and its gradients are reduced once; the two row-parallel
+// sums always travel as one. A collective is pipelined into the wider of the products.
 Ops parallel_forward(const Scenario& scenario, LayerKind kind) {
   const Sizes s{scenario};
   Ops ops = norm_forward(s);
@@ -136,7 +135,7 @@ Ops parallel_forward(const Scenario& scenario, LayerKind kind) {
     append(ops, norm_forward(s));
     append(ops, column_parallel_forward(s, qkv(s)));
   }
-  append(ops, column_parallel_forward(s, beside_fc1(s)));
+  append(ops, column_parallel_forward(s, fc1_and_peers(s)));
   append(ops, heads_forward(scenario, kind));
   append(ops, activation_forward(s));
   append(ops, row_parallel_forward(s, {proj(s), fc2(s)}));
@@ -155,7 +154,7 @@ Ops parallel_backward(const Scenario& scenario, LayerKind kind) {
     append(ops, norm_backward(s));
     ops.push_back(memory("input_grad_sum", 3.0 * s.element * s.own_tensor));
   }
-  append(ops, column_parallel_backward(s, beside_fc1(s)));
+  append(ops, column_parallel_backward(s, fc1_and_peers(s)));
   append(ops, norm_backward(s));
   return ops;
 }
@@ -205,9 +204,9 @@ Ops alternate_products(const Sizes& s) {
 
 LayerEnds layer_ends_forward(const Scenario& scenario, LayerKind kind) {
   const Sizes s{scenario};
-  SharedOps shared = shared_beside_forward(s);
-  LayerEnds ends{norm_forward(s), std::move(shared.beside_dispatch),
-                 std::move(shared.beside_combine), after_experts_forward(s)};
+  SharedOps shared = shared_overlap_forward(s);
+  LayerEnds ends{norm_forward(s), std::move(shared.during_dispatch),
+                 std::move(shared.during_combine), after_experts_forward(s)};
   append(ends.before, attention_forward(scenario, kind));
   append(ends.before, residual_forward(s));
   append(ends.before, norm_forward(s));
@@ -220,9 +219,9 @@ LayerEnds layer_ends_forward(const Scenario& scenario, LayerKind kind) {
 
 LayerEnds layer_ends_backward(const Scenario& scenario, LayerKind kind) {
   const Sizes s{scenario};
-  SharedOps shared = shared_beside_backward(s);
-  LayerEnds ends{residual_backward(s), std::move(shared.beside_dispatch),
-                 std::move(shared.beside_combine), after_experts_backward(s)};
+  SharedOps shared = shared_overlap_backward(s);
+  LayerEnds ends{residual_backward(s), std::move(shared.during_dispatch),
+                 std::move(shared.during_combine), after_experts_backward(s)};
   append(ends.before, before_experts_backward(s));
   append(ends.before, shared.before);
   append(ends.after, shared.after);
@@ -235,8 +234,7 @@ LayerEnds layer_ends_backward(const Scenario& scenario, LayerKind kind) {
 
 Ops embedding_forward(const Scenario& scenario) {
   const Sizes s{scenario};
-  // Row look-up (one read, one written), position added (two read, one written) where there are
-  // positions.
+  // Row look-up (one read, one written); learned positions are added (two read, one written).
   const double rows = s.model.learned_positions > 0 ? 5.0 : 2.0;
   Ops ops{memory("embedding", rows * s.element * s.tensor)};
   append(ops, reduce(s, "tp_reduce", 0.0));
@@ -318,8 +316,7 @@ namespace {
 Ops full_recompute(const Scenario& scenario, LayerKind kind) {
   Ops ops = layer_forward(scenario, kind);
   if (scenario.software.early_recompute_stop) {
-    // Nothing after the last activation is needed again: its output is the next product's saved
-    // input.
+    // Recomputation stops at the last activation: its output is the next product's saved input.
     const auto last = std::find_if(ops.rbegin(), ops.rend(),
                                    [](const Op& op) { return op.name == "activation"; });
     ops.erase(last.base(), ops.end());
@@ -327,7 +324,7 @@ Ops full_recompute(const Scenario& scenario, LayerKind kind) {
   return ops;
 }
 
-// What layers of all kinds have before their second block.
+// Recomputed operations before the second block, for layers of all kinds.
 Ops attention_parts(const Scenario& scenario, LayerKind kind) {
   const LayerSizes s{scenario};
   const RecomputeChoice& choice = s.plan.recompute;
@@ -344,7 +341,7 @@ Ops attention_parts(const Scenario& scenario, LayerKind kind) {
 
 }  // namespace
 
-Ops recompute_beside_exchanges(const Scenario& scenario, LayerKind kind,
+Ops recompute_without_exchange(const Scenario& scenario, LayerKind kind,
                                std::span<const std::int64_t> rows) {
   const LayerSizes s{scenario};
   const RecomputeChoice& choice = s.plan.recompute;
@@ -363,14 +360,14 @@ Ops layer_recompute(const Scenario& scenario, LayerKind kind) {
       s.software.selective_recompute == SelectiveRecompute::alternate_products)
     return alternate_products(s);
   if (kind.has_experts) {
-    Ops ops = recompute_beside_exchanges(scenario, kind, even_rows(s));
+    Ops ops = recompute_without_exchange(scenario, kind, even_rows(s));
     if (choice.selects(RecomputeModule::moe)) append(ops, experts_forward(s));
     return ops;
   }
   Ops ops = attention_parts(scenario, kind);
   if (choice.selects(RecomputeModule::mlp)) {
     Ops mlp = mlp_forward(s);
-    // What is reduced in a parallel block is the sum of both branches, which nobody needs again.
+    // The reduction in a parallel block sums both branches, and no operation reads the sum again.
     if (s.model.parallel_residual)
       std::erase_if(mlp, [](const Op& op) { return op.name == "tp_reduce"; });
     append(ops, mlp);

@@ -8,7 +8,7 @@
 
 namespace orrery {
 
-/// What the op lists of all kinds of layers are made of. The letters are layer_ops.hpp's.
+/// Sizes for the op lists of all kinds of layers. The letters are those of layer_ops.hpp.
 struct LayerSizes {
   explicit LayerSizes(const Scenario& s)
       : model{s.model},
@@ -30,8 +30,8 @@ struct LayerSizes {
         own_tensor{s.plan.sp ? tensor / s.plan.tp : tensor},
         arriving{arriving_share(s)} {}
 
-  /// Widths of the products that read a layer's input side by side: one, or one for each of
-  /// queries, keys and values, or of both inputs of a gated MLP.
+  /// Widths of the products that read a layer's input: one, or one for each of queries, keys and
+  /// values, or for both inputs of a gated MLP.
   std::vector<std::int64_t> qkv_products() const {
     if (software.fused_projections) return {qkv};
     return {heads * model.head_dim, kv_heads * model.head_dim, kv_heads * model.head_dim};
@@ -51,8 +51,7 @@ struct LayerSizes {
   double element;     ///< Bytes of an element of an activation or a weight.
   double tensor;      ///< T h elements.
   double own_tensor;  ///< T' h elements.
-  /// Of a token's copies that a rank's experts compute, those that arrive: one stands for all that
-  /// are copied on arrival.
+  /// Share of a rank's rows that arrive over the network: copies on arrival count as one row.
   double arriving;
 
  private:
@@ -62,26 +61,26 @@ struct LayerSizes {
 void append(Ops& ops, const Ops& more);
 void append(Ops& ops, Ops&& more);
 
-// Tensor-parallel collectives. `gather` stands before a column-parallel GEMM and `reduce` belongs
-// to a row-parallel one; both carry the full tensor of T `width` activations, by default T h.
+// Tensor-parallel collectives. `gather` precedes a column-parallel GEMM and `reduce` follows a
+// row-parallel one; both carry the full tensor of T `width` activations, by default T h.
 Ops gather(const LayerSizes& s, std::string_view name, double hidden, std::int64_t width = 0);
 Ops reduce(const LayerSizes& s, std::string_view name, double hidden, std::int64_t width = 0);
 /// The share of a sequence-parallel collective that is pipelined into its GEMM.
 double pipelined(const LayerSizes& s);
 
-/// A product of a linear layer, and what quantises so many elements of its operand: nothing where
-/// it multiplies in 16 bits.
+/// A product of a linear layer, and the quantisation of `elements` of its operand: empty if it
+/// multiplies in 16 bits.
 Op product(const LayerSizes& s, std::string_view name, GemmPass pass, std::int64_t m,
            std::int64_t n, std::int64_t k);
 Ops quantise(const LayerSizes& s, double elements);
-/// The gradient of an output, for the gradients of input and weight.
+/// Quantises an output's gradient, for the gradients of input and weight.
 Ops quantise_gradient(const LayerSizes& s, double elements);
 
 /// One of the layer's norms over the hidden channels.
 Ops norm_forward(const LayerSizes& s);
 Ops norm_backward(const LayerSizes& s);
 Ops mlp_forward(const LayerSizes& s);
-/// SelectiveRecompute::alternate_products up to the activation: what comes after it is saved.
+/// SelectiveRecompute::alternate_products up to the activation, whose output is saved.
 Ops alternate_products(const LayerSizes& s);
 
 /// A linear layer between hidden channels and `width` of this rank's, and its three products.

@@ -10,7 +10,7 @@
 namespace orrery {
 namespace {
 
-// Kernels of several ranks that wait for each other: the slowest one's. `ops_of(rank)`.
+// The slowest of several ranks that wait for each other; `ops_of(rank)` are its kernels.
 template <class OpsOf>
 PassCost slowest_of(const Pricer& pricer, std::size_t ranks, const OpsOf& ops_of, Seconds host) {
   if (ranks == 1) return pricer.price(ops_of(0), host);
@@ -98,7 +98,7 @@ LayerPrices::Ends LayerPrices::price_ends(const LayerEnds& ends, BackwardPart pa
   const auto price = [&](const Ops& ops, Seconds busy = {}) {
     return pricer_.price(part_of(ops, part), busy);
   };
-  return {price(ends.before, host.before), price(ends.beside_dispatch), price(ends.beside_combine),
+  return {price(ends.before, host.before), price(ends.during_dispatch), price(ends.during_combine),
           price(ends.after, host.after)};
 }
 
@@ -114,7 +114,7 @@ PassCost LayerPrices::experts_backward(const Members& members, BackwardPart part
   return slowest_of(pricer_, members.size(), ops_of, backward_host(scenario_, part).experts);
 }
 
-// Backward, a combine's gradient goes the way of a dispatch, and a dispatch's that of a combine.
+// The backward pass sends a combine's gradient like a dispatch, and a dispatch's like a combine.
 PassCost LayerPrices::with_experts(const Ends& ends, const PassCost& experts,
                                    const ExchangeCost& exchange) const {
   // NCCL's all-to-all only copies; the sum is a kernel of its own.
@@ -122,23 +122,23 @@ PassCost LayerPrices::with_experts(const Ends& ends, const PassCost& experts,
   const bool sums =
       dispatcher != ExpertDispatcher::all_to_all && dispatcher != ExpertDispatcher::hierarchical;
   PassCost cost = ends.before;
-  cost.append_beside(ends.beside_dispatch,
-                     pricer_.collective(exchange.dispatch, GroupKind::expert, false, false));
+  cost.append_concurrent(ends.during_dispatch,
+                         pricer_.collective(exchange.dispatch, GroupKind::expert, false, false));
   cost.append(experts);
-  cost.append_beside(ends.beside_combine,
-                     pricer_.collective(exchange.combine, GroupKind::expert, true, sums));
+  cost.append_concurrent(ends.during_combine,
+                         pricer_.collective(exchange.combine, GroupKind::expert, true, sums));
   cost.append(ends.after);
   cost.lost.dispatch += exchange.dispatch.time() - even_exchange_.dispatch.time();
   cost.lost.combine += exchange.combine.time() - even_exchange_.combine.time();
   return cost;
 }
 
-// Of all that stands between and beside the exchanges.
+// Weight gradients of all kernels between the exchanges and concurrent with them.
 PassCost LayerPrices::weight_gradient(const OfKind& of, const Members& members) const {
   PassCost cost = of.weights.before;
-  cost.append(of.weights.beside_dispatch);
+  cost.append(of.weights.during_dispatch);
   cost.append(experts_backward(members, BackwardPart::weights));
-  cost.append(of.weights.beside_combine);
+  cost.append(of.weights.during_combine);
   cost.append(of.weights.after);
   return cost;
 }
@@ -154,15 +154,15 @@ PassCost LayerPrices::recomputed(const OfKind& of, const Members& members, const
   const auto fullest = std::max_element(
       members.begin(), members.end(),
       [&](const auto& one, const auto& other) { return rows_of(one) < rows_of(other); });
-  PassCost cost = pricer_.price(recompute_beside_exchanges(scenario_, of.kind, *fullest));
+  PassCost cost = pricer_.price(recompute_without_exchange(scenario_, of.kind, *fullest));
   if (choice.selects(RecomputeModule::moe)) {
-    const SharedOps shared = shared_beside_forward(sizes_);
+    const SharedOps shared = shared_overlap_forward(sizes_);
     Ops before = before_experts_forward(sizes_);
     Ops after = after_experts_forward(sizes_);
     append(before, shared.before);
     append(after, shared.after);
     const Ends ends{pricer_.price(before, router_host(scenario_)),
-                    pricer_.price(shared.beside_dispatch), pricer_.price(shared.beside_combine),
+                    pricer_.price(shared.during_dispatch), pricer_.price(shared.during_combine),
                     pricer_.price(after, forward_host(scenario_).after)};
     cost.append(with_experts(ends, forward, exchange));
   }
@@ -175,7 +175,7 @@ LayerPrice LayerPrices::price_experts(const OfKind& of, const Members& members,
   LayerPrice price;
   price.forward = with_experts(of.forward, forward, exchange);
   price.backward = recomputed(of, members, forward, exchange);
-  price.backward.repeats();
+  price.backward.mark_recomputed();
   if (scenario_.plan.splits_backward()) {
     price.input_gradient = price.backward;
     price.input_gradient.append(
@@ -202,7 +202,7 @@ LayerPrice LayerPrices::price_dense(LayerKind kind) const {
   LayerPrice price;
   price.forward = pricer_.price(layer_forward(scenario_, kind));
   price.backward = pricer_.price(layer_recompute(scenario_, kind));
-  price.backward.repeats();
+  price.backward.mark_recomputed();
   const Ops backward = layer_backward(scenario_, kind);
   if (scenario_.plan.splits_backward()) {
     price.input_gradient = price.backward;

@@ -10,59 +10,58 @@
 
 namespace orrery {
 
-/// How long the host is busy with the parts of a layer with experts, in one pass: what stands
-/// before its experts, they with the dispatch, and what follows with the combine. Kernels that are
-/// faster than that wait; exchanges come on top.
+/// Host time of the parts of a layer with experts, in one pass: before dispatch, dispatch with
+/// experts, and combine with the rest. Faster kernels wait for it; exchanges add to it.
 ///
 /// Attention and router lie before the experts in a forward pass and after them in a backward pass,
-/// which takes as long in all. Of a backward pass in two, each part has half: it has one of the two
+/// whose total is the same. Each part of a split backward pass has half, as it has one of the two
 /// products of each linear layer.
 struct ExpertLayerHostParts {
   Seconds before, experts, after;
 };
 ExpertLayerHostParts forward_host(const Scenario& scenario);
 ExpertLayerHostParts backward_host(const Scenario& scenario, BackwardPart part);
-/// Of a forward pass, the router alone, as where the experts are computed again.
+/// The router of a forward pass, for recomputed experts.
 Seconds router_host(const Scenario& scenario);
 
-/// What one layer costs a rank for one micro-batch.
+/// The cost of one layer for a rank and micro-batch.
 struct LayerPrice {
   PassCost forward;
-  PassCost backward;  ///< With what the plan recomputes.
-  /// The same in two, where the schedule has it so: what the layer before waits for, with all
-  /// collectives, and the weights' gradients, which wait for nothing but kernels.
+  PassCost backward;  ///< Includes recomputation.
+  /// A split backward pass: gradients for the previous layer, with all collectives, and those of
+  /// the weights, which need only kernels.
   PassCost input_gradient = {}, weight_gradient = {};
 };
 
-/// Prices single layers of a plan, layers with experts also as a router filled them.
+/// Prices single layers of a plan, and layers with experts as routed.
 ///
-/// A rank with experts stops for its host twice, before tokens leave and before its experts begin,
-/// as the host must know how many there are; so that each part has the host's floor of its own.
-/// All ranks of an expert group wait for each other in dispatch and combine: a layer as routed
-/// lasts the busiest port's dispatch, the slowest rank's experts and the busiest port's combine.
+/// A rank with experts synchronises twice with its host, before dispatch and before its experts
+/// begin, as the host must know the number of rows; so each part has its own floor of host time.
+/// All ranks of an expert group wait for each other in dispatch and combine: a routed layer takes
+/// the busiest port's dispatch, the slowest rank's experts and the busiest port's combine.
 class LayerPrices {
  public:
   LayerPrices(const Scenario& scenario, const Pricer& pricer, const GroupShapes& shapes);
 
-  /// Of a kind that the model has; experts filled evenly.
+  /// The price of a kind that the model has, with evenly filled experts.
   const LayerPrice& of(LayerKind kind) const { return priced(kind).even; }
-  /// All prediction layers, which the last stage runs before its head.
+  /// All prediction layers; the last stage runs them before its head.
   const LayerPrice& prediction() const { return prediction_; }
-  /// Of tokens that go to all experts alike; nothing without an expert group.
+  /// The exchange under even routing; empty without an expert group.
   const ExchangeCost& even_exchange() const { return even_exchange_; }
   LayerPrice routed(const RoutedBatch& batch, LayerKind kind) const;
 
  private:
   struct Ends {
     PassCost before;
-    PassCost beside_dispatch, beside_combine;  ///< Shared experts, where they overlap.
+    PassCost during_dispatch, during_combine;  ///< Shared experts that are overlapped.
     PassCost after;
   };
   struct OfKind {
     LayerKind kind;
     LayerPrice even;
-    Ends forward, backward;  ///< Of layers with experts.
-    Ends inputs, weights;    ///< Of `backward`, where the schedule has it in two.
+    Ends forward, backward;  ///< Only for layers with experts.
+    Ends inputs, weights;    ///< The parts of a split `backward`.
   };
   using Members = std::vector<std::vector<std::int64_t>>;  ///< Rows of each expert, by rank.
 
@@ -75,7 +74,7 @@ class LayerPrices {
   PassCost with_experts(const Ends& ends, const PassCost& experts,
                         const ExchangeCost& exchange) const;
   PassCost weight_gradient(const OfKind& of, const Members& members) const;
-  /// `forward`: the layer's experts_forward().
+  /// Pass the layer's experts_forward() as `forward`.
   PassCost recomputed(const OfKind& of, const Members& members, const PassCost& forward,
                       const ExchangeCost& exchange) const;
   LayerPrice price_experts(const OfKind& of, const Members& members,

@@ -11,7 +11,7 @@ void append(Ops& ops, Ops&& more) {
   ops.insert(ops.end(), std::move_iterator{more.begin()}, std::move_iterator{more.end()});
 }
 
-// What is pipelined into its GEMM stands before that GEMM in the list.
+// A collective precedes the GEMM that it is pipelined into.
 Ops gather(const Sizes& s, std::string_view name, double hidden, std::int64_t width) {
   if (s.plan.tp == 1 || !s.plan.sp) return {};
   const double elements = width > 0 ? s.of_tokens(width) : s.tensor;
@@ -29,17 +29,17 @@ double pipelined(const Sizes& s) { return s.plan.sp ? s.plan.tp_hidden : 0.0; }
 
 namespace {
 
-// Input gradients: pipelined like the forward pass, or sent whole beside the weight gradient.
+// Input gradients are pipelined like the forward pass, or sent during the weight gradient.
 double gradient_overlap(const Sizes& s) {
   return pipelined(s) > 0.0 ? pipelined(s) : s.plan.overlap_tp_gradients ? 1.0 : 0.0;
 }
 
 }  // namespace
 
-// An activation in both directions, as forward product and weight gradient need it, or, with a
-// scale for each row, in the first alone. Weights are not counted where their 8-bit forms are made
-// once a step, for all micro-batches. Blocks with scales lie along one direction (Transformer
-// Engine, common/recipe, MXFP8BlockScaling), so that both directions are written.
+// An activation in both directions, for forward product and weight gradient, or, with a scale for
+// each row, in the first alone. Weights are not counted, as their 8-bit forms are made once a step,
+// for all micro-batches. Blocks with scales lie along one direction (Transformer Engine,
+// common/recipe, MXFP8BlockScaling), so that both directions are written.
 Ops quantise(const Sizes& s, double elements) {
   if (!s.quantises) return {};
   const int reads = facts(s.plan.dtype).quantise_reads;
@@ -54,7 +54,7 @@ bool scales_rows(const Sizes& s) {
   return s.quantises && !has_scale_blocks(s.plan.dtype) && s.software.fp8_scaling.by_rows;
 }
 
-// The direction that a weight gradient sums over.
+// Quantises along the direction that a weight gradient sums over.
 Ops quantise_columns(const Sizes& s, double elements) {
   if (!scales_rows(s)) return {};
   Op op = memory("quantise_columns", s.software.fp8_scaling.columns_bytes * elements);
@@ -91,8 +91,8 @@ Op product(const Sizes& s, std::string_view name, GemmPass pass, std::int64_t m,
 
 namespace {
 
-// What tensor parallelism gathers for a linear layer: as narrow as its products read it, but in 16
-// bits where rows have scales of their own, and then whole before any product begins.
+// The gather of a linear layer's input: as narrow as its products read it, but in 16 bits if rows
+// have their own scales, and then complete before any product begins.
 Ops gather_quantised(const Sizes& s, std::string_view name, double hidden) {
   if (scales_rows(s)) return gather(s, name, 0.0);
   Ops sent = gather(s, name, hidden);
@@ -103,8 +103,8 @@ Ops gather_quantised(const Sizes& s, std::string_view name, double hidden) {
   return sent;
 }
 
-// The same with its quantisation: before it is sent (Transformer Engine, pytorch/distributed.py,
-// gather_along_first_dim), or with a scale for each row where it arrives.
+// The same with its quantisation: before the gather (Transformer Engine, pytorch/distributed.py,
+// gather_along_first_dim), or after it with a scale for each row.
 Ops gather_operand(const Sizes& s, std::string_view name, double hidden,
                    Ops (*form)(const Sizes&, double)) {
   const Ops sent = gather_quantised(s, name, hidden);
@@ -162,8 +162,8 @@ Ops row_parallel_backward(const Sizes& s, const Linears& summed) {
 
 namespace {
 
-// The gradients that products side by side bring to their one input. A compiler joins the sum with
-// the norm's backward pass that reads it, which then reads more tensors, but not with a collective.
+// Products that share an input each add to its gradient. A compiler joins the sum with the norm's
+// backward pass that reads it, which then reads more tensors, but not with a collective.
 Ops sum_of_gradients(const Sizes& s, std::size_t products) {
   if (products == 1) return {};
   const auto count = static_cast<double>(products);
@@ -172,7 +172,7 @@ Ops sum_of_gradients(const Sizes& s, std::size_t products) {
 
 }  // namespace
 
-// With sequence parallelism the input was kept as this rank's share, and is gathered again.
+// Sequence parallelism kept only this rank's share of the input, which is gathered again.
 Ops column_parallel_backward(const Sizes& s, const Linears& of_one_input) {
   const double hidden = gradient_overlap(s);
   Ops ops;

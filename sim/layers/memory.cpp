@@ -12,16 +12,14 @@ namespace orrery {
 namespace {
 
 // CUDA context, cuBLAS workspaces and NCCL's buffers together take 0.5 to 3.5 GB in published
-// measurements (NVIDIA aiconfigurator counts 0.34 to 0.39 GB for NCCL alone); the middle is
-// assumed.
+// measurements (NVIDIA aiconfigurator counts 0.34 to 0.39 GB for NCCL alone); 1.5 GB is assumed.
 constexpr Bytes reserve{1.5e9};
 
 double microbatch_tokens(const Scenario& s) {
   return static_cast<double>(s.tokens_per_microbatch());
 }
 
-// What a layer holds beside what it keeps while it is computed again. The attention core alone is
-// in the reserve.
+// Further activations of a layer while it is recomputed. The reserve has the attention core.
 Bytes held_while_recomputed(const Scenario& s, LayerKind kind, double fullest) {
   const RecomputeChoice& choice = s.plan.recompute;
   const Bytes whole = layer_activations(s, Recompute::none, kind, fullest);
@@ -30,7 +28,7 @@ Bytes held_while_recomputed(const Scenario& s, LayerKind kind, double fullest) {
   return choice.modules.empty() ? Bytes{} : whole - layer_activations(s, choice, kind, fullest);
 }
 
-// What layers with and without experts hold; a window changes nothing.
+// Memory of layers with and without experts; a window changes nothing.
 class LayerMemory {
  public:
   LayerMemory(const Scenario& s, double fullest_rows) {
@@ -54,8 +52,8 @@ class LayerMemory {
   Bytes recomputed_[4];
 };
 
-// Where the layers of each virtual stage begin. A search asks for memory more often than for
-// anything else, and of a hundred stages.
+// The first layer of each virtual stage. Computed once, as a search queries memory most often, and
+// for a hundred stages.
 std::vector<int> first_layers(const Scenario& s) {
   std::vector<int> first(s.layers_of.size());
   std::exclusive_scan(s.layers_of.begin(), s.layers_of.end(), first.begin(), 0);
@@ -72,9 +70,9 @@ ActivationParts parts_of(const Scenario& s, int stage, const std::vector<int>& f
     Bytes sum;
     const auto add = [&](LayerKind kind) {
       sum += layer.kept(kind);
-      // A pass that runs beside a backward pass takes a layer's memory before that gives one back
+      // A forward pass takes a layer's memory before the concurrent backward pass frees one's
       // (Megatron Core, model_chunk_schedule_plan.py).
-      if (held.one_more_layer) parts.beside = std::max(parts.beside, layer.kept(kind));
+      if (held.one_more_layer) parts.concurrent = std::max(parts.concurrent, layer.kept(kind));
       parts.recomputed = std::max(parts.recomputed, layer.while_recomputed(kind));
     };
     const int first = first_layers[static_cast<std::size_t>(virtual_stage)];
@@ -86,7 +84,7 @@ ActivationParts parts_of(const Scenario& s, int stage, const std::vector<int>& f
         parts.micro_batch[chunk < s.plan.vpp ? 0 : 1];  // Plan::copy_of, without a division.
     of_copy = std::max(of_copy, sum);
   }
-  // What a chunk sent on is the same as what the next one keeps of it, but on another rank.
+  // A chunk's output is also the next chunk's saved input, but on another rank.
   if (!s.software.frees_outputs && sends)
     for (Bytes& of_copy : parts.micro_batch)
       of_copy += Bytes{unquantised_bytes(s.plan.dtype) * microbatch_tokens(s) *
@@ -102,7 +100,7 @@ Bytes activations_in_flight(const Scenario& s, int stage, const std::vector<int>
                             const LayerMemory& layer) {
   const Held held = held_by(s, stage);
   const ActivationParts parts = parts_of(s, stage, first_layers, held, layer);
-  return held.of(parts.micro_batch) + parts.recomputed + parts.beside;
+  return held.of(parts.micro_batch) + parts.recomputed + parts.concurrent;
 }
 
 Bytes other_bytes(const Scenario& s, int stage) {
@@ -118,14 +116,13 @@ Bytes other_bytes(const Scenario& s, int stage) {
   return sum;
 }
 
-// Parameters that products read. Shards of them are counted with the optimizer's state.
+// Parameters that products read. The optimizer's state includes their shards.
 double whole_weights(const Scenario& s, int stage, double parameters) {
   return s.plan.reshard ? std::min(parameters, two_shard_units(s, stage)) : parameters;
 }
 
-// Of the weights, the embedding and the head: no linear layers, which stay in 16 bits where those
-// are kept in 8.
-double tables_beside(const Scenario& s, int stage) {
+// The embedding and the head, which stay in 16 bits even if the weights of linear layers are in 8.
+double table_parameters(const Scenario& s, int stage) {
   double tables = 0.0;
   for (int chunk = 0; chunk < s.plan.chunks(); ++chunk) {
     const int v = s.plan.virtual_stage(stage, chunk);
@@ -138,7 +135,8 @@ double tables_beside(const Scenario& s, int stage) {
 
 // Shards, and the gradients of units that are being reduced.
 double gradient_bytes(const Scenario& s, int stage, const RankParameters& parameters) {
-  // torch's DistributedDataParallel keeps buckets beside the gradients (gradient_as_bucket_view).
+  // Bucket buffers of torch's DistributedDataParallel add to the gradients
+  // (gradient_as_bucket_view).
   const double copies =
       s.plan.zero == 0 && s.plan.data_ranks() > 1 ? s.software.bucket_copy_bytes : 0.0;
   const double whole =
@@ -165,8 +163,8 @@ Bytes MemoryReport::peak() const {
 
 namespace {
 
-// `fullest`: rows of the fullest rank's experts over those of even routing.
-MemoryReport memory_where(const Scenario& s, double fullest) {
+// Rows of the fullest rank's experts over those of even routing are `fullest`.
+MemoryReport memory_with(const Scenario& s, double fullest) {
   MemoryReport report;
   report.capacity = s.system.gpu.memory;
   report.stages.reserve(static_cast<std::size_t>(s.plan.pp));
@@ -187,7 +185,7 @@ MemoryReport memory_where(const Scenario& s, double fullest) {
     memory.weights = Bytes{s.software.held_weight_bytes *
                            whole_weights(s, stage, static_cast<double>(parameters.sum()))};
     if (s.plan.fp8_params)
-      memory.weights += Bytes{(2.0 - s.software.held_weight_bytes) * tables_beside(s, stage)};
+      memory.weights += Bytes{(2.0 - s.software.held_weight_bytes) * table_parameters(s, stage)};
     memory.gradients = Bytes{gradient_bytes(s, stage, parameters)};
     memory.optimizer = Bytes{s.software.state_bytes * updated};
     memory.activations = activations_in_flight(s, stage, first, layer);
@@ -200,7 +198,7 @@ MemoryReport memory_where(const Scenario& s, double fullest) {
 }  // namespace
 
 MemoryReport memory_of(const Scenario& scenario, const RoutedLoads& loads) {
-  return memory_where(scenario, loads.fullest(scenario));
+  return memory_with(scenario, loads.fullest(scenario));
 }
 
 std::vector<ActivationParts> activation_parts(const Scenario& s, const RoutedLoads& loads) {
@@ -216,6 +214,6 @@ MemoryReport memory_of(const Scenario& scenario) {
   return memory_of(scenario, RoutedLoads{scenario});
 }
 
-MemoryReport least_memory_of(const Scenario& scenario) { return memory_where(scenario, 1.0); }
+MemoryReport least_memory_of(const Scenario& scenario) { return memory_with(scenario, 1.0); }
 
 }  // namespace orrery

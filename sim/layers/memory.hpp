@@ -8,7 +8,7 @@
 
 namespace orrery {
 
-/// Bytes on one GPU of a pipeline stage when it holds the most.
+/// Peak memory on one GPU of a pipeline stage, in bytes.
 struct StageMemory {
   Bytes weights;
   Bytes gradients;
@@ -19,13 +19,13 @@ struct StageMemory {
   Bytes peak() const { return weights + gradients + optimizer + activations + other; }
 };
 
-/// A plan that fills more of a GPU may not fit, whatever is predicted: of 27 peaks published for
+/// A plan that fills more of a GPU may not fit, despite the prediction: of 27 peaks published for
 /// Megatron-LM three were more than 5 % above the prediction (docs/explanation/accuracy.md), and
 /// nodes have been seen to fail at 96 % (pytorch/torchtitan, issue 1789).
 constexpr double safe_share_of_memory = 0.95;
-/// Predicted peaks have been up to a tenth above what was published (docs/reference/output.md): a
-/// plan that exceeds the memory by less may run, so that whoever asks for this very plan gets its
-/// time with a warning. Who chooses among plans keeps to the memory.
+/// Predicted peaks have been up to a tenth above published ones (docs/reference/output.md): a plan
+/// that exceeds the memory by less may run, so an estimate of it gives its time with a warning.
+/// Searches keep to the memory.
 inline constexpr double tolerated_share_of_memory = 1.1;
 
 struct MemoryReport {
@@ -37,31 +37,29 @@ struct MemoryReport {
   bool fits() const { return peak() <= capacity; }
 };
 
-/// Weights 2 bytes a parameter, gradients as the software keeps them, optimizer 12 (fp32 weight and
-/// two moments; with ZeRO over the ranks that hold the same parameters), or what the plan's formats
-/// make of them (parameter_formats.hpp), activations of as many micro-batches as the schedule has
-/// in flight (with full recomputation their inputs, and one layer whole).
-/// Experts keep the rows that arrive at the fullest rank: `loads` are where this scenario's tokens
-/// go, or are found out. Errors (infeasible, bad_input): a routing that does not suit the plan.
+/// Weights take 2 bytes a parameter, gradients as the software keeps them, the optimizer 12 (fp32
+/// weight and two moments; with ZeRO over the ranks that hold the same parameters), or as the
+/// plan's formats require (parameter_formats.hpp), activations of as many micro-batches as the
+/// schedule has in flight (with full recomputation their inputs, and one whole layer). Experts keep
+/// the rows that arrive at the fullest rank: `loads` are this scenario's, and are computed if not
+/// given. Errors (infeasible, bad_input): a routing that does not suit the plan.
 MemoryReport memory_of(const Scenario& scenario, const RoutedLoads& loads);
 MemoryReport memory_of(const Scenario& scenario);
 
-/// The same if all ranks got equal rows: no routing makes it less, and it asks for none.
+/// The same with equal rows on all ranks. No routing takes less, and none is computed.
 MemoryReport least_memory_of(const Scenario& scenario);
 
-/// Of what StageMemory::activations is the sum: micro-batches in flight, and what passes hold
-/// beside them while they run.
+/// The parts of StageMemory::activations: micro-batches in flight, and memory of running passes.
 struct ActivationParts {
-  /// What a micro-batch keeps of a chunk, of each copy of the model: where chunks are not alike, of
-  /// the one that keeps the most.
+  /// Activations of a micro-batch per chunk, for each copy of the model; the largest of its chunks.
   std::array<Bytes, 2> micro_batch;
   Bytes recomputed;  ///< One layer whole, while a backward pass computes it again.
-  /// A layer's of a forward pass that runs beside a backward pass, before that gives one back; 0
-  /// where none do.
-  Bytes beside;
+  /// A layer's activations of a forward pass with a concurrent backward pass, before that frees
+  /// one's; else 0.
+  Bytes concurrent;
 };
 
-/// One a pipeline stage. Errors: as memory_of().
+/// One entry a pipeline stage. Errors as in memory_of().
 std::vector<ActivationParts> activation_parts(const Scenario& scenario, const RoutedLoads& loads);
 
 }  // namespace orrery

@@ -74,7 +74,7 @@ Op collective(std::string_view name, CollectiveKind kind, double bytes, double h
 Ops part_of(Ops backward, BackwardPart part) {
   if (part == BackwardPart::whole) return backward;
   Ops ops;
-  bool bare = false;  // What stands between this op and the next that is kept is not.
+  bool bare = false;  // The next kernel that this collective could hide behind is not in the part.
   for (auto op = backward.rbegin(); op != backward.rend(); ++op) {
     const bool is_collective = op->kind == Op::Kind::collective;
     const bool of_weights = !is_collective && op->pass == GemmPass::wgrad;

@@ -6,14 +6,14 @@
 namespace orrery {
 namespace {
 
-// Bytes that kernels read and write for an element, and how many they are. Of these, elements and
-// bytes of those with broadcast or strided operands (IndexedWork), marked * below.
+// Bytes that kernels read and write for an element, and their number; then elements and bytes of
+// those with broadcast or strided operands (IndexedWork), marked * below.
 struct Traffic {
   double bytes;
   int kernels;
   double indexed, indexed_bytes;
 };
-// Of tensors in 16 bits, and in 32.
+// Traffic for tensors in 16 bits, and in 32.
 struct Eager {
   Traffic narrow, wide;
 };
@@ -80,11 +80,11 @@ Op activation_op(const LayerSizes& s, std::string_view name, double elements, bo
   return memory(name, s.element * (backward ? 2.0 * inputs + 1.0 : inputs + 1.0) * elements);
 }
 
-// x in fp32 in place of x, and the normalised x as x is, which the weight's gradient needs: in 32
-// bits that alone.
+// The norm keeps x in fp32 in place of x, and the normalised x in its own format for the weight's
+// gradient: in 32 bits only the latter is extra.
 double kept_by_norm(const Scenario& s) { return eager_norm(s.model, s.software) ? 4.0 : 0.0; }
 
-// silu's output, which the other half's gradient needs.
+// The output of silu, which the other half's gradient needs.
 double kept_by_activation(const Scenario& s) {
   return s.model.gated && s.software.eager_kernels.gated_activation
              ? unquantised_bytes(s.plan.dtype)
@@ -103,7 +103,7 @@ Bytes grouped_traffic(const Op& op, Dtype dtype) {
   return Bytes{bytes};
 }
 
-// Operations an element, and bytes that pass for it.
+// Operations and bytes of one element.
 struct Each {
   double flop = 0.0;
   double bytes = 0.0;
@@ -114,7 +114,7 @@ bool ends_with(std::string_view text, std::string_view end) { return text.ends_w
 Each norm(const Op& op, const LayerSizes& s, bool backward) {
   const bool rms = s.model.norm == NormKind::rms;
   const double flop = backward ? (rms ? 9.0 : 12.0) : (rms ? 4.0 : 7.0);
-  // Norms of latents are one kernel, whatever those of the hidden channels are.
+  // Norms of latents are one kernel, regardless of those of the hidden channels.
   const bool latent = op.name.starts_with("q_norm") || op.name.starts_with("kv_norm");
   return {flop, latent ? (backward ? 4.0 : 2.0) * s.element
                        : norm_op(s, op.name, 1.0, backward).bytes.si()};
@@ -122,7 +122,7 @@ Each norm(const Op& op, const LayerSizes& s, bool backward) {
 
 Each activation(const Op& op, const LayerSizes& s, bool backward) {
   const double flop = s.model.gated ? (backward ? 11.0 : 5.0) : (backward ? 16.0 : 9.0);
-  // Experts' is one kernel, which reads and writes whole rows.
+  // The activation of experts is one kernel, which reads and writes whole rows.
   const double inputs = s.model.gated ? 2.0 : 1.0;
   if (op.kernels == 1) return {flop, s.element * (backward ? 2.0 * inputs + 1.0 : inputs + 1.0)};
   return {flop, activation_op(s, op.name, 1.0, backward).bytes.si()};
@@ -134,7 +134,7 @@ double quantise_bytes(const LayerSizes& s) {
   return bytes;
 }
 
-// What has no operations: tokens and tensors that are moved, looked up, ordered or kept.
+// Kernels without operations: they move, look up, sort or keep tokens and tensors.
 bool only_moves(std::string_view name) {
   for (const char* mover :
        {"permute", "unpermute", "sort_rows", "unsort_rows", "pad_rows", "unpad_rows", "stash_rows",
@@ -191,7 +191,7 @@ Bytes traffic(const Op& op, Dtype dtype) {
     case Op::Kind::grouped_gemm:
       return grouped_traffic(op, dtype);
     case Op::Kind::attention:
-      // attention_bytes() is of 16 bits.
+      // The result of attention_bytes() is for 16 bits.
       return Bytes{(op.backward ? 2.0 : 1.0) * (unquantised_bytes(dtype) / 2.0) *
                    attention_bytes(op.attention(), 1.0, 1.0)};
     case Op::Kind::batched_gemm:

@@ -12,7 +12,7 @@ std::size_t at(GroupKind kind) { return static_cast<std::size_t>(kind); }
 
 }  // namespace
 
-ExpertMeetings::ExpertMeetings(const Placement& placement) {
+ExpertSync::ExpertSync(const Placement& placement) {
   const std::vector<Rank> group = placement.group(GroupKind::expert, Rank{0});
   for (const GroupKind kind : {GroupKind::tensor, GroupKind::context, GroupKind::expert_tensor}) {
     std::vector<int>& first = first_[at(kind)];
@@ -26,18 +26,17 @@ ExpertMeetings::ExpertMeetings(const Placement& placement) {
   }
 }
 
-std::vector<Seconds> ExpertMeetings::begin(GroupKind kind,
-                                           const std::vector<Seconds>& ready) const {
+std::vector<Seconds> ExpertSync::begin(GroupKind kind, const std::vector<Seconds>& ready) const {
   const std::vector<int>& first = first_[at(kind)];
-  const auto meets_at = [&](std::size_t place) -> std::size_t {
+  const auto first_of = [&](std::size_t place) -> std::size_t {
     return place < first.size() ? at(first[place]) : 0;
   };
   std::vector<Seconds> last(ready.size());
   for (std::size_t place = 0; place < ready.size(); ++place) {
-    Seconds& of_group = last[meets_at(place)];
+    Seconds& of_group = last[first_of(place)];
     of_group = std::max(of_group, ready[place]);
   }
-  for (std::size_t place = ready.size(); place-- > 0;) last[place] = last[meets_at(place)];
+  for (std::size_t place = ready.size(); place-- > 0;) last[place] = last[first_of(place)];
   return last;
 }
 
@@ -45,7 +44,7 @@ namespace {
 
 using Stretches = std::vector<Segment>;
 
-// A pass cut where tokens travel: kernels[0], exchanges[0], kernels[1], ...
+// A pass cut at its exchanges of tokens: kernels[0], exchanges[0], kernels[1], ...
 struct Strand {
   bool backward = false;
   std::vector<Stretches> kernels{1};
@@ -61,14 +60,14 @@ Strand cut(const PassCost& pass, bool backward) {
     segment.backward = backward;
     const bool leaves = segment.after && segment.after->group == GroupKind::expert;
     if (leaves) strand.exchanges.push_back(*segment.after), segment.after.reset();
-    if (segment.compute > Seconds{} || segment.beside || segment.after)
+    if (segment.compute > Seconds{} || segment.concurrent || segment.after)
       strand.kernels.back().push_back(std::move(segment));
     if (leaves) strand.kernels.emplace_back();
   }
   return strand;
 }
 
-// `share` of a stretch's kernels.
+// A segment with `share` of the kernels.
 Segment part_of(const Segment& whole, double share) {
   Segment part = whole;
   part.compute = share * whole.compute;
@@ -78,11 +77,11 @@ Segment part_of(const Segment& whole, double share) {
   return part;
 }
 
-// Takes the weight gradients out; those that hide a collective of tensor ranks stay.
+// Removes the weight gradients, except those that hide a collective of tensor ranks.
 Stretches take_weight_gradients(Stretches& kernels) {
   Stretches taken;
   for (Segment& segment : kernels) {
-    if (segment.beside || segment.weight_gradients <= Seconds{}) continue;
+    if (segment.concurrent || segment.weight_gradients <= Seconds{}) continue;
     const double share = segment.weight_gradients / segment.compute;
     taken.push_back(part_of(segment, share));
     taken.back().after.reset();
@@ -92,7 +91,7 @@ Stretches take_weight_gradients(Stretches& kernels) {
   return taken;
 }
 
-// The first of `waiting`, up to a length.
+// Removes the first of `waiting`, up to a length.
 Stretches take(Stretches& waiting, Seconds length) {
   Stretches taken;
   while (!waiting.empty() && length > Seconds{}) {
@@ -112,8 +111,8 @@ void append(Stretches& all, const Stretches& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
 
-// Kernels of one pass beside an exchange of the other, the i-th if it has so many.
-// Returns what the kernels lose to it.
+// Runs kernels of one pass concurrently with the i-th exchange of the other, if there is one.
+// Returns the kernels' loss to it.
 Seconds add_column(Stretches& columns, const Stretches& kernels, const Strand& other,
                    std::size_t i) {
   if (i >= other.exchanges.size()) {
@@ -125,18 +124,18 @@ Seconds add_column(Stretches& columns, const Stretches& kernels, const Strand& o
     column.backward = other.backward;
     column.after = other.exchanges[i];
   } else {
-    column = beside(kernels, other.exchanges[i]);
+    column = concurrent(kernels, other.exchanges[i]);
     column.backward = !other.backward;
   }
   columns.push_back(std::move(column));
-  return lost_beside(kernels_of(kernels), other.exchanges[i]);
+  return overlap_loss(kernels_of(kernels), other.exchanges[i]);
 }
 
 // Calls visit(part) for each stretch of kernels of a column.
 template <class Part, class Visit>
 void for_each_part(Part& column, const Visit& visit) {
-  if (column.chain.empty()) return visit(column);
-  for (auto& part : column.chain) visit(part);
+  if (column.fused.empty()) return visit(column);
+  for (auto& part : column.fused) visit(part);
 }
 
 std::size_t ranks_with_own_rows(const Stretches& columns) {
@@ -147,10 +146,10 @@ std::size_t ranks_with_own_rows(const Stretches& columns) {
   return ranks;
 }
 
-// Kernels of a column.
+// Times of the kernels of a column.
 struct ColumnTimes {
   Seconds alike;
-  Seconds slowest;  ///< Of those that differ by rank, the slowest rank's of each.
+  Seconds slowest;  ///< The slowest rank's kernels, of those that differ by rank.
 };
 
 ColumnTimes times_of(const Segment& column) {
@@ -166,27 +165,28 @@ ColumnTimes times_of(const Segment& column) {
   return times;
 }
 
-// When each rank of an expert group, by its place, is through with what it has done so far.
+// The time at which each rank of an expert group, by its place, has finished its work so far.
 class RankEnds {
  public:
-  RankEnds(std::size_t ranks, const ExpertMeetings& meetings) : ends_(ranks), meetings_{meetings} {}
+  RankEnds(std::size_t ranks, const ExpertSync& sync) : ends_(ranks), sync_{sync} {}
 
   Seconds last() const { return *std::max_element(ends_.begin(), ends_.end()); }
 
-  // Kernels of a column, with what those of a chain have beside and after them.
+  // Runs the kernels of a column, including the collectives of fused segments.
   void pass_kernels(const Segment& column) {
-    if (column.chain.empty()) return pass(column);
-    for (const Segment& part : column.chain) {
-      const std::vector<Seconds> begun = part.beside ? begin(*part.beside) : std::vector<Seconds>{};
+    if (column.fused.empty()) return pass(column);
+    for (const Segment& part : column.fused) {
+      const std::vector<Seconds> begun =
+          part.concurrent ? begin(*part.concurrent) : std::vector<Seconds>{};
       pass(part);
-      if (part.beside) pass_beside(begun, part.beside->time());
+      if (part.concurrent) overlapped_pass(begun, part.concurrent->time());
       if (part.after) pass_after(*part.after);
     }
   }
   std::vector<Seconds> begin(const GroupCollective& collective) const {
-    return meetings_.begin(collective.group, ends_);
+    return sync_.begin(collective.group, ends_);
   }
-  void pass_beside(const std::vector<Seconds>& begun, Seconds time) {
+  void overlapped_pass(const std::vector<Seconds>& begun, Seconds time) {
     for (std::size_t r = 0; r < ends_.size(); ++r) ends_[r] = std::max(ends_[r], begun[r] + time);
   }
   void pass_after(const GroupCollective& collective) {
@@ -201,7 +201,7 @@ class RankEnds {
   }
 
   std::vector<Seconds> ends_;
-  const ExpertMeetings& meetings_;
+  const ExpertSync& sync_;
 };
 
 void keep_share(Segment& part, double share) {
@@ -211,26 +211,25 @@ void keep_share(Segment& part, double share) {
   part.weight_gradients = share * part.weight_gradients;
 }
 
-// Leaves of the kernels of the rank that stands for its group what the group takes. The ranks of a
-// group wait for each other where a collective begins, and nowhere else: one with many rows of the
-// one pass is late at the next column, where it may have few rows of the other, while a column's
-// collective begins when the last of its group comes to it. With e(r) when rank r is through with
-// the columns before, k(r) its kernels in this one, X its exchange and G(r) the ranks that take
-// part,
+// Shortens the kernels of a group's representative to the time that the group takes. Its ranks wait
+// for each other only at the start of a collective: one with many rows of one pass is late at the
+// next column, where it may have few rows of the other. Let e(r) be the time at which rank r has
+// finished the columns before, k(r) its kernels in this one, X its exchange and G(r) the ranks that
+// take part:
 //
 //     e'(r) = max(e(r) + k(r), max over G(r) of e + X)
 //
-// so that a rank which is at max e each time has kernels for max(e + k) - max e, at most max k.
-// Returns by how much less that is.
-Seconds take_turns(Stretches& columns, const ExpertMeetings& meetings) {
+// A representative that is at max e each time has kernels for max(e + k) - max e, at most max k.
+// Returns the reduction.
+Seconds take_turns(Stretches& columns, const ExpertSync& sync) {
   Seconds spared;
   const std::size_t ranks = ranks_with_own_rows(columns);
   if (ranks == 0) return spared;
-  RankEnds ends{ranks, meetings};
+  RankEnds ends{ranks, sync};
   for (Segment& column : columns) {
     const Seconds first = ends.last();
     const std::vector<Seconds> begun =
-        column.beside ? ends.begin(*column.beside) : std::vector<Seconds>{};
+        column.concurrent ? ends.begin(*column.concurrent) : std::vector<Seconds>{};
     ends.pass_kernels(column);
     const ColumnTimes times = times_of(column);
     if (times.slowest > Seconds{}) {
@@ -240,13 +239,13 @@ Seconds take_turns(Stretches& columns, const ExpertMeetings& meetings) {
         if (!part.members.empty()) keep_share(part, share);
       });
     }
-    if (column.beside) ends.pass_beside(begun, column.beside->time());
+    if (column.concurrent) ends.overlapped_pass(begun, column.concurrent->time());
     if (column.after) ends.pass_after(*column.after);
   }
   return spared;
 }
 
-// Counts so much less of a pass's kernels, of each kind its share.
+// Shortens a pass's kernels by `time`, in proportion to their kinds.
 void spare(PassCost& pass, Seconds time) {
   if (time <= Seconds{}) return;
   const double kept = 1.0 - time / pass.compute;
@@ -264,7 +263,7 @@ void spare(PassCost& pass, Seconds time) {
 }  // namespace
 
 PassCost overlapped(const PassCost& forward, const PassCost& backward, bool delay_wgrad,
-                    const ExpertMeetings& meetings) {
+                    const ExpertSync& sync) {
   const Strand f = cut(forward, false);
   const Strand b = cut(backward, true);
   Stretches columns;
@@ -288,7 +287,7 @@ PassCost overlapped(const PassCost& forward, const PassCost& backward, bool dela
     append(next, f.stretch(i));
     lost += add_column(columns, next, b, i);
   }
-  const Seconds spared = take_turns(columns, meetings);
+  const Seconds spared = take_turns(columns, sync);
   PassCost both = forward;
   both.append(backward);
   both.add_lost(lost, {});

@@ -11,47 +11,47 @@
 
 namespace orrery {
 
-/// Which ranks of an expert group wait for each other where a collective begins: those of the same
-/// tensor or context group, and in the expert group all. Groups that reach into several expert
-/// groups meet there ranks whose rows are alike.
-class ExpertMeetings {
+/// The ranks of an expert group that wait for each other at the start of a collective: those of the
+/// same tensor or context group, or all of the expert group. Groups that span several expert groups
+/// have ranks with equal rows there.
+class ExpertSync {
  public:
-  /// All ranks wait for all, in every collective.
-  ExpertMeetings() = default;
-  explicit ExpertMeetings(const Placement& placement);
+  /// All ranks wait for all others, in every collective.
+  ExpertSync() = default;
+  explicit ExpertSync(const Placement& placement);
 
-  /// By place in the expert group: when the last rank that it waits for comes, where the rank at
-  /// place i comes at `ready[i]`.
+  /// Start of a collective, by place in the expert group: the time of the last rank that place i
+  /// waits for, if the ranks are there at `ready`.
   std::vector<Seconds> begin(GroupKind kind, const std::vector<Seconds>& ready) const;
 
  private:
-  /// By kind: the first place that a place waits for. Empty: the first of all.
+  /// The first place that a place waits for, by kind; empty means the group's first.
   std::array<std::vector<int>, group_kinds> first_;
 };
 
 /// A forward pass of one micro-batch and a backward pass of another that run together: kernels of
-/// both take turns on the compute stream, and the dispatch and combine of each run beside kernels
-/// of the other. Of a layer (attention with what stands before dispatch, experts, and so on):
+/// both take turns on the compute stream, and the dispatch and combine of each run concurrently
+/// with kernels of the other. The columns of a layer (attention includes all before dispatch) are:
 ///
 ///     kernels    head B | attention F | experts B  | experts F  | attention B | ...
 ///     exchanges         | combine' B  | dispatch F | dispatch' B | combine F  | ...
 ///
-/// where dispatch' and combine' bring gradients. What stands in one column begins together, and the
-/// next column begins when both have ended: a kernel needs the exchange of the column before, an
+/// Here dispatch' and combine' bring gradients. The parts of a column begin together, and the next
+/// column begins when both have ended: a kernel needs the exchange of the column before, an
 /// exchange the kernels, and each stream runs in order. So the length is the sum over columns of
-/// the longer of the two. What one pass has more of runs by itself.
+/// the longer of the two. Surplus parts of one pass run by themselves.
 ///
-/// `delay_wgrad`: weight gradients, which nothing waits for, are taken out of their column. They
-/// fill what an exchange leaves idle there, and the rest runs in the next one.
+/// Weight gradients, which nothing waits for, move out of their column if `delay_wgrad`. They fill
+/// the idle time of an exchange, and the rest runs in the next column.
 ///
-/// `meetings`: who waits for whom, where the ranks of an expert group have different rows.
+/// The ranks of an expert group may have different rows; `sync` has their waits.
 ///
 /// Source   Megatron Core, models/common/model_chunk_schedule_plan.py; DeepSeek-V3, arXiv
 ///          2412.19437, figure 4.
 PassCost overlapped(const PassCost& forward, const PassCost& backward, bool delay_wgrad,
-                    const ExpertMeetings& meetings);
+                    const ExpertSync& sync);
 
-/// Those of a step, by the two that run together. They keep their addresses.
+/// Overlapped passes of a step, by the addresses of the two, which stay valid.
 using OverlappedPasses = std::map<std::pair<const PassCost*, const PassCost*>, PassCost>;
 
 }  // namespace orrery

@@ -27,8 +27,8 @@ Work work_of(const Op& kernel) {
 }  // namespace
 
 Seconds Segment::time(double speed) const {
-  Seconds length = chain.empty() ? compute / speed : time_of(chain, speed);
-  if (beside) length = std::max(length, beside->time());
+  Seconds length = fused.empty() ? compute / speed : time_of(fused, speed);
+  if (concurrent) length = std::max(length, concurrent->time());
   if (after) length += after->time();
   return length;
 }
@@ -55,8 +55,8 @@ Seconds time_of(const std::vector<Segment>& segments, double speed) {
 std::size_t tasks_in(const std::vector<Segment>& segments) {
   std::size_t sum = 0;
   for (const Segment& segment : segments)
-    sum += (segment.beside ? 1u : 0u) + (segment.after ? 1u : 0u) +
-           (segment.chain.empty() ? 1u : tasks_in(segment.chain));
+    sum += (segment.concurrent ? 1u : 0u) + (segment.after ? 1u : 0u) +
+           (segment.fused.empty() ? 1u : tasks_in(segment.fused));
   return sum;
 }
 
@@ -67,11 +67,11 @@ namespace {
 Seconds exposed_in(const std::vector<Segment>& segments, GroupKind group, double speed) {
   Seconds sum;
   for (const Segment& segment : segments) {
-    sum += exposed_in(segment.chain, group, speed);
-    if (segment.beside && segment.beside->group == group) {
+    sum += exposed_in(segment.fused, group, speed);
+    if (segment.concurrent && segment.concurrent->group == group) {
       const Seconds hides =
-          segment.chain.empty() ? segment.compute / speed : time_of(segment.chain, speed);
-      sum += std::max(Seconds{}, segment.beside->time() - hides);
+          segment.fused.empty() ? segment.compute / speed : time_of(segment.fused, speed);
+      sum += std::max(Seconds{}, segment.concurrent->time() - hides);
     }
     if (segment.after && segment.after->group == group) sum += segment.after->time();
   }
@@ -86,7 +86,7 @@ Seconds PassCost::exposed(GroupKind group, double speed) const {
 
 bool PassCost::has_collectives() const {
   return std::any_of(segments.begin(), segments.end(),
-                     [](const Segment& segment) { return segment.beside || segment.after; });
+                     [](const Segment& segment) { return segment.concurrent || segment.after; });
 }
 
 void PassCost::append(const PassCost& more) {
@@ -110,7 +110,7 @@ void PassCost::append_layer(const PassCost& more, int layer) {
   append(more);
   const auto mark = [&](auto& self, Segment& segment) -> void {
     segment.layer = layer;
-    for (Segment& part : segment.chain) self(self, part);
+    for (Segment& part : segment.fused) self(self, part);
   };
   for (std::size_t i = own; i < segments.size(); ++i) mark(mark, segments[i]);
 }
@@ -143,17 +143,17 @@ void PassCost::add_lost(Seconds time, const TimeByPrice& prices) {
   by_tag[static_cast<std::size_t>(Tag::default_value)] += time;
 }
 
-void PassCost::append_beside(const PassCost& kernels, const GroupCollective& collective) {
+void PassCost::append_concurrent(const PassCost& kernels, const GroupCollective& collective) {
   if (kernels.segments.empty()) return append(collective);
   const std::size_t own = segments.size();
   const TimeByPrice before = decisive;
   append(kernels);
   if (collective.time() <= Seconds{}) return;
   segments.resize(own);
-  segments.push_back(beside(kernels.segments, collective));
+  segments.push_back(concurrent(kernels.segments, collective));
   const KernelTimes times = kernels_of(kernels.segments);
-  const Seconds time = lost_beside(times, collective);
-  const TimeByPrice prices = lost_beside(times, kernels.decisive, collective);
+  const Seconds time = overlap_loss(times, collective);
+  const TimeByPrice prices = overlap_loss(times, kernels.decisive, collective);
   add_lost(time, prices);
   if (collective.time() > kernels.time() + time) {
     decisive = before;
@@ -181,13 +181,13 @@ GroupCollective Pricer::collective(const Op& op) const {
 
 GroupCollective Pricer::collective(const CollectiveCost& cost, GroupKind group, bool combine,
                                    bool sums) const {
-  // What is sent is read from memory, and what arrives is written; a sum reads what it adds to.
+  // Sent bytes are read from memory, and received ones written; a sum also reads its operand.
   const double passes = sums ? 3.0 : 2.0;
-  constexpr double most = 0.5;  // Thread blocks of one kernel share multiprocessors beyond.
+  constexpr double most = 0.5;  // Thread blocks beyond this share a multiprocessor with one kernel.
   const Bytes sent = cost.scale_up_bytes + cost.network_bytes;
   const Seconds length = cost.time();
   const double of_memory = length > Seconds{} ? kernels_.memory(passes * sent).time / length : 0.0;
-  const double of_compute = kernels_.share_lost_beside() * cost.channels / multiprocessors_;
+  const double of_compute = kernels_.overlap_loss_share() * cost.channels / multiprocessors_;
   return {cost, group, combine, std::min(most, of_compute), std::min(most, of_memory)};
 }
 
@@ -202,7 +202,7 @@ KernelTime Pricer::time(const Op& op) const {
     case Op::Kind::grouped_gemm: {
       const GroupedGemm layer{op.pass, op.n, op.k, op.accumulate,
                               software_.fused_experts || software_.grouped_experts};
-      const bool graph = software_.host_launch <= Seconds{};  // Launches experts' products too.
+      const bool graph = software_.host_launch <= Seconds{};  // It launches experts' products too.
       return priced(
           graph ? kernels_.grouped_kernel(layer, op.rows) : kernels_.grouped_gemm(layer, op.rows),
           software_.gemm_efficiency);
@@ -212,8 +212,8 @@ KernelTime Pricer::time(const Op& op) const {
                                 : kernels_.attention_forward(op.attention()),
                     software_.attention_efficiency);
     case Op::Kind::batched_gemm: {
-      // Too many small products for the GEMM tables: bound by compute at a low share of the peak,
-      // or by memory.
+      // Small products are not in the GEMM tables: they are bound by compute at a low share of the
+      // peak, or by memory.
       const KernelTime traffic = kernels_.memory(op.bytes);
       const Seconds compute = op.flop() / (software_.batched_gemm_efficiency * peak_);
       return {std::max(traffic.time, compute) + software_.kernel_overhead, Tag::default_value};
@@ -252,21 +252,21 @@ Seconds Pricer::length(const Ops& ops, Seconds host) const {
 PassCost Pricer::price(const Ops& ops, Seconds host) const {
   PassCost cost;
   Segment open;
-  TimeByPrice kernels;  // Of the open segment.
+  TimeByPrice kernels;  // Prices of the kernels of the open segment.
   const auto close = [&] {
-    if (open.beside) {
+    if (open.concurrent) {
       const KernelTimes times{open.compute, open.streaming, {}};
-      const Seconds lost = lost_beside(times, *open.beside);
+      const Seconds lost = overlap_loss(times, *open.concurrent);
       if (open.weight_gradients > Seconds{}) open.weight_gradients += lost;
-      const TimeByPrice prices = lost_beside(times, kernels, *open.beside);
+      const TimeByPrice prices = overlap_loss(times, kernels, *open.concurrent);
       kernels.add(prices);
       if (open.streaming > Seconds{}) open.streaming += lost;
       open.compute += lost;
       cost.add_lost(lost, prices);
     }
-    if (open.compute > Seconds{} || open.beside || open.after) cost.segments.push_back(open);
-    if (open.beside && open.beside->time() > open.compute)
-      cost.decisive.add(*open.beside);
+    if (open.compute > Seconds{} || open.concurrent || open.after) cost.segments.push_back(open);
+    if (open.concurrent && open.concurrent->time() > open.compute)
+      cost.decisive.add(*open.concurrent);
     else
       cost.decisive.add(kernels);
     if (open.after) cost.decisive.add(*open.after);
@@ -276,7 +276,7 @@ PassCost Pricer::price(const Ops& ops, Seconds host) const {
 
   int launches = 0;
   std::optional<GroupCollective>
-      rest;  // Of a partly hidden collective: after the op it hides behind.
+      rest;  // Rest of a partly hidden collective, which follows the op it hides behind.
   for (const Op& op : ops) {
     if (op.kind != Op::Kind::collective) {
       const KernelTime priced = time(op);
@@ -290,7 +290,7 @@ PassCost Pricer::price(const Ops& ops, Seconds host) const {
       cost.compute += priced.time;
       cost.work.at(work_of(op)) += priced.time;
       cost.by_tag[static_cast<std::size_t>(priced.tag)] += priced.time;
-      if (open.beside) {
+      if (open.concurrent) {
         open.after = rest;
         rest.reset();
         close();
@@ -301,8 +301,8 @@ PassCost Pricer::price(const Ops& ops, Seconds host) const {
     count(cost, whole);
     if (op.hidden > 0.0) {
       close();
-      open.beside = whole;
-      open.beside->cost = whole.cost.scaled(op.hidden);
+      open.concurrent = whole;
+      open.concurrent->cost = whole.cost.scaled(op.hidden);
       if (op.hidden < 1.0) rest = {whole.cost.scaled(1.0 - op.hidden), op.group};
     } else {
       open.after = whole;

@@ -15,7 +15,7 @@
 
 namespace orrery {
 
-/// A time, cut up by what it was priced as and by what the price rests on.
+/// A time, divided by kind of price and by the basis of that price.
 class TimeByPrice {
  public:
   Seconds& at(PriceKind kind, Tag tag) {
@@ -24,7 +24,7 @@ class TimeByPrice {
   Seconds at(PriceKind kind, Tag tag) const {
     return parts_[static_cast<std::size_t>(kind)][static_cast<std::size_t>(tag)];
   }
-  /// A collective alone on its links: latency, then the bytes of the slower of its two ports.
+  /// An isolated collective: latency, then the bytes of the slower of its two ports.
   void add(const GroupCollective& collective) {
     const CollectiveCost& cost = collective.cost;
     const Seconds time = cost.time();
@@ -37,7 +37,7 @@ class TimeByPrice {
     at(cost.network_decides() ? PriceKind::network_bytes : PriceKind::nvlink_bytes, cost.tag) +=
         time - cost.latency;
   }
-  /// `share` of `more`.
+  /// Adds `share` of `more`.
   void add(const TimeByPrice& more, double share = 1.0) {
     for (std::size_t kind = 0; kind < price_kinds; ++kind)
       for (std::size_t tag = 0; tag < PriceErrors::bases; ++tag)
@@ -49,7 +49,7 @@ class TimeByPrice {
       for (Seconds part : kind) sum += part;
     return sum;
   }
-  /// Without collectives.
+  /// The part without collectives.
   TimeByPrice kernels() const {
     TimeByPrice only;
     for (std::size_t kind = 0; kind <= static_cast<std::size_t>(PriceKind::host); ++kind)
@@ -67,23 +67,23 @@ class TimeByPrice {
   std::array<std::array<Seconds, PriceErrors::bases>, price_kinds> parts_{};
 };
 
-/// What a GPU does during a pass, collectives left out.
+/// Activities of a GPU during a pass, without collectives.
 enum class Work {
   products,         ///< Matrix products of weights.
-  expert_products,  ///< The same of experts, many in one kernel.
+  expert_products,  ///< Products of experts, many in one kernel.
   attention,        ///< Fused, or its batched products.
-  streaming,        ///< Kernels that memory bounds.
-  host,             ///< Nothing: it waits for its host to launch kernels.
-  slowed,           ///< What kernels lose to collectives beside them.
+  streaming,        ///< Memory-bound kernels.
+  host,             ///< Idle: the GPU waits for its host to launch kernels.
+  slowed,           ///< Losses of kernels to concurrent collectives.
 };
 inline constexpr std::size_t kinds_of_work = 6;
 
-/// A time, cut up by what the GPU does in it.
+/// A time, divided by the GPU's activities.
 class TimeByWork {
  public:
   Seconds& at(Work work) { return parts_[static_cast<std::size_t>(work)]; }
   Seconds at(Work work) const { return parts_[static_cast<std::size_t>(work)]; }
-  /// `share` of `more`.
+  /// Adds `share` of `more`.
   void add(const TimeByWork& more, double share = 1.0) {
     for (std::size_t work = 0; work < kinds_of_work; ++work)
       parts_[work] += share * more.parts_[work];
@@ -98,28 +98,27 @@ class TimeByWork {
   std::array<Seconds, kinds_of_work> parts_{};
 };
 
-/// A stretch of a pass: kernels one after another, with at most one collective beside them and one
-/// after. What a collective runs beside may also be a chain of such stretches.
+/// A part of a pass: kernels one after another, with at most one collective concurrent with them
+/// and one after them. The kernels of a concurrent collective may also be several such segments.
 struct Segment {
-  Seconds compute;  ///< Of the slowest member, where they differ.
-  std::optional<GroupCollective> beside;
+  Seconds compute;  ///< The slowest member's, if they differ.
+  std::optional<GroupCollective> concurrent;
   std::optional<GroupCollective> after;
-  /// Where the ranks of an expert group have different rows: each one's kernels, by its place in
-  /// the group. Empty: all alike.
+  /// Kernels of each rank of an expert group, by its place, if their rows differ. Empty: all alike.
   std::vector<Seconds> members = {};
-  std::vector<Segment> chain = {};  ///< In place of `compute`, which is zero then.
-  Seconds weight_gradients = {};    ///< Of `compute`: what no other pass waits for.
-  Seconds streaming = {};           ///< Of `compute`: kernels that memory bounds.
-  Seconds idle = {};                ///< Of `compute`: the GPU waits for its host.
-  /// Where two passes run together: of the backward one. An expert group's collective beside it is
-  /// the other's.
+  std::vector<Segment> fused = {};  ///< Replaces `compute`, which is zero then.
+  Seconds weight_gradients = {};    ///< Part of `compute` that no other pass waits for.
+  Seconds streaming = {};           ///< Part of `compute` in memory-bound kernels.
+  Seconds idle = {};                ///< Part of `compute`: the GPU waits for its host.
+  /// Belongs to the backward pass of two that run together. An expert group's collective next to it
+  /// belongs to the other.
   bool backward = false;
-  /// What a trace calls it: its first and last kernel (Op::name, static text), and the model's
-  /// layer that it belongs to; -1: none or several.
+  /// Labels of a trace: first and last kernel (Op::name, static text), and the layer of the model;
+  /// -1: none or several.
   std::string_view first_kernel = {}, last_kernel = {};
   int layer = -1;
 
-  /// Its length where no other traffic is on the collectives' links, on a GPU of this speed.
+  /// Length on a GPU of this speed, without other traffic on the collectives' links.
   Seconds time(double speed = 1.0) const;
 };
 
@@ -129,69 +128,69 @@ struct PricedOp {
   Tag tag = Tag::default_value;
 };
 
-/// Time that uneven routing costs, over an even one's.
-struct LostToRouting {
-  Seconds dispatch;  ///< Busier ports on the way to the experts.
+/// Additional time of uneven routing over even routing.
+struct RoutingLoss {
+  Seconds dispatch;  ///< Busier ports in dispatch.
   Seconds compute;   ///< The slowest rank's kernels over the mean rank's.
-  Seconds combine;   ///< Busier ports on the way back.
+  Seconds combine;   ///< Busier ports in combine.
 
-  void add(const LostToRouting& more) {
+  void add(const RoutingLoss& more) {
     dispatch += more.dispatch;
     compute += more.compute;
     combine += more.combine;
   }
 };
 
-/// What one pass through some layers costs a rank.
+/// The cost for a rank of one pass through some layers.
 struct PassCost {
   std::vector<Segment> segments;
   Seconds compute;                  ///< Kernels, launch gaps and the host's floor.
-  TimeByWork work;                  ///< `compute`, by what is done.
-  TimeByWork recomputed;            ///< Of `work`: what the forward pass did before.
+  TimeByWork work;                  ///< The activities of `compute`.
+  TimeByWork recomputed;            ///< Part of `work` that repeats the forward pass.
   Seconds communication;            ///< Collectives, exposed or not.
   std::array<Seconds, 3> by_tag{};  ///< compute + communication, by Tag.
-  /// What decides how long it takes: collectives that kernels hide are not in it, nor kernels that
-  /// wait beside a longer collective. Adds up to time().
+  /// The prices that determine its length, without collectives that kernels hide, and without
+  /// kernels that wait for a longer concurrent collective. Adds up to time().
   TimeByPrice decisive;
-  /// Of that, by the collectives' prices, what kernels lose to collectives beside them.
+  /// Part of it that kernels lose to concurrent collectives, by the collectives' prices.
   TimeByPrice taken;
-  /// What a group's collectives send from the rank's NVLink port, and from its NIC.
+  /// Bytes sent by each group's collectives from the rank's NVLink port, and from its NIC.
   std::array<Bytes, group_kinds> scale_up_bytes{}, network_bytes{};
 
-  LostToRouting lost;  ///< In it.
+  RoutingLoss lost;  ///< Included in the times.
 
-  /// Length alone on the machine, all ranks of its groups being of this speed; over `compute` it is
+  /// Isolated length if all ranks of its groups have this speed; the excess over `compute` is
   /// exposed communication.
   Seconds time(double speed = 1.0) const;
-  /// How much of it a rank of this speed waits for collectives of one group.
+  /// The time that a rank of this speed waits for collectives of one group.
   Seconds exposed(GroupKind group, double speed = 1.0) const;
   bool has_collectives() const;
   void append(const PassCost& more);
-  /// The same of one layer of the model.
+  /// Appends the pass of one layer of the model.
   void append_layer(const PassCost& more, int layer);
   void append(const GroupCollective& collective);
-  /// `kernels`, and a collective that begins with them.
-  void append_beside(const PassCost& kernels, const GroupCollective& collective);
-  /// All that it does was done before, by a forward pass.
-  void repeats() { recomputed = work; }
-  /// Counts what kernels lose to a collective beside them, which their segments have already.
+  /// Appends `kernels`, and a collective that begins with them.
+  void append_concurrent(const PassCost& kernels, const GroupCollective& collective);
+  /// Marks all work as recomputed.
+  void mark_recomputed() { recomputed = work; }
+  /// Adds the loss of kernels to a concurrent collective; their segments include it already.
   void add_lost(Seconds time, const TimeByPrice& prices);
 };
 
-/// A GPU with nothing to do for so long; a trace shows it as `name`, static text.
+/// An idle GPU; a trace shows it as `name`, static text.
 PassCost waiting(Seconds time, std::string_view name);
 
-/// Length of stretches one after another, as Segment::time().
+/// Length of consecutive segments, as in Segment::time().
 Seconds time_of(const std::vector<Segment>& segments, double speed = 1.0);
-/// How many kernels and collectives they are drawn as.
+/// Number of tasks, kernels and collectives, that represent the segments.
 std::size_t tasks_in(const std::vector<Segment>& segments);
 
-/// Calls visit(collective) for each in `segments`, as they begin.
+/// Calls visit(collective) for each in `segments`, in the order in which they begin.
 template <class Visit>
 void for_each_collective(const std::vector<Segment>& segments, const Visit& visit) {
   for (const Segment& segment : segments) {
-    if (segment.beside) visit(*segment.beside);
-    for_each_collective(segment.chain, visit);
+    if (segment.concurrent) visit(*segment.concurrent);
+    for_each_collective(segment.fused, visit);
     if (segment.after) visit(*segment.after);
   }
 }
@@ -204,12 +203,12 @@ class Pricer {
 
   KernelTime time(const Op& op) const;
   PricedOp price(const Op& op) const;
-  /// `host`: how long the host is busy with it, where more is known than its launches.
+  /// Pass the time of the host as `host` if it is known to exceed that of its launches.
   PassCost price(const Ops& ops, Seconds host = {}) const;
-  /// price(ops, host).time(), to the last bit: of many ranks only the slowest needs all of it.
+  /// Equals price(ops, host).time(), to the last bit, at less cost.
   Seconds length(const Ops& ops, Seconds host = {}) const;
   GroupCollective collective(const Op& op) const;
-  /// `sums`: adds what arrives to what is there.
+  /// Received data are added to existing data if `sums`.
   GroupCollective collective(const CollectiveCost& cost, GroupKind group, bool combine,
                              bool sums) const;
   const CollectiveTime& collectives() const { return collectives_; }

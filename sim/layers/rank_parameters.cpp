@@ -24,7 +24,7 @@ std::int64_t attention_on_rank(const LayerSizes& s) {
   return sum;
 }
 
-// An MLP of which a rank holds `width` channels.
+// Parameters of an MLP with `width` channels on the rank.
 std::int64_t mlp_on_rank(const LayerSizes& s, std::int64_t width) {
   if (width == 0) return 0;
   const std::int64_t into = s.model.gated ? 2 : 1;
@@ -93,7 +93,7 @@ class PartsOfStages {
   }
 
  private:
-  // All but the layers.
+  // The parts outside of the layers.
   StageParts ends(int virtual_stage) const {
     const LayerSizes& s = sizes_;
     const Model& model = scenario_.model;
@@ -103,7 +103,7 @@ class PartsOfStages {
     StageParts parts;
     if (virtual_stage == 0) parts.embedding = table + model.learned_positions * s.hidden;
     if (virtual_stage != last) return parts;
-    // A tied head is the same tensor where both ends share a stage, and a copy where they do not.
+    // A tied head is the same tensor if both ends share a stage, and else a copy.
     const bool apart = !scenario_.plan.joins_ends();
     parts.head = norm + (apart || !model.tied_embeddings ? table : 0);
     // A prediction layer: norms of its two inputs and of its output, their joint projection, a

@@ -8,7 +8,7 @@
 
 namespace orrery {
 
-/// Parameters on a rank, by the ranks that hold the same.
+/// Parameters on a rank, by the group that holds copies of them.
 struct RankParameters {
   std::int64_t dense = 0;    ///< Copied over the data-parallel group: all but routed experts.
   std::int64_t experts = 0;  ///< Copied over the expert-data-parallel group.
@@ -25,23 +25,23 @@ struct RankParameters {
   bool operator==(const RankParameters&) const = default;
 };
 
-/// What one rank of virtual stage `stage` holds: its layers' share of tp (of routed experts, ep and
-/// etp), embedding and head where they live, and the last stage's prediction layers. Biases, norms,
-/// routers and the down-projections of latent attention are not split.
+/// Parameters of one rank of virtual stage `stage`: its layers' share of tp (for routed experts, ep
+/// and etp), embedding and head on their stages, and the last stage's prediction layers. Biases,
+/// norms, routers and the down-projections of latent attention are not split.
 RankParameters parameters_on_rank(const Scenario& scenario, int virtual_stage);
-/// The same of every virtual stage.
+/// The same for every virtual stage.
 std::vector<RankParameters> parameters_by_stage(const Scenario& scenario);
 
-/// How many tensors hold the weights of layers without experts, embedding and head there: of a
-/// layer its four products, or as many as the software makes of them, and its two norms.
+/// Number of weight tensors of layers without experts, embedding and head of a virtual stage: a
+/// layer has four products, or as many as the software makes of them, and two norms.
 int weight_tensors(const Scenario& scenario, int virtual_stage);
 
 /// The same, part by part.
 struct StageParts {
   std::int64_t embedding = 0;
-  std::vector<RankParameters> layers;  ///< In forward order.
+  std::vector<RankParameters> layers;  ///< Listed in forward order.
   RankParameters prediction;           ///< All prediction layers.
-  std::int64_t head = 0;               ///< With the final norm.
+  std::int64_t head = 0;               ///< Includes the final norm.
 };
 StageParts parts_on_rank(const Scenario& scenario, int virtual_stage);
 

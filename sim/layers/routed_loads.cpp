@@ -16,8 +16,8 @@ int layers_with_experts(const Model& model) {
       std::count(model.layer_has_experts.begin(), model.layer_has_experts.end(), true));
 }
 
-// A layer's collectives make tensor and context ranks wait for each other, and so all expert groups
-// of which a replica has ranks: so many.
+// Number of expert groups that wait for each other: a layer's collectives synchronise tensor and
+// context ranks, and so all expert groups with ranks in a replica.
 int groups_of_a_replica(const RoutingCase& of, const Place& at) {
   const int replica = of.replica_ranks;
   const int group = of.shape.ranks * of.tensor_ranks;
@@ -31,12 +31,12 @@ int groups_of_a_replica(const RoutingCase& of, const Place& at) {
                   "use a multiple or a divisor, or --routing uniform");
 }
 
-// As many draws as leave every replica with whole sets of them, or every set with whole replicas.
-int draws_of_groups(int groups_together) {
+// Number of samples, so that replicas have whole sets of them or sets have whole replicas.
+int group_samples(int groups_together) {
   return most_groups % groups_together == 0 ? most_groups : groups_together;
 }
 
-// What shapes a placement has takes longer to find out than the memory of a dense model.
+// Shapes of a placement take longer to compute than the memory of a dense model.
 RoutingCase case_of(const Scenario& scenario) {
   if (!scenario.model.experts) return {};
   return RoutingCase::of(scenario, Placement{scenario.plan, scenario.system}.shapes());
@@ -79,14 +79,14 @@ RoutedLoads::RoutedLoads(const RoutingCase& of, const Place& at) {
                         .per_token = shape_.experts.per_token});
   even_ = plan_.even && !plan_.trace && !plan_.capacity_factor;
   if (even_) return;
-  const int draws = draws_of_groups(groups_of_a_replica(of, at));
+  const int samples = group_samples(groups_of_a_replica(of, at));
 
   const Router router{plan_, shape_, at / "routing"};
   sampled_ = plan_.statistical() && of.micro_batches > most_micro_batches;
   micro_batches_ = plan_.statistical() ? std::min(of.micro_batches, most_micro_batches)
                    : plan_.trace       ? std::min(of.micro_batches, plan_.trace->micro_batches)
                                        : 1;
-  groups_ = plan_.statistical() && !plan_.identical_replicas ? std::min(of.groups, draws) : 1;
+  groups_ = plan_.statistical() && !plan_.identical_replicas ? std::min(of.groups, samples) : 1;
   for (int g = 0; g < groups_; ++g)
     for (int m = 0; m < micro_batches_; ++m)
       for (int l = 0; l < layers_; ++l) batches_.push_back(router.route(l, m, g));
@@ -127,12 +127,12 @@ double RoutedLoads::fullest(const Scenario& scenario) const {
 }
 
 std::shared_ptr<const RoutedLoads> KnownLoads::of(const Scenario& scenario) {
-  const RoutingCase asked = case_of(scenario);
+  const RoutingCase requested = case_of(scenario);
   for (const auto& [known, loads] : known_)
-    if (known == asked) return loads;
-  auto fresh = std::make_shared<const RoutedLoads>(asked);
+    if (known == requested) return loads;
+  auto fresh = std::make_shared<const RoutedLoads>(requested);
   if (known_.size() == most) known_.pop_front();
-  known_.emplace_back(asked, fresh);
+  known_.emplace_back(requested, fresh);
   return fresh;
 }
 

@@ -11,32 +11,32 @@
 
 namespace orrery {
 
-/// All of a scenario that decides where its tokens go.
+/// All properties of a scenario that its routing depends on.
 struct RoutingCase {
   std::string routing;
   RoutingShape shape;
-  int tensor_ranks = 1;   ///< Of an expert.
+  int tensor_ranks = 1;   ///< Tensor ranks of an expert.
   int replica_ranks = 1;  ///< Tensor and context ranks of a replica.
   int micro_batches = 1;
-  int groups = 1;  ///< That hold the same experts.
+  int groups = 1;  ///< Groups that hold the same experts.
 
-  /// Of a model without experts: nothing.
+  /// Empty for a model without experts.
   static RoutingCase of(const Scenario& scenario, const GroupShapes& shapes);
   bool operator==(const RoutingCase&) const = default;
 };
 
-/// What routers make of one step: where the tokens of each layer with experts went, for some expert
-/// groups and micro-batches that stand for all.
+/// The routing of one step: the destinations of the tokens of each layer with experts, for a sample
+/// of the expert groups and micro-batches.
 ///
-/// Sampling  Where routing is drawn, the micro-batches and groups of a step are draws of one
-///           distribution. At most 8 micro-batches and 4 groups are drawn (from the plan's seed),
-///           or as many groups as a replica has ranks of, where that is no divisor of 4; group g
-///           has the draw g mod groups, micro-batch m the draw m mod micro-batches. A trace is
-///           taken as it is, every micro-batch, and is the same for all groups.
+/// Sampling  Micro-batches and groups of a step are samples of one distribution. At most 8
+///           micro-batches and 4 groups are sampled (from the plan's seed), or as many groups as a
+///           replica has ranks of, if that does not divide 4; group g has the sample g mod groups,
+///           micro-batch m the sample m mod micro-batches. A trace is used as it is, with every
+///           micro-batch, and is the same for all groups.
 class RoutedLoads {
  public:
-  /// Errors: as read_routing() and Router; replicas and expert groups of which neither fills the
-  /// other whole, where routing is uneven (infeasible).
+  /// Errors as in read_routing() and Router; under uneven routing, replicas and expert groups if
+  /// neither is a multiple of the other (infeasible).
   explicit RoutedLoads(const RoutingCase& of, const Place& at = {});
   RoutedLoads(const Scenario& scenario, const GroupShapes& shapes, const Place& at = {});
   explicit RoutedLoads(const Scenario& scenario);
@@ -66,11 +66,10 @@ class RoutedLoads {
   bool sampled_ = false;
   int groups_ = 1, micro_batches_ = 1, layers_ = 0;
   std::vector<RoutedBatch> batches_;
-  std::vector<ExpertPlacement> placements_;  ///< By layer.
+  std::vector<ExpertPlacement> placements_;  ///< One for each layer.
 };
 
-/// Loads of the scenarios that were asked for last: neighbours in an enumeration have them in
-/// common.
+/// Cache of the latest scenarios' loads, which neighbours in an enumeration share.
 class KnownLoads {
  public:
   std::shared_ptr<const RoutedLoads> of(const Scenario& scenario);

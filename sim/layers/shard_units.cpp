@@ -8,13 +8,13 @@
 namespace orrery {
 namespace {
 
-// Ops of a layer up to the next product by another weight matrix, and the matrix's parameters.
+// Ops of a layer up to the next product with another weight matrix, and the matrix's parameters.
 struct Module {
   Ops ops;
   std::int64_t parameters = 0;
 };
 
-// Cut before each product of `pass`; what stands before the first belongs to it.
+// Splits before each product of `pass`; ops before the first belong to it.
 std::vector<Module> modules(const Ops& ops, GemmPass pass) {
   std::vector<Module> all(1);
   for (const Op& op : ops) {
@@ -103,11 +103,11 @@ class UnitCutter {
         for (const Module& module :
              modules(layer_recompute(scenario_, kind(l)), GemmPass::forward)) {
           add(module.ops, again ? module.parameters : 0, 0);
-          units.back().backward.repeats();
+          units.back().backward.mark_recomputed();
           kept = module.parameters;
         }
       Ops ops = layer_backward(scenario_, kind(l));
-      TimeByWork recomputed;  // No product by a weight matrix: in the first module.
+      TimeByWork recomputed;  // Part of the first module, without a weight matrix.
       if (scenario_.plan.recompute.kind == Recompute::selective) {
         const Ops core = layer_recompute(scenario_, kind(l));
         ops.insert(ops.begin(), core.begin(), core.end());
@@ -140,7 +140,7 @@ class UnitCutter {
     return copied(software_.reduce_copy_bytes, parameters);
   }
 
-  // The host asks for the next unit's weights before it launches a unit.
+  // The host requests the next unit's weights before it launches a unit.
   template <class Gathered>
   void prefetch(std::vector<Bucket>& units, PassCost Bucket::*pass,
                 const Gathered& gathered) const {
@@ -171,8 +171,8 @@ class UnitCutter {
 
 namespace {
 
-// What each unit's kernels lose beside the gather of the next unit and the reduction of the one
-// before, where these come with every micro-batch.
+// Losses of each unit's kernels to the gather of the next unit and the reduction of the previous
+// one, if these come with every micro-batch.
 void slow_down(const Scenario& scenario, HiddenTraffic& traffic, bool forward, StageCost& cost) {
   const Plan& plan = scenario.plan;
   const bool gathers = plan.reshard || (forward && plan.pp == 1);
@@ -182,7 +182,7 @@ void slow_down(const Scenario& scenario, HiddenTraffic& traffic, bool forward, S
     Bucket& unit = cost.bucket(forward, i);
     PassCost& pass = forward ? unit.forward : unit.backward;
     PassCost lost;
-    const auto beside = [&](CollectiveKind kind, double bytes_each, const RankParameters& moved) {
+    const auto add_loss = [&](CollectiveKind kind, double bytes_each, const RankParameters& moved) {
       for (GroupKind group : {GroupKind::data, GroupKind::expert_data})
         lost.append(
             traffic.lost(pass, kind, bytes_each * static_cast<double>(moved.of(group)), group));
@@ -190,8 +190,8 @@ void slow_down(const Scenario& scenario, HiddenTraffic& traffic, bool forward, S
     if (gathers && i + 1 < count) {
       const Bucket& next = cost.bucket(forward, i + 1);
       if (next.gathered_ahead)
-        beside(CollectiveKind::all_gather, scenario.software.weight_bytes,
-               forward ? next.parameters : next.regathered);
+        add_loss(CollectiveKind::all_gather, scenario.software.weight_bytes,
+                 forward ? next.parameters : next.regathered);
     }
     if (reduces && i > 0)
       lost.append(traffic.lost_to_gradients(scenario, pass, cost.bucket(false, i - 1).parameters));

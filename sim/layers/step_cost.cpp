@@ -18,8 +18,7 @@ std::int64_t bucket_parameters(int data_ranks) {
   return std::max<std::int64_t>(40'000'000, std::int64_t{1'000'000} * data_ranks);
 }
 
-// Layers in forward order, embedding with the first and head with the last, cut where a bucket is
-// full.
+// Layers in forward order, embedding with the first and head with the last, split at full buckets.
 std::vector<Bucket> cut_buckets(const Scenario& scenario, const Pricer& pricer,
                                 const LayerPrice& prediction, const PriceOfLayer& price_of,
                                 int stage) {
@@ -123,7 +122,7 @@ StepCost price_step(const Scenario& scenario, const KernelModel& kernels,
     const std::size_t before = stages.size();
     for (int v = 0; v < plan.virtual_stages(); ++v)
       stages.push_back(price_stage(scenario, pricer, layers.prediction(), price_of, v));
-    lose_to_step_traffic(scenario, pricer, std::span{stages}.subspan(before));
+    add_step_traffic_losses(scenario, pricer, std::span{stages}.subspan(before));
   };
 
   StepCost cost;
@@ -166,12 +165,12 @@ StepCost price_step(const Scenario& scenario, const KernelTables* tables,
 }
 
 // Forward flop of a sequence of s tokens: 2 s per weight of a matrix, and 4 s^2 a d per layer for
-// scores and values (half of it where the causal mask is counted). A layer with a window w counts
-// 4 s w a d without the causal mask, and with it the keys that its queries see. The embedding is a
-// look-up; the output head is a matrix. Of routed experts those count that a token visits; a
-// prediction layer counts as a layer, its joint projection and another head. Backward is twice
-// forward (Narayanan et al., arXiv 2104.04473, appendix;
-// the causal half as Megatron-LM's num_floating_point_operations counts).
+// scores and values (half of it where the causal mask is counted). A layer with a window w counts 4
+// s w a d without the causal mask, and with it the keys that its queries see. The embedding is a
+// look-up; the output head is a matrix. Only routed experts that a token visits count; a prediction
+// layer counts as a layer, its joint projection and another head. Backward is twice forward
+// (Narayanan et al., arXiv 2104.04473, appendix; the causal half as Megatron-LM's
+// num_floating_point_operations counts).
 namespace {
 
 double attention_weights(const Model& model) {

@@ -13,31 +13,31 @@ namespace orrery {
 
 class RoutedLoads;
 
-/// One part of a virtual stage whose gradients travel, and whose weights are gathered, together.
+/// Part of a virtual stage whose gradients are reduced, and weights gathered, together.
 struct Bucket {
   PassCost forward;
   PassCost backward;
   RankParameters parameters;
-  RankParameters regathered = {};  ///< ZeRO-3: gathered once more for the backward pass.
-  bool gathered_ahead = true;      ///< Beside the part before it, where the plan overlaps.
-  PassCost input_gradient = {}, weight_gradient = {};  ///< As in LayerPrice.
-  /// What its first forward pass loses beside weights that are gathered once a step, and the pass
-  /// that completes its gradients beside those that are reduced.
+  RankParameters regathered = {};  ///< Parameters that ZeRO-3 gathers again for the backward pass.
+  bool gathered_ahead = true;      ///< Gathered during the previous part if the plan overlaps.
+  PassCost input_gradient = {}, weight_gradient = {};  ///< See LayerPrice.
+  /// Losses of its first forward pass to weights that are gathered once a step, and of the pass
+  /// that completes its gradients to their reduction.
   PassCost lost_to_gather = {}, lost_to_reduction = {};
 };
 
-/// What one virtual stage costs a rank for one micro-batch.
+/// The cost of one virtual stage for a rank and micro-batch.
 struct StageCost {
   PassCost forward;
-  PassCost backward;            ///< With what the plan recomputes.
-  std::vector<Bucket> buckets;  ///< In forward order; their passes add up to the two above.
+  PassCost backward;            ///< Includes recomputation.
+  std::vector<Bucket> buckets;  ///< Listed in forward order; their passes add up to the two above.
   RankParameters parameters;
-  /// In the order of the backward pass, where it falls into other parts (cut_shard_units): then
+  /// Buckets in backward order if the backward pass has other parts (cut_shard_units); then
   /// `buckets` have the forward pass alone.
   std::vector<Bucket> backward_buckets = {};
-  PassCost input_gradient = {}, weight_gradient = {};  ///< As in LayerPrice.
+  PassCost input_gradient = {}, weight_gradient = {};  ///< See LayerPrice.
 
-  /// Parts of a forward or a backward pass, and the i-th of them as it runs.
+  /// The number of parts of a forward or a backward pass, and the i-th part in running order.
   std::size_t count(bool is_forward) const {
     return is_forward || backward_buckets.empty() ? buckets.size() : backward_buckets.size();
   }
@@ -51,35 +51,35 @@ struct StageCost {
   }
 };
 
-/// Prices of what the GPUs of a step do. StepTraffic has the prices of what travels between passes.
+/// Prices of the work of the GPUs in a step. StepTraffic prices the traffic between passes.
 struct StepCost {
-  std::vector<StageCost> stages;  ///< One a virtual stage; routing being even.
-  /// As routed: [(draw of the expert group x micro-batches + micro-batch) stages + virtual stage].
-  /// Empty where routing is even.
+  std::vector<StageCost> stages;  ///< One a virtual stage, with even routing.
+  /// Stages as routed: [(sample of the expert group x micro-batches + micro-batch) stages + virtual
+  /// stage]. Empty under even routing.
   std::vector<StageCost> routed = {};
   int routed_micro_batches = 1;
 
-  const StageCost& stage(int virtual_stage, int draw, int micro_batch) const {
+  const StageCost& stage(int virtual_stage, int sample, int micro_batch) const {
     const auto v = static_cast<std::size_t>(virtual_stage);
     if (routed.empty()) return stages[v];
-    const int pass = draw * routed_micro_batches + micro_batch % routed_micro_batches;
+    const int pass = sample * routed_micro_batches + micro_batch % routed_micro_batches;
     return routed[static_cast<std::size_t>(pass) * stages.size() + v];
   }
 
-  Bytes transfer_bytes;            ///< From one rank to its peer on the next stage, each direction.
+  Bytes transfer_bytes;            ///< One rank to its peer on the next stage, each direction.
   std::vector<Seconds> optimizer;  ///< One a pipeline stage (rank).
   Tag optimizer_tag = Tag::default_value;
   Bytes tied_gradient_bytes;  ///< Embedding gradient shared by first and last stage; 0: none.
-  Flop model_flop_causal;  ///< Of the whole step, without recomputation, attention counted as half.
-  Flop model_flop_full;    ///< The same with the whole score matrix counted.
+  Flop model_flop_causal;     ///< Whole step without recomputation; attention counts half.
+  Flop model_flop_full;       ///< The same with the whole score matrix counted.
 };
 
-/// `kernels`: of the scenario's GPU and dtype. `loads`: where tokens went; null or even: to all
+/// Pass `kernels` of the scenario's GPU and dtype. Null or even `loads` mean that tokens go to all
 /// experts alike.
 StepCost price_step(const Scenario& scenario, const KernelModel& kernels,
                     const CollectiveTime& collectives, const GroupShapes& shapes,
                     const RoutedLoads* loads = nullptr);
-/// The same from `tables`, what was measured on the GPU, or null.
+/// The same with `tables` of measurements on the GPU, or null.
 StepCost price_step(const Scenario& scenario, const KernelTables* tables,
                     const CollectiveTime& collectives, const GroupShapes& shapes,
                     const RoutedLoads* loads = nullptr);

@@ -7,7 +7,7 @@
 namespace orrery {
 namespace {
 
-// The sum of squares, and whether a gradient is infinite: a float each (megatron/core/optimizer).
+// The sum of squares, and a flag for infinite gradients: a float each (megatron/core/optimizer).
 constexpr Bytes norm_bytes{8.0};
 
 Bytes bytes_of(std::int64_t parameters, double bytes_each) {
@@ -43,7 +43,7 @@ CollectiveCost StepTraffic::gradients(std::int64_t parameters, GroupKind group) 
 CollectiveCost StepTraffic::bucketed_gradients(std::int64_t parameters, GroupKind group) const {
   const Bytes size = scenario_.software.bucket_size;
   if (size <= Bytes{} || scenario_.plan.zero >= 1) return gradients(parameters, group);
-  // A bucket is closed by the tensor that fills it.
+  // The tensor that fills a bucket also closes it.
   const auto buckets =
       std::max(std::int64_t{1}, static_cast<std::int64_t>(bytes_of(parameters, 2.0) / size));
   return gradients(parameters / buckets, group).scaled(static_cast<double>(buckets));

@@ -66,7 +66,7 @@ std::vector<Field<C>> keys_of_a_gpu() {
   };
 }
 
-// Constants of the network's algorithms, which no sweep of a single node says anything about.
+// Constants of the network's algorithms, which a sweep of a single node does not determine.
 std::vector<Field<C>> keys_of_the_network() {
   return {figure("tree_turn", &C::tree_turn, real(0.0, 10.0)),
           figure("peer_turn", &C::peer_turn, real(0.0, 10.0)),
@@ -87,7 +87,7 @@ CollectiveConstants read_collective_constants(const std::string& gpu, bool in_pc
       JsonValue::read_file(find_in_catalog("calibration/data", "collectives", {}));
   json.allow_only({"schema", "nvlink_share_source", "stand_ins", "network", "gpus"});
   std::string wanted = gpu;
-  if (const auto stand_in = json.at("stand_ins").find(gpu)) wanted = stand_in->sourced().text();
+  if (const auto proxy = json.at("stand_ins").find(gpu)) wanted = proxy->sourced().text();
   const auto read = [&](const JsonValue& entry) {
     CollectiveConstants constants;
     read_fields(entry, keys_of_a_gpu(), constants);

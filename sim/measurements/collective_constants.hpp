@@ -19,8 +19,8 @@ struct CollectiveConstants {
     Seconds at(Bytes wire) const { return height * (wire / (wire + half)); }
   };
 
-  std::string gpu;        ///< Whose constants these are: a stand-in's, "default", "default-pcie".
-  bool measured = false;  ///< false: the GPU has no sweep of its own, nor a stand-in.
+  std::string gpu;  ///< The GPU of these constants: may be a proxy, "default" or "default-pcie".
+  bool measured = false;  ///< False: neither the GPU nor a proxy has a sweep.
   double nvlink_share = 1.0;
   Seconds base, hop;  ///< Ring: base + hop x steps.
   Seconds p2p_base, p2p_hop;
@@ -29,7 +29,7 @@ struct CollectiveConstants {
   std::optional<double> local_copy;  ///< Each rank copies its own share at this rate.
   std::optional<double> nvls_efficiency;
   Ramp ring_ramp, p2p_ramp;
-  Ramp nvls_ramp;  ///< At 8 ranks; both its members grow with the ranks.
+  Ramp nvls_ramp;  ///< Values at 8 ranks; both members grow with the ranks.
 
   /// NVLS as a loop over chunks: each takes `step` more than its bytes, and `fill` first chunks
   /// pass before the pipeline is full.
@@ -39,26 +39,27 @@ struct CollectiveConstants {
     double fill = 0.0;
   };
   std::optional<Loop> nvls_loop;
-  std::optional<double> send_efficiency;  ///< Of a transfer from one GPU to another, alone.
-  double p2p_channel_cap = 20.0;          ///< What one pair of an all-to-all reaches at most.
+  std::optional<double> send_efficiency;  ///< One transfer from one GPU to another, isolated.
+  double p2p_channel_cap = 20.0;          ///< The most that one pair of an all-to-all reaches.
 
-  /// PCIe: payload share of flagged small messages, and what is left of the rates where so many
-  /// GPUs of a node take part that some pairs cross host bridges, and then CPU sockets.
+  /// PCIe: payload share of flagged small messages, and the remaining share of the rates if more
+  /// than `more_than` GPUs of a node take part, so that some pairs cross host bridges, and then CPU
+  /// sockets.
   struct Crossing {
     int more_than = 0;  ///< GPUs of the node.
     double ring = 1.0, p2p = 1.0;
   };
   std::optional<double> low_latency, p2p_low_latency;
-  std::vector<Crossing> crossings;  ///< By rising `more_than`.
+  std::vector<Crossing> crossings;  ///< Sorted by `more_than`.
   Crossing crossing(int ranks_in_domain) const;
 
-  /// Between domains, as shares of the network's latency: a tree node's turn from receiving to
-  /// sending, and each further remote peer of an all-to-all.
+  /// Shares of the network's latency between domains: a tree node's turn from receiving to sending,
+  /// and each further remote peer of an all-to-all.
   double tree_turn = 0.0, peer_turn = 0.0;
   double nvls_tree_share = 1.0;  ///< NVLS under a tree over NVLS alone.
 };
 
-/// Those of `gpu`, of its stand-in, or of a GPU that nobody measured, which `in_pcie_node` decides.
+/// Constants of `gpu`, of its proxy, or the defaults, which depend on `in_pcie_node`.
 CollectiveConstants read_collective_constants(const std::string& gpu, bool in_pcie_node);
 
 }  // namespace orrery

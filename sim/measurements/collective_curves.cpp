@@ -41,7 +41,7 @@ namespace {
 constexpr int most_ranks = 1 << 24;
 
 MeasuredCurve parse_curve(const JsonValue& entry) {
-  // "warnings": what `orrery import` had to say about a log.
+  // Warnings of `orrery import` about a log are kept in "warnings".
   entry.allow_only(
       {"id", "source", "system", "collective", "ranks", "nodes", "columns", "points", "warnings"});
   MeasuredCurve curve;

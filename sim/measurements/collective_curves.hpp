@@ -20,19 +20,19 @@ enum class CollectiveKind {
   send_recv
 };
 
-/// What distinguishes one collective from another.
+/// Properties that distinguish collectives.
 struct CollectiveFacts {
   CollectiveKind kind;
-  std::string_view name;       ///< In options and files: "all_reduce".
+  std::string_view name;       ///< The name in options and files: "all_reduce".
   std::string_view nccl_name;  ///< In NCCL_ALGO: "AllReduce". Empty: made of sends and receives.
-  /// How often the tensor, less a rank's own share, passes each rank's wire: 2 where it is reduced
-  /// and gathered, 1 where one of the two or an exchange happens. 0: it passes whole, in a chain.
+  /// The number of times that the tensor, less a rank's own share, passes each rank's wire: 2 if it
+  /// is reduced and gathered, 1 for one of the two or an exchange; 0: it passes whole.
   int passes;
-  bool reduces;  ///< Sums up, as against moving.
-  bool rooted;   ///< One rank has it, or gets it.
+  bool reduces;  ///< Sums data up instead of only moving them.
+  bool rooted;   ///< One rank has the data, or gets them.
 };
 
-/// One for each kind, in the order of CollectiveKind.
+/// One entry for each kind, in the order of CollectiveKind.
 inline constexpr std::array collective_facts{
     CollectiveFacts{CollectiveKind::all_reduce, "all_reduce", "AllReduce", 2, true, false},
     CollectiveFacts{CollectiveKind::all_gather, "all_gather", "AllGather", 1, false, false},
@@ -50,10 +50,10 @@ constexpr const CollectiveFacts& facts(CollectiveKind kind) {
 }
 constexpr std::string_view name(CollectiveKind kind) { return facts(kind).name; }
 
-/// The names of all, in the order of CollectiveKind.
+/// The names of all kinds, in the order of CollectiveKind.
 const std::vector<std::string>& collective_names();
 
-/// By its name, or as nccl-tests' programs are called ("alltoall", "sendrecv"); else nothing.
+/// The kind with that name, or with that name of nccl-tests' programs ("alltoall", "sendrecv").
 std::optional<CollectiveKind> collective_named(std::string_view word);
 
 /// A sweep of one collective over sizes, as nccl-tests prints it.
@@ -67,18 +67,17 @@ struct MeasuredCurve {
   CollectiveKind collective{};
   int ranks = 0;
   int nodes = 0;
-  std::vector<Point> points;  ///< By rising bytes.
+  std::vector<Point> points;  ///< Sorted by bytes.
 };
 
-/// Reads calibration/data/collectives/`name`.json, `name` being a GPU's or a system's; empty where
-/// there is no such file. Errors: a table that says what cannot be meant, with its place.
+/// Reads calibration/data/collectives/`name`.json for a GPU or a system; empty if there is no such
+/// file. Errors: an invalid table, with its place.
 std::vector<MeasuredCurve> read_collective_curves(const std::string& name);
 
 /// One file of schema "orrery.curves/1".
 std::vector<MeasuredCurve> parse_collective_curves(const JsonValue& json);
 
-/// The points of one table: [[bytes, time_us], ...]. Errors: sizes that do not rise, times that
-/// are none.
+/// The points of one table: [[bytes, time_us], ...]. Errors: sizes that do not rise, invalid times.
 std::vector<MeasuredCurve::Point> parse_curve_points(const JsonValue& points);
 
 }  // namespace orrery

@@ -9,7 +9,7 @@
 namespace orrery {
 namespace {
 
-// Sets what `json` has and leaves the rest.
+// Overwrites only the constants in `json`.
 void parse(const JsonValue& json, ExchangeConstants& constants) {
   using C = ExchangeConstants;
   const auto time = made_of(real(0.0, 1e6), microseconds);
@@ -56,8 +56,8 @@ std::optional<JsonValue> find_fit(const JsonValue& json, const std::string& kern
   return {};
 }
 
-// What DeepEP does between domains differs by kernel: low latency sends as it does inside, the
-// other kernel forwards, and its copies have costs of their own.
+// The kernels of DeepEP differ between domains: low latency sends as it does inside, the other one
+// forwards, and its copies have separate costs.
 ExchangeConstants between_domains(const std::string& kernel, ExchangeConstants constants,
                                   const JsonValue& remote) {
   if (kernel != "deepep_low_latency") {
@@ -68,7 +68,7 @@ ExchangeConstants between_domains(const std::string& kernel, ExchangeConstants c
   return constants;
 }
 
-// `gpu`, its stand-in, that one's, ..., or the default: the first that is `measured`.
+// The first `measured` one of `gpu`, its proxy, that one's proxy, ..., or the default.
 std::string measured_gpu(const JsonValue& json, std::string gpu,
                          const std::function<bool(const std::string&)>& measured) {
   const std::string fallback = json.at("default").sourced().text();
@@ -76,8 +76,8 @@ std::string measured_gpu(const JsonValue& json, std::string gpu,
   while (!measured(gpu)) {
     if (!tried.insert(gpu).second)
       json.at("fits").fail("has no fit of '" + gpu + "'", "add one, or another stand-in");
-    const auto stand_in = json.at("stand_ins").find(gpu);
-    gpu = stand_in ? stand_in->sourced().text() : fallback;
+    const auto proxy = json.at("stand_ins").find(gpu);
+    gpu = proxy ? proxy->sourced().text() : fallback;
   }
   return gpu;
 }

@@ -11,19 +11,19 @@ namespace orrery {
 /// (calibration/data/expert_exchange.json; docs/explanation/collectives.md has the formula).
 struct ExchangeConstants {
   Seconds base;          ///< Launch and handshake inside a domain.
-  Seconds expert;        ///< For each 128 experts: each of them is waited for.
-  Seconds token;         ///< For each kB of one copy: the way of a lone token.
-  Seconds network_base;  ///< Once the network takes part, and
-  Seconds network_hop;   ///< for each doubling of the domains.
+  Seconds expert;        ///< Wait for each 128 experts.
+  Seconds token;         ///< Time for each kB of one copy: the latency of an isolated token.
+  Seconds network_base;  ///< Added if the network takes part.
+  Seconds network_hop;   ///< Added for each doubling of the domains.
   double scale_up_efficiency = 1.0;
-  /// One multiprocessor moves copies at this rate, and loses `copy` on each. Nothing: no limit.
+  /// One multiprocessor moves copies at this rate, with `copy` of overhead each; empty: no limit.
   std::optional<BytesPerSecond> copy_rate;
   Seconds copy;
-  /// It reads (dispatch) or writes (combine) each token of its own once, at this rate.
+  /// The rate at which it reads (dispatch) or writes (combine) each of its own tokens once.
   std::optional<BytesPerSecond> token_rate;
 };
 
-/// The shape of a measured table, all kernels and GPUs alike.
+/// The shape of a measured table, for all kernels and GPUs.
 struct ExchangeTable {
   int nodes = 1;
   std::int64_t hidden = 0, top_k = 0, experts = 0;
@@ -32,19 +32,19 @@ struct ExchangeTable {
 
 struct ExchangeKernel {
   struct Step {
-    ExchangeConstants local;   ///< Inside one NVLink domain.
-    ExchangeConstants remote;  ///< Between domains, where the kernel is another one.
+    ExchangeConstants local;   ///< One NVLink domain.
+    ExchangeConstants remote;  ///< Several domains, if the kernel differs.
   };
   Step dispatch, combine;
-  bool measured = false;         ///< On this GPU, inside a domain.
-  bool measured_remote = false;  ///< On this GPU, between domains.
+  bool measured = false;         ///< Measured on this GPU, inside a domain.
+  bool measured_remote = false;  ///< Measured on this GPU, between domains.
 };
 
 struct ExchangeKernels {
   ExchangeKernel deepep, deepep_low_latency, hybridep;
 };
 
-/// A GPU without tables takes those of its stand-in, or of that one's. If `left_out` is one of the
+/// A GPU without tables takes those of its proxy, or of that one's. If `left_out` is one of the
 /// GPU's tables: the constants fitted without it.
 ExchangeKernels read_exchange_kernels(const std::string& gpu,
                                       const std::optional<ExchangeTable>& left_out = {});

@@ -58,7 +58,7 @@ TrainingAttention parse_training_attention(const JsonValue& json) {
 }
 
 std::optional<TrainingAttention> read_training_attention(const std::string& gpu) {
-  // A GPU's name may come from a user's file: one with a '/' must not reach outside the shelf.
+  // A GPU's name may come from a user's file: a '/' must not lead outside of the data folder.
   if (gpu.empty() || gpu.find('/') != gpu.npos) return std::nullopt;
   const fs::path path =
       fs::path{data_folder()} / "calibration/data/training_attention" / (gpu + ".json");
@@ -71,9 +71,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* shelf = "calibration/data/kernels";
+constexpr const char* folder = "calibration/data/kernels";
 
-// {"value", "measured", "source"}: a number that a table cannot say, and whether it was measured.
+// {"value", "measured", "source"}: a number that a table does not contain, and its basis.
 struct Factor {
   double value = 0.0;
   bool measured = false;
@@ -95,7 +95,7 @@ struct Row {
   Seconds time;
 };
 
-// Rows under named columns, the last of `names` being the time. Columns may stand in any order.
+// Rows with named columns in any order; the last of `names` is the time.
 template <std::size_t sizes>
 std::vector<Row<sizes>> read_rows(const JsonValue& table,
                                   const std::array<std::string, sizes + 1>& names) {
@@ -152,7 +152,7 @@ MeasuredGpu read_reference(const JsonValue& json, const std::string& gpu) {
   static const std::vector<Field<M>> fields = [] {
     std::vector<Field<M>> all{source_of<M>()};
     for (const PeakKey& peak : peak_keys) {
-      if (is_wide(peak.format)) continue;  // Tables hold no wide products.
+      if (is_wide(peak.format)) continue;  // Tables have no wide products.
       const Field<M> read = field<M, FlopPerSecond>(std::string{peak.key}, peak.peak,
                                                     quantity(&JsonValue::flop_rate));
       all.push_back(peak.in_all ? read : optional(read));
@@ -167,8 +167,7 @@ MeasuredGpu read_reference(const JsonValue& json, const std::string& gpu) {
   return measured;
 }
 
-// `rows`: as many as the table holds, so that an error of other rows is noticed; `some`: it may be
-// of some of them.
+// The error must be that of the table's `rows` rows, or with `some` of some of them.
 std::optional<LeftOutError> read_left_out(const JsonValue& table, std::size_t rows,
                                           bool some = false) {
   const auto json = table.find("left_out");
@@ -224,7 +223,7 @@ GemmTable read_gemm_table(const JsonValue& json, const MeasuredGpu& measured) {
   table.base = read_gemm_base(json.at("base"), table.dtype);
   for (const auto& row : read_rows<3>(json, {"m", "n", "k", "time_us"}))
     table.rows.push_back({row.size[0], row.size[1], row.size[2], row.time});
-  // Most of its rows are another machine's, scaled: not what this GPU was measured to take.
+  // Most of its rows are scaled from another machine, not measured on this GPU.
   const auto corrected = json.find("corrected");
   if (corrected && corrected->boolean()) table.measured_on.name += ", corrected";
   table.left_out = read_left_out(json, table.rows.size(), table.measured_on.name != measured.name);
@@ -242,7 +241,7 @@ AttentionBase read_attention_base(const JsonValue& json) {
       field("query_traffic", &B::query_traffic, real(0, 100)),
       field("key_traffic", &B::key_traffic, real(0, 100)),
       field("hard", &B::hard, real(0, 1)),
-      field("lone", &B::lone, real(0, 100))};
+      field("lone", &B::isolated, real(0, 100))};
   AttentionBase base;
   read_fields(json, fields, base, {"left_out"});
   return base;
@@ -272,17 +271,17 @@ AttentionTable read_attention_table(const JsonValue& json, const MeasuredGpu& me
 }
 
 std::string path_of(const std::string& name) {
-  return (fs::path{data_folder()} / shelf / (name + ".json")).string();
+  return (fs::path{data_folder()} / folder / (name + ".json")).string();
 }
 
-// A GPU's name may come from a user's file: one with a '/' must not reach outside the shelf.
+// A GPU's name may come from a user's file: a '/' must not lead outside of the data folder.
 bool has_table(const std::string& gpu) {
   std::error_code code;
   return !gpu.empty() && gpu.find('/') == gpu.npos && gpu != "stand_ins" &&
          fs::is_regular_file(path_of(gpu), code);
 }
 
-std::optional<JsonValue> stand_in(const std::string& list, const std::string& gpu) {
+std::optional<JsonValue> proxy(const std::string& list, const std::string& gpu) {
   std::error_code code;
   if (!fs::is_regular_file(path_of("stand_ins"), code)) return std::nullopt;
   const JsonValue json = JsonValue::read_file(path_of("stand_ins"));
@@ -321,7 +320,7 @@ KernelTables parse_kernel_tables(const JsonValue& json) {
   if (json.has("grouped_efficiency"))
     tables.grouped_efficiency = factor("grouped_efficiency", 0.1, 2);
   if (json.has("share_lost_beside"))
-    tables.share_lost_beside = factor("share_lost_beside", 0.01, 5);
+    tables.overlap_loss_share = factor("share_lost_beside", 0.01, 5);
   const MeasuredGpu measured = read_reference(json.at("reference"), tables.gpu);
   for (const JsonValue& table : json.at("gemm").elements())
     tables.gemm.push_back(read_gemm_table(table, measured));
@@ -332,7 +331,7 @@ KernelTables parse_kernel_tables(const JsonValue& json) {
 
 std::string gpu_of_kernel_tables(const std::string& gpu) {
   if (has_table(gpu)) return gpu;
-  const auto entry = stand_in("tables", gpu);
+  const auto entry = proxy("tables", gpu);
   return entry ? entry->at("use").text() : "";
 }
 
@@ -340,7 +339,7 @@ std::optional<KernelTables> read_kernel_tables(const std::string& gpu) {
   std::string measured = gpu;
   std::optional<JsonValue> entry;
   if (!has_table(gpu)) {
-    entry = stand_in("tables", gpu);
+    entry = proxy("tables", gpu);
     if (!entry) return std::nullopt;
     measured = entry->at("use").text();
   }
@@ -352,12 +351,12 @@ std::optional<KernelTables> read_kernel_tables(const std::string& gpu) {
     tables.wgrad_efficiency = read_factor(entry->at("wgrad_efficiency"), 0.1, 2).value;
   if (entry) tables.copy_measured = false;
   if (!tables.attention)
-    if (const auto other = stand_in("attention", measured))
+    if (const auto other = proxy("attention", measured))
       tables.attention =
           parse_kernel_tables(JsonValue::read_file(path_of(other->at("use").text()))).attention;
   tables.training_attention = read_training_attention(gpu);
   if (!tables.training_attention)
-    if (const auto other = stand_in("training_attention", gpu))
+    if (const auto other = proxy("training_attention", gpu))
       tables.training_attention = read_training_attention(other->at("use").text());
   return tables;
 }

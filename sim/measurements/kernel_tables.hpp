@@ -12,8 +12,7 @@
 
 namespace orrery {
 
-/// Bounds of what a row of a table may say: wide enough for any kernel, narrow enough to catch a
-/// wrong unit.
+/// Bounds of a row's values: wide enough for any kernel, narrow enough to catch a wrong unit.
 namespace row_bounds {
 constexpr double largest_size = 0x1p32;
 constexpr double shortest_us = 0.01;
@@ -24,8 +23,8 @@ enum class AttentionLibrary { cudnn, flash_attention_2 };
 template <>
 inline const std::vector<std::string> enum_words<AttentionLibrary>{"cudnn", "flash_attention_2"};
 
-/// One fused attention of a training step, causal, measured alone: keys are `key_dim` wide, values
-/// `value_dim`. `window`: keys before a query that it sees; 0: all.
+/// One fused attention of a training step, causal, measured in isolation: keys are `key_dim` wide,
+/// values `value_dim`. `window` is the number of keys before a query that it sees; 0: all.
 struct TrainingAttentionRow {
   Dtype format = Dtype::bf16;
   std::int64_t batch = 0, sequence = 0, heads = 0, kv_heads = 0, key_dim = 0, value_dim = 0;
@@ -34,18 +33,18 @@ struct TrainingAttentionRow {
   AttentionLibrary library = AttentionLibrary::cudnn;
 };
 
-/// What cuDNN's and FlashAttention 2's kernels for training were measured to take. The tables of
-/// attention (AttentionTable) are of serving, forward alone, and of another library.
+/// Measured times of cuDNN's and FlashAttention 2's kernels for training. The tables of attention
+/// (AttentionTable) are of serving, forward only, and of another library.
 struct TrainingAttention {
   std::string gpu;
   std::string source;
-  FlopPerSecond peak_16bit;  ///< Of the GPU that they were measured on.
+  FlopPerSecond peak_16bit;  ///< Peak of the GPU that they were measured on.
   std::vector<TrainingAttentionRow> rows;
 };
 
 TrainingAttention parse_training_attention(const JsonValue& json);
 
-/// Of a GPU in calibration/data/training_attention; none if nothing was measured on it.
+/// Rows of a GPU in calibration/data/training_attention; empty if nothing was measured on it.
 std::optional<TrainingAttention> read_training_attention(const std::string& gpu);
 
 /// One measured matrix multiplication: C[m,n] = A[m,k] B[k,n].
@@ -54,8 +53,8 @@ struct GemmRow {
   Seconds time;
 };
 
-/// The figures that a table's base constants were fitted with. They are units of a sort: the
-/// constants absorb their errors, so a table is only of use together with them.
+/// The figures that a table's base constants were fitted with. The constants absorb their errors,
+/// so a table is only of use together with them.
 struct MeasuredGpu : Peaks {
   std::string name;
   BytesPerSecond memory_bandwidth;
@@ -70,21 +69,20 @@ struct GemmBase {
   double compute_efficiency = 0.0;  ///< e
   double memory_efficiency = 0.0;   ///< eb
   double hard = 0.0;                ///< 1: a tail wave costs a whole one; 0: it costs its share.
-  double throttle = 0.0;            ///< thr: what long kernels lose to falling clocks.
+  double throttle = 0.0;            ///< thr: loss of long kernels to falling clocks.
   Seconds cast_overhead;            ///< tq: quantising the activations.
   double cast_efficiency = 0.0;     ///< ebq
 
-  /// Whether the rows hold quantising A, as fp8 tables of a serving framework do.
+  /// The rows include the quantisation of A, as fp8 tables of a serving framework do.
   bool casts() const { return cast_efficiency > 0.0; }
 };
 
-/// How far a table's own rows are missed when each is predicted from all others (sim/cost/
-/// kernel_error.hpp): predicted / measured - 1.
+/// Leave-one-out errors of a table's rows, predicted / measured - 1 (sim/kernels/kernel_error.hpp).
 struct LeftOutError {
   std::int64_t rows = 0;
-  double median = 0.0;  ///< Of its size.
-  double p90 = 0.0;     ///< Of its size.
-  double bias = 0.0;    ///< Its median: below 0 predictions are too fast.
+  double median = 0.0;  ///< Median of the absolute value.
+  double p90 = 0.0;     ///< 90th percentile of the absolute value.
+  double bias = 0.0;    ///< Median; below 0 predictions are too fast.
 };
 
 struct GemmTable {
@@ -111,39 +109,39 @@ struct AttentionBase {
   double query_traffic = 0.0;
   double key_traffic = 0.0;
   double hard = 0.0;
-  double lone = 0.0;
-  std::optional<LeftOutError> left_out{};  ///< Over the rows of this head dimension.
+  double isolated = 0.0;
+  std::optional<LeftOutError> left_out{};  ///< Errors of the rows of this head dimension.
 };
 
 struct AttentionTable {
   enum class Measures {
-    serving_step,  ///< With the cache write and the launches around it.
-    kernel,        ///< Nothing but the kernel.
+    serving_step,  ///< Includes the cache write and the launches around it.
+    kernel,        ///< Only the kernel.
   };
 
   std::string source;
   Measures measures = Measures::serving_step;
   MeasuredGpu measured_on;
-  std::vector<AttentionBase> bases;  ///< By rising head dimension.
+  std::vector<AttentionBase> bases;  ///< Sorted by head dimension.
   std::vector<AttentionRow> rows;
 };
 
-/// What was measured on one kind of GPU: calibration/data/kernels/<gpu>.json.
+/// Measurements of one kind of GPU: calibration/data/kernels/<gpu>.json.
 struct KernelTables {
   std::string gpu;       ///< The GPU that the tables were measured on.
-  std::string used_for;  ///< The GPU that they stand for: differs where none of its own exist.
+  std::string used_for;  ///< The GPU that they are used for: differs if this is a proxy.
   std::vector<GemmTable> gemm;
   std::optional<AttentionTable> attention;
   std::optional<TrainingAttention> training_attention;
   double sustained = 1.0;         ///< Training clock over benchmark clock, GEMM forward and dgrad.
-  double wgrad_efficiency = 1.0;  ///< Of a wgrad GEMM relative to a forward one of its shape.
+  double wgrad_efficiency = 1.0;  ///< Relative to a forward GEMM of the same shape.
   double copy_efficiency = 0.85;  ///< Share of the memory bandwidth that streaming kernels reach.
-  bool copy_measured = false;     ///< Whether that share was measured on this GPU.
+  bool copy_measured = false;     ///< That share was measured on this GPU.
   double attention_backward = 2.5;  ///< Backward over forward time of fused attention.
-  double grouped_efficiency = 1.0;  ///< Of experts' products relative to what plain ones predict.
-  /// Of the multiprocessors that a collective occupies: how many kernels beside it lose.
-  double share_lost_beside = 1.0;
-  /// Where these are from, by their keys in the file; the last two may be missing there.
+  double grouped_efficiency = 1.0;  ///< Experts' products relative to plain ones' prediction.
+  /// Loss of kernels to a concurrent collective, relative to its share of the multiprocessors.
+  double overlap_loss_share = 1.0;
+  /// Sources of the factors by their keys in the file; the last two may be missing there.
   struct FactorSource {
     bool measured = false;
     std::string source;
@@ -151,14 +149,14 @@ struct KernelTables {
   std::map<std::string, FactorSource> factor_sources;
 };
 
-/// Tables for `gpu`, or nothing where neither it nor a stand-in (stand_ins.json) was measured.
-/// Errors: a table file that says what cannot be meant, with its place.
+/// Tables for `gpu`, or empty if neither it nor a proxy (stand_ins.json) was measured. Errors: an
+/// invalid table file, with its place.
 std::optional<KernelTables> read_kernel_tables(const std::string& gpu);
 
-/// The GPU whose tables those are: `gpu` itself, its stand-in, or "" where neither was measured.
+/// The GPU whose tables those are: `gpu` itself, its proxy, or "" if neither was measured.
 std::string gpu_of_kernel_tables(const std::string& gpu);
 
-/// One file of schema "orrery.kernels/1", stand-ins left out: `used_for` is `gpu`.
+/// One file of schema "orrery.kernels/1", without proxies: `used_for` is `gpu`.
 KernelTables parse_kernel_tables(const JsonValue& json);
 
 }  // namespace orrery

@@ -52,13 +52,12 @@ std::optional<PublishedSteps> read_published_steps(const std::string& software, 
 
 namespace {
 
-// Off by a factor of e^3 is no longer priced.
+// Limit of errors: a factor of e^3.
 double error_of(const JsonValue& json, const std::string& key) {
   return json.at(key).number(0.0, 3.0);
 }
 
-// Where nothing is said of measurements, they are as uncertain as what is derived from them, and
-// that as what is assumed.
+// Errors of measurements default to those of derived prices, and these to those of assumed ones.
 std::array<double, PriceErrors::bases> errors_of(const JsonValue& entry, const std::string& gpu,
                                                  Dtype dtype) {
   entry.allow_only({"kind", "source", "measured", "interpolated", "outside", "default", "own"});

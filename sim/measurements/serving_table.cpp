@@ -35,14 +35,14 @@ fs::path folder_of(const std::string& gpu) {
   return fs::path{data_folder()} / "calibration/data/serving" / gpu;
 }
 
-// A GPU's name may come from a user's file: one with a '/' must not reach outside the shelf.
+// A GPU's name may come from a user's file: a '/' must not lead outside of the data folder.
 bool is_plain(const std::string& name) { return !name.empty() && name.find('/') == name.npos; }
 
 void check_columns(const JsonValue& json, const Columns& columns) {
-  Columns said;
-  for (const JsonValue& column : json.at("columns").elements()) said.push_back(column.text());
-  said.push_back(json.at("along").text());
-  if (said == columns) return;
+  Columns given;
+  for (const JsonValue& column : json.at("columns").elements()) given.push_back(column.text());
+  given.push_back(json.at("along").text());
+  if (given == columns) return;
   std::string words;
   for (std::size_t i = 0; i + 1 < columns.size(); ++i)
     words += (i > 0 ? ", \"" : "\"") + columns[i] + "\"";
@@ -51,7 +51,7 @@ void check_columns(const JsonValue& json, const Columns& columns) {
       "write \"columns\": [" + words + "], \"along\": \"" + columns.back() + "\"");
 }
 
-// `least`: 0 of a window, which says that there is none.
+// Sizes start at `least`, which is 0 for a window, where it means none.
 std::int64_t size_of(double value, double least, const Place& place) {
   if (!(value >= least && value <= row_bounds::largest_size) || value != std::floor(value))
     fail_input(place, "a size must be a whole number from 1 to 2^32", "write what was measured");
@@ -78,7 +78,7 @@ ServingTable parse_serving_table(const JsonValue& json) {
   table.version = required_text(json, "version");
   table.source = required_text(json, "source");
   Seconds launches;
-  if (const auto said = json.find("launches")) launches = said->sourced().duration();
+  if (const auto given = json.find("launches")) launches = given->sourced().duration();
   const Columns columns = serving_table_columns(table.op);
   if (columns.empty()) {
     Columns known;
@@ -133,8 +133,8 @@ bool has_serving_tables(const std::string& gpu) {
 
 namespace {
 
-// What stands in for `key`, a GPU or a table of one; "" where nothing does.
-std::string stand_in(const std::string& key) {
+// The proxy for `key`, a GPU or a table of one; "" if there is none.
+std::string proxy(const std::string& key) {
   const fs::path path = fs::path{data_folder()} / "calibration/data/serving_stand_ins.json";
   std::error_code code;
   if (key == "schema" || !fs::is_regular_file(path, code)) return "";
@@ -148,18 +148,18 @@ std::string stand_in(const std::string& key) {
 }  // namespace
 
 std::string gpu_of_serving_tables(const std::string& gpu) {
-  return has_serving_tables(gpu) ? gpu : stand_in(gpu);
+  return has_serving_tables(gpu) ? gpu : proxy(gpu);
 }
 
 std::string gpu_of_larger_groups(const std::string& gpu, const std::string& name) {
-  return stand_in(gpu + "/" + name + "/larger");
+  return proxy(gpu + "/" + name + "/larger");
 }
 
 std::string gpu_of_serving_table(const std::string& gpu, const std::string& name) {
   std::error_code code;
   const bool own = is_plain(gpu) && is_plain(name) &&
                    fs::is_regular_file(folder_of(gpu) / (name + ".json"), code);
-  return own ? gpu : stand_in(gpu + "/" + name);
+  return own ? gpu : proxy(gpu + "/" + name);
 }
 
 }  // namespace orrery

@@ -29,12 +29,12 @@ struct ServingTable {
   std::span<const std::int64_t> row(std::size_t i) const {
     return std::span{sizes}.subspan(i * width, width);
   }
-  /// How it is called in answers: "gemm of vllm 0.19.0".
+  /// Its name in answers: "gemm of vllm 0.19.0".
   std::string title() const { return op + " of " + engine + " " + version; }
 };
 
-/// Sizes of a row of `op`, in order, the one that its file's times run along last; empty: there is
-/// no such op.
+/// Names of the sizes of a row of `op`, in order, with the one that its file's times run along
+/// last; empty if there is no such op.
 ///
 ///     gemm               n k m                       y[m,n] = x[m,k] w[k,n]
 ///     decode_attention   batch heads kv_heads head_dim window context     window 0: all
@@ -46,22 +46,21 @@ struct ServingTable {
 ///     all_reduce         gpus elements               elements of 16 bits
 std::vector<std::string> serving_table_columns(const std::string& op);
 
-/// A file's table. Errors (bad_input): another schema, op or column, a size that is none, a time
+/// Parses a file's table. Errors (bad_input): another schema, op or column, an invalid size, a time
 /// out of [0.01 us, 1e9 us], with its place.
 ServingTable parse_serving_table(const JsonValue& json);
 
-/// The table `name` ("gemm-fp8-vllm") of `gpu`, or nothing where there is none.
+/// The table `name` ("gemm-fp8-vllm") of `gpu`, or empty if there is none.
 std::optional<ServingTable> read_serving_table(const std::string& gpu, const std::string& name);
 
-/// Whether any inference kernel of `gpu` was measured.
+/// Some inference kernel of `gpu` was measured.
 bool has_serving_tables(const std::string& gpu);
-/// `gpu`, or the one whose kernels stand in for its own (calibration/data/serving_stand_ins.json);
-/// "" where nobody's do.
+/// The GPU whose inference kernels are used for `gpu`: itself or a proxy
+/// (calibration/data/serving_stand_ins.json); "" if there is none.
 std::string gpu_of_serving_tables(const std::string& gpu);
-/// The same of one table: of "h100-sxm" and "experts-mxfp4-vllm" "h200-sxm".
+/// The same for one table: "h200-sxm" for "h100-sxm" and "experts-mxfp4-vllm".
 std::string gpu_of_serving_table(const std::string& gpu, const std::string& name);
-/// Whose table of this name holds larger groups of GPUs than that of `gpu`, which reach each other
-/// as those do; "" where nobody's does.
+/// A GPU whose table of this name has larger groups than `gpu`'s, equally connected; else "".
 std::string gpu_of_larger_groups(const std::string& gpu, const std::string& name);
 
 }  // namespace orrery

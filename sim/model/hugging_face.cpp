@@ -9,7 +9,7 @@
 namespace orrery {
 
 std::optional<JsonValue> ConfigKeys::find(const std::vector<std::string>& spellings) {
-  asked_.insert(asked_.end(), spellings.begin(), spellings.end());
+  requested_.insert(requested_.end(), spellings.begin(), spellings.end());
   std::optional<JsonValue> found;
   for (const std::string& key : spellings) {
     const auto value = json_.find(key);
@@ -50,13 +50,13 @@ void ConfigKeys::refuse_if_set(const std::string& key, const std::string& why) {
 }
 
 void ConfigKeys::refuse_unknown(const std::vector<std::string>& harmless) const {
-  std::vector<std::string> known = asked_;
+  std::vector<std::string> known = requested_;
   known.insert(known.end(), harmless.begin(), harmless.end());
   known.insert(known.end(), harmless_config_keys().begin(), harmless_config_keys().end());
   for (const std::string& key : json_.keys())
     if (json_.has(key) && !key.starts_with('_') &&
         std::find(known.begin(), known.end(), key) == known.end()) {
-      const std::string near = nearest(key, asked_);
+      const std::string near = nearest(key, requested_);
       json_.fail("the key '" + shown_text(key) + "' is unknown and may change the model's shape",
                  near.empty() ? "remove it if it does not" : "did you mean '" + near + "'?");
     }
@@ -64,7 +64,7 @@ void ConfigKeys::refuse_unknown(const std::vector<std::string>& harmless) const 
 
 const std::vector<std::string>& harmless_config_keys() {
   static const std::vector<std::string> keys{
-      // What every transformers configuration may save (v4 and v5, PretrainedConfig).
+      // Keys of every transformers configuration (v4 and v5, PretrainedConfig).
       "architectures", "auto_map", "begin_suppress_tokens", "bad_words_ids", "bos_token_id",
       "chunk_size_feed_forward", "decoder_start_token_id", "diversity_penalty", "do_sample",
       "dtype", "early_stopping", "encoder_no_repeat_ngram_size", "eos_token_id",
@@ -80,7 +80,7 @@ const std::vector<std::string>& harmless_config_keys() {
       "use_bfloat16", "use_cache", "cache_implementation", "attn_implementation", "bos_token",
       "eos_token", "custom_pipelines", "base_model_tp_plan", "base_model_pp_plan",
       "model_max_length",
-      // What we add where we write one down.
+      // Key that this project adds.
       "name",
       // Numerics of a layer.
       "attention_dropout", "hidden_dropout", "classifier_dropout", "hidden_act",
@@ -95,9 +95,9 @@ namespace {
 
 struct Family {
   std::string type;          // "model_type"
-  std::string architecture;  // How the entry of "architectures" begins.
+  std::string architecture;  // Beginning of the entry of "architectures".
   Model (*read)(ConfigKeys&);
-  std::vector<std::string> harmless;  // Besides harmless_config_keys().
+  std::vector<std::string> harmless;  // Added to harmless_config_keys().
 };
 
 const std::vector<Family>& families() {
@@ -132,10 +132,10 @@ const std::vector<Family>& families() {
                                              "summary_proj_to_labels",
                                              "summary_type",
                                              "summary_use_proj"};
-  // Of models whose language part stands beside that of images, and not in a text_config.
-  static const std::vector<std::string> beside_images{"image_token_id",  "video_token_id",
-                                                      "vision_config",   "vision_start_token_id",
-                                                      "vision_token_id", "vision_end_token_id"};
+  // Multimodal models without a text_config have the keys of images next to those of the text.
+  static const std::vector<std::string> image_keys{"image_token_id",  "video_token_id",
+                                                   "vision_config",   "vision_start_token_id",
+                                                   "vision_token_id", "vision_end_token_id"};
   static const std::vector<std::string> gptj = [] {
     std::vector<std::string> keys = gpt2;
     for (const char* key : {"rotary", "rotary_dim", "gradient_checkpointing"}) keys.push_back(key);
@@ -145,7 +145,7 @@ const std::vector<Family>& families() {
       {"llama", "Llama", read_llama, {}},
       {"mistral", "Mistral", read_mistral, {}},
       {"qwen2", "Qwen2For", read_qwen2, {}},
-      {"qwen2_5_vl", "Qwen2_5_VLFor", read_qwen2, beside_images},
+      {"qwen2_5_vl", "Qwen2_5_VLFor", read_qwen2, image_keys},
       {"qwen2_5_vl_text", "Qwen2_5_VLText", read_qwen2, {}},
       {"qwen3", "Qwen3For", read_qwen3, {}},
       {"qwen3_vl", "Qwen3VLFor", read_qwen3, {}},
@@ -199,7 +199,7 @@ const std::vector<Family>& families() {
   return all;
 }
 
-// Layers of other kinds, by how their models' types begin.
+// Unsupported kinds of layers, by the beginning of their models' types.
 const WordPairs unpriced_types = words_by_meaning({
     {"Mamba layers",
      "bamba codegen_mamba falcon_h1 falcon_mamba granitemoehybrid jamba mamba nemotron_h zamba"},
@@ -212,7 +212,7 @@ const WordPairs unpriced_types = words_by_meaning({
     {"an encoder beside the decoder", "t5 whisper"},
 });
 
-// model_type, else what the class name in "architectures" stands for.
+// The family of the model_type, else of the class name in "architectures".
 const Family& family_of(const JsonValue& json) {
   if (const auto type = json.find("model_type")) {
     const std::string word = type->text();
@@ -238,7 +238,7 @@ const Family& family_of(const JsonValue& json) {
   json.fail("the key 'model_type' is missing", "add it, such as \"llama\"");
 }
 
-// Gemma 3, Qwen3-VL and their like wrap the language model; the rest of the file describes images.
+// Gemma 3, Qwen3-VL and similar wrap the language model; the rest of the file describes images.
 const std::vector<std::string>& wrapper_keys() {
   static const std::vector<std::string> keys{
       "boi_token_id",         "boi_token_index",       "eoi_token_id",

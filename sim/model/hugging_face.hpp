@@ -9,15 +9,16 @@
 
 namespace orrery {
 
-/// A config.json while it is read: remembers which keys were asked for, so that at the end any
-/// other can be refused. A key that nobody asked for may change the model's shape.
+/// A config.json while it is read: records the requested keys, so that any other can be refused at
+/// the end, as an unread key may change the model's shape.
 class ConfigKeys {
  public:
   explicit ConfigKeys(JsonValue json) : json_{std::move(json)} {}
 
   const JsonValue& json() const { return json_; }
 
-  /// Under any of its spellings; two that disagree are an error. Null counts as absent.
+  /// Looks a key up under any of its spellings; two that disagree are an error. Null counts as
+  /// absent.
   std::optional<JsonValue> find(const std::vector<std::string>& spellings);
   /// A size of at least 1. Errors: absent without a default.
   std::int64_t size(const std::vector<std::string>& spellings, std::int64_t maximum,
@@ -26,28 +27,28 @@ class ConfigKeys {
   std::int64_t count(const std::vector<std::string>& spellings, std::int64_t maximum,
                      std::int64_t absent);
   bool flag(const std::string& key, bool absent);
-  /// A key that may only be absent, null, false, zero or empty: what else it asks for is not built.
+  /// A key that may only be absent, null, false, zero or empty, as other values are not supported.
   void refuse_if_set(const std::string& key, const std::string& why);
 
-  /// Refuses every key that was not asked for and is not in `harmless`. Keys that start with '_'
-  /// are the notes of the program that wrote the file.
+  /// Refuses every key that was not requested and is not in `harmless`. Keys that start with '_'
+  /// are notes of the program that wrote the file.
   void refuse_unknown(const std::vector<std::string>& harmless) const;
 
  private:
   JsonValue json_;
-  std::vector<std::string> asked_;
+  std::vector<std::string> requested_;
 };
 
-/// Keys that every published config.json may carry and that change no shape.
+/// Keys that every published config.json may have and that change no shape.
 const std::vector<std::string>& harmless_config_keys();
 
-/// Whether `json` looks like a Hugging Face config.json rather than our own format.
+/// Distinguishes a Hugging Face config.json from this project's format.
 bool is_hugging_face(const JsonValue& json);
 
-/// The decoder-only language model that a config.json describes (of a multimodal one, its text
-/// part). Takes transformers' spellings of version 4 and 5. The result has no name.
-/// Errors: an unknown model_type; a missing key; a key that is not known to leave shapes alone.
-/// Source: the configuration classes of huggingface/transformers, src/transformers/models.
+/// The decoder-only language model that a config.json describes, or the text part of a multimodal
+/// one. Accepts transformers' spellings of version 4 and 5. The result has no name. Errors: an
+/// unknown model_type; a missing key; a key that may change shapes. Source: the configuration
+/// classes of huggingface/transformers, src/transformers/models.
 Model parse_hugging_face(const JsonValue& json);
 
 /// The model_type values that parse_hugging_face understands.

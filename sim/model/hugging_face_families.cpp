@@ -1,6 +1,6 @@
 // Defaults are those of the configuration classes in huggingface/transformers, version 4.50
-// (src/transformers/models/<model_type>/configuration_<model_type>.py): a published file leaves out
-// what equals its class's default. Sizes that every published file states have none here.
+// (src/transformers/models/<model_type>/configuration_<model_type>.py): a published file omits
+// values that equal its class's default. Sizes that every published file states have none here.
 #include "sim/model/hugging_face_families.hpp"
 
 #include <algorithm>
@@ -16,8 +16,8 @@ struct Absent {
   std::optional<std::int64_t> layers{}, hidden{}, heads{}, kv_heads{}, ffn{}, vocab{};
 };
 
-// Whether positions scale queries and keys as well. YaRN's do (transformers,
-// modeling_rope_utils.py, _compute_yarn_parameters), unless their factors make it one.
+// Positions of YaRN also scale queries and keys (transformers, modeling_rope_utils.py,
+// _compute_yarn_parameters), unless their factors make the scale one.
 bool scales_with_positions(const JsonValue& config) {
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const auto scaling = config.find(key);
@@ -34,7 +34,7 @@ bool scales_with_positions(const JsonValue& config) {
   return false;
 }
 
-// Keys that Llama's class and all that copied it share: RMS norms, rotary, a gated MLP.
+// Keys that Llama's class and its copies share: RMS norms, rotary, a gated MLP.
 Model read_llama_like(ConfigKeys& config, const Absent& absent) {
   Model model;
   model.gated = true;
@@ -64,7 +64,7 @@ void read_attention_bias(ConfigKeys& config, Model& model) {
   model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
 }
 
-// "layer_types" of newer files; where it is absent, `is_local` tells.
+// Uses "layer_types" of newer files, or else `is_local`.
 template <class Predicate>
 void set_window(ConfigKeys& config, Model& model, std::int64_t window, Predicate is_local) {
   const auto types = config.find({"layer_types"});
@@ -141,7 +141,7 @@ Model read_mistral(ConfigKeys& config) {
 Model read_qwen2(ConfigKeys& config) {
   Model model = read_llama_like(config, {32'768, false});
   divide_heads(config, model);
-  model.qkv_bias = true;  // Fixed in the class: no key says it.
+  model.qkv_bias = true;  // Fixed in the class.
   read_qwen_window(config, model);
   return model;
 }
@@ -220,8 +220,8 @@ Model read_deepseek(ConfigKeys& config) {
   model.kv_heads = model.heads;
   model.head_dim = model.latent->nope_dim + model.latent->rope_dim;
   Experts& experts = read_grouped_experts(config, 0, model);
-  // "noaux_tc" balances by a bias per expert; a file without the key is a DeepSeek-V3 by
-  // transformers' own class, which knows no other way.
+  // "noaux_tc" balances by a bias per expert; files without the key are DeepSeek-V3, whose class in
+  // transformers has no other method.
   const auto method = config.find({"topk_method"});
   experts.correction_bias = !method || method->text() == "noaux_tc";
   const std::int64_t dense = config.count({"first_k_dense_replace"}, max_layers, 0);
@@ -231,7 +231,7 @@ Model read_deepseek(ConfigKeys& config) {
   return model;
 }
 
-// Attention has biases on q, k and v alone.
+// Attention has biases on q, k and v only.
 Model read_glm4_moe(ConfigKeys& config) {
   Model model = read_llama_like(config, {131'072, false});
   divide_heads(config, model);
@@ -314,7 +314,7 @@ Model read_gpt2(ConfigKeys& config) {
   return model;
 }
 
-// Its table of positions has two rows that no token reads (OPTLearnedPositionalEmbedding).
+// The table of positions has two rows that no token reads (OPTLearnedPositionalEmbedding).
 Model read_opt(ConfigKeys& config) {
   Model model = read_llama_like(config, {2048, true, 12, 768, 12, std::nullopt, 3072, 50'272});
   divide_heads(config, model);
@@ -346,8 +346,8 @@ Model read_gpt_neox(ConfigKeys& config) {
   return model;
 }
 
-// One norm for both blocks, none of whose attention layers has a bias. The head's bias, one a token
-// of the vocabulary, is not counted.
+// Both blocks share one norm, and no attention layer has a bias. The head's bias, one a token of
+// the vocabulary, is not counted.
 Model read_gptj(ConfigKeys& config) {
   Model model = read_gpt2(config);
   model.learned_positions = 0;
@@ -359,8 +359,8 @@ Model read_gptj(ConfigKeys& config) {
   return model;
 }
 
-// Falcon 7B has one key/value head and one norm for both blocks; 40B and 180B are of the "new
-// decoder architecture", with groups of heads and a norm each.
+// Falcon 7B has one key/value head and one norm for both blocks; 40B and 180B have the "new decoder
+// architecture", with groups of heads and a norm each.
 Model read_falcon(ConfigKeys& config) {
   Model model;
   model.layers = static_cast<int>(config.size({"num_hidden_layers", "n_layer"}, max_layers, 32));
@@ -392,7 +392,7 @@ Model read_cohere(ConfigKeys& config) {
   divide_heads(config, model);
   read_attention_bias(config, model);
   config.refuse_if_set("use_qk_norm", "norms of each head's own are not modelled");
-  model.norm = NormKind::layer;  // Scales alone.
+  model.norm = NormKind::layer;  // Has scales only.
   model.parallel_residual = true;
   model.norms_per_layer = 1;
   return model;
@@ -416,14 +416,14 @@ Model read_gemma(ConfigKeys& config) {
 
 Model read_gemma2(ConfigKeys& config) {
   Model model = read_gemma(config);
-  model.norms_per_layer = 4;  // Before and after both attention and MLP.
+  model.norms_per_layer = 4;  // Norms precede and follow both attention and MLP.
   const std::int64_t window = config.count({"sliding_window"}, max_tokens, 4096);
   set_window(config, model, window, [](int layer) { return layer % 2 == 0; });
   return model;
 }
 
 Model read_gemma3(ConfigKeys& config) {
-  // Its published files leave out what is the class's default, sizes included.
+  // Published files omit the class's defaults, sizes included.
   const Absent absent{131'072,       true,
                       /*layers=*/26, /*hidden=*/2304,
                       /*heads=*/8,   /*kv_heads=*/4,

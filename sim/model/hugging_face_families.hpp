@@ -5,7 +5,7 @@
 
 namespace orrery {
 
-/// One function a model_type of transformers; each asks for every key that changes a shape.
+/// One function a model_type of transformers; each reads every key that changes a shape.
 Model read_llama(ConfigKeys& config);
 Model read_mistral(ConfigKeys& config);
 Model read_qwen2(ConfigKeys& config);

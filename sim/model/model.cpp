@@ -45,7 +45,7 @@ std::int64_t integer(ObjectReader& reader, const std::string& key, std::int64_t 
   return value;
 }
 
-// Of a key that must be there; after an error one from which no other follows.
+// A required key; after an error the value is one that causes no others.
 std::int64_t size(ObjectReader& reader, const std::string& key, std::int64_t maximum,
                   std::int64_t otherwise = 1) {
   std::int64_t value = otherwise;
@@ -85,7 +85,7 @@ void read_sizes(ObjectReader& reader, const ModelDefaults& defaults, Model& mode
     if (is_latent(json)) model.latent = latent_of(json.at("mla"));
   });
   model.head_dim = integer(reader, "head_dim", model.head_dim, 1, max_width);
-  if (model.latent) {  // Every query head has keys of its own, computed from the latent.
+  if (model.latent) {  // Every query head has separate keys, computed from the latent.
     model.kv_heads = model.heads;
     model.head_dim = model.latent->nope_dim + model.latent->rope_dim;
   }
@@ -166,7 +166,7 @@ void read_layer(ObjectReader& reader, const ModelDefaults& defaults, Model& mode
 
 void read_experts(ObjectReader& reader, const ModelDefaults& defaults, Model& model) {
   if (!reader.json().has("experts")) {
-    // One says it for all.
+    // The errors are one, as they have one cause.
     reader.check([&] {
       for (const char* key : {"top_k", "moe_ffn", "shared_expert_ffn", "dense_layers", "moe_every"})
         if (const auto orphan = reader.json().find(key))
@@ -207,7 +207,7 @@ Model parse_own(const JsonValue& json) {
   return model;
 }
 
-// What both formats must keep, so that nothing behind this file divides by zero or overflows.
+// Invariants of both formats, so that later code neither divides by zero nor overflows.
 void check(const Model& model, const JsonValue& json) {
   const auto text = [](std::int64_t n) { return std::to_string(n); };
   ErrorList errors;
@@ -232,7 +232,7 @@ void check(const Model& model, const JsonValue& json) {
                 "the groups must be equal, and no fewer than a token reaches");
   });
   errors.raise();
-  // In floating point, since the exact count would overflow where this refuses.
+  // Floating point, since the exact count would overflow.
   const auto real = [](std::int64_t n) { return static_cast<double>(n); };
   const double hidden = real(model.hidden);
   double layer =
@@ -260,7 +260,7 @@ Model parse_model(const JsonValue& json) {
   return model;
 }
 
-std::int64_t usual_sequence(const Model& model) {
+std::int64_t default_sequence(const Model& model) {
   if (model.pretraining_sequence > 0) return model.pretraining_sequence;
   return std::min(assumed_sequence, model.max_sequence);
 }
@@ -279,7 +279,7 @@ Model read_model(const std::string& word, const Place& at) {
     path /= "config.json";
   }
   const JsonValue file = JsonValue::read_file(path.string());
-  const auto inside = file.find("model");  // Of a plan file.
+  const auto inside = file.find("model");  // Plan files have their model here.
   return parse_model(inside && inside->is_object() ? *inside : file);
 }
 
@@ -314,7 +314,7 @@ std::int64_t one_mlp(const Model& model, std::int64_t width) {
   return (into + 1) * model.hidden * width + biases;
 }
 
-// Router, shared and `routed` of the routed experts.
+// Parameters of the router, the shared experts and `routed` of the routed experts.
 std::int64_t experts_parameters(const Model& model, const Experts& experts, std::int64_t routed) {
   const std::int64_t router_biases =
       (experts.correction_bias ? experts.count : 0) + (model.mlp_bias ? experts.count : 0);

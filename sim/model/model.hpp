@@ -9,8 +9,8 @@
 
 namespace orrery {
 
-/// No published model comes near these. They keep a mistyped digit from looking like a model, and
-/// with max_parameters they keep every count inside 64 bits.
+/// Limits far above all published models. They catch mistyped digits, and with max_parameters they
+/// keep every count inside 64 bits.
 constexpr std::int64_t max_layers = 10'000;
 constexpr std::int64_t max_heads = 100'000;
 constexpr std::int64_t max_experts = 100'000;
@@ -24,7 +24,7 @@ enum class NormKind { rms, layer };
 struct LatentAttention {
   std::int64_t q_rank = 0;  ///< 0: queries are projected in one step.
   std::int64_t kv_rank = 0;
-  std::int64_t nope_dim = 0;  ///< Per head, without position.
+  std::int64_t nope_dim = 0;  ///< Each head's part without position.
   std::int64_t rope_dim = 0;  ///< Per query head, and once for all key heads.
   std::int64_t v_dim = 0;
 };
@@ -35,7 +35,7 @@ struct Experts {
   std::int64_t per_token = 0;
   std::int64_t ffn = 0;         ///< Width of one routed expert.
   std::int64_t shared_ffn = 0;  ///< Width of all shared experts together; 0: none.
-  std::int64_t groups = 1;      ///< Device groups, of which a token reaches `groups_per_token`.
+  std::int64_t groups = 1;      ///< Device groups; a token reaches `groups_per_token` of them.
   std::int64_t groups_per_token = 1;
   bool correction_bias = false;  ///< One trained or balanced bias per expert (DeepSeek-V3).
 
@@ -50,8 +50,8 @@ struct Model {
   int layers = 0;
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
-  std::int64_t kv_heads = 0;  ///< With latent attention: heads.
-  std::int64_t head_dim = 0;  ///< Of q and k. With latent attention: nope_dim + rope_dim.
+  std::int64_t kv_heads = 0;  ///< Equals heads with latent attention.
+  std::int64_t head_dim = 0;  ///< Width of q and k; nope_dim + rope_dim with latent attention.
   std::int64_t ffn = 0;       ///< Width of the dense MLP.
   bool gated = false;         ///< SwiGLU, GeGLU: three matrices instead of two.
   std::int64_t vocab = 0;
@@ -62,17 +62,17 @@ struct Model {
   /// Rows of a learned position table, max_sequence or more; 0: rotary, ALiBi.
   std::int64_t learned_positions = 0;
   bool rotary = true;
-  bool scaled_rotary = false;  ///< YaRN's, whose positions scale queries and keys as well.
+  bool scaled_rotary = false;  ///< YaRN, whose positions also scale queries and keys.
 
   NormKind norm = NormKind::rms;
-  bool norm_bias = false;  ///< A bias vector beside the scale: most layer norms, but not MPT's.
+  bool norm_bias = false;  ///< A bias vector next to the scale: most layer norms, but not MPT's.
   int norms_per_layer = 2;
   bool qk_norm = false;  ///< A head_dim vector each for queries and keys.
   bool qkv_bias = false;
   bool out_bias = false;
-  bool mlp_bias = false;            ///< With experts: of each expert and of the router.
+  bool mlp_bias = false;            ///< Includes those of each expert and of the router.
   bool attention_sinks = false;     ///< One trained logit per head (GPT-OSS).
-  bool clamped_activation = false;  ///< Both sides of the gate are limited first (GPT-OSS).
+  bool clamped_activation = false;  ///< Both sides of the gate are clamped first (GPT-OSS).
   bool parallel_residual = false;
 
   std::optional<LatentAttention> latent;
@@ -82,25 +82,24 @@ struct Model {
   std::vector<bool> layer_is_local;     ///< One entry a layer; empty: no layer is.
   int prediction_layers = 0;            ///< Multi-token prediction; not counted in the totals.
 
-  std::optional<JsonValue> document;  ///< What it was read from, with its name.
+  std::optional<JsonValue> document;  ///< The document that it was read from, with its name.
 };
 
-/// How long sequences are taken to be in training where nobody says: as in the model's
-/// pre-training, or where that is unknown the smaller of 8,192, which Llama 3 was trained with
-/// (arXiv 2407.21783, section 3.4.1), and the longest that it takes.
-std::int64_t usual_sequence(const Model& model);
-/// Whether that is a guess: the model may take longer sequences, and does not say what it was
-/// trained with.
+/// Default length of sequences in training: that of the model's pre-training, or if unknown the
+/// smaller of 8,192, which Llama 3 was trained with (arXiv 2407.21783, section 3.4.1), and the
+/// model's maximum.
+std::int64_t default_sequence(const Model& model);
+/// The default is a guess: the model may take longer sequences, and its pre-training is unknown.
 bool guesses_sequence(const Model& model);
 
 /// Trainable parameters (FORMATS: golden totals are the published ones, to the last parameter).
 struct ParameterCount {
   std::int64_t embedding = 0;  ///< Token and position tables.
-  std::int64_t head = 0;       ///< Output head; 0 where it is tied to the embedding.
+  std::int64_t head = 0;       ///< Output head; 0 if tied to the embedding.
   std::int64_t final_norm = 0;
   std::vector<std::int64_t> layers;  ///< One entry a layer, all its experts included.
   std::int64_t total = 0;
-  std::int64_t active = 0;  ///< Per token: of the routed experts only those that it visits.
+  std::int64_t active = 0;  ///< Per token, with only the routed experts that it visits.
 };
 
 /// Attention weights of one layer with biases and q/k norms, but without the layer's own norms.
@@ -112,12 +111,12 @@ std::int64_t norm_parameters(const Model& model, std::int64_t width);
 
 ParameterCount count_parameters(const Model& model);
 
-/// Reads our own model JSON, the `model` object of a validation case, or a Hugging Face
-/// config.json, told apart by their keys. `word`: a catalog name, a file, or a folder that holds a
-/// config.json, or a plan file that holds its model. Errors name the key and the nearest known one.
+/// Reads a model in this project's JSON, the `model` object of a validation case, or a Hugging Face
+/// config.json, distinguished by their keys. `word` is a catalog name, a file, a folder with a
+/// config.json, or a plan file with a model. Errors name the key and the nearest known one.
 Model read_model(const std::string& word, const Place& at);
-/// The same for a document or an object in one, of either format under its key 'name'. A model
-/// without a name takes its file's.
+/// The same for a document, or an object in one, of either format under its key 'name'. The default
+/// name is that of the file.
 Model parse_model(const JsonValue& json);
 
 }  // namespace orrery

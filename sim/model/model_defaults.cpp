@@ -8,7 +8,7 @@
 namespace orrery {
 namespace {
 
-// "Qwen3_30B_a3B" and "qwen3-30b-a3b" are one name; "Qwen 32B" must not look like Qwen3.
+// "Qwen3_30B_a3B" and "qwen3-30b-a3b" are the same name; "Qwen 32B" must not look like Qwen3.
 std::string comparable(const std::string& name) {
   std::string word;
   for (const char c : name)
@@ -17,7 +17,7 @@ std::string comparable(const std::string& name) {
   return word;
 }
 
-// GPT-2's and GPT-3's layer, which Megatron-LM builds unless told otherwise.
+// The layer of GPT-2 and GPT-3, the default of Megatron-LM.
 void make_gpt_like(ModelDefaults& defaults, const JsonValue& json) {
   Model& model = defaults.model;
   model.gated = false;
@@ -77,9 +77,9 @@ ModelDefaults model_defaults(const std::string& name, const JsonValue& json) {
     model.norm = NormKind::layer;
     model.norm_bias = true;
   } else if (is("gpt-oss")) {
-    // GPT-OSS (arXiv 2508.10925, section 2): heads of 64 whatever the width, biases everywhere,
-    // one sink a head, both sides of the gate clamped, every other layer attends to 128 tokens
-    // only, and YaRN's positions.
+    // GPT-OSS (arXiv 2508.10925, section 2): heads of 64 for every width, biases everywhere, one
+    // sink a head, both sides of the gate clamped, every other layer attends to 128 tokens only,
+    // and YaRN's positions.
     model.head_dim = 64;
     model.qkv_bias = model.out_bias = model.mlp_bias = model.attention_sinks = true;
     model.clamped_activation = true;
@@ -90,11 +90,11 @@ ModelDefaults model_defaults(const std::string& name, const JsonValue& json) {
     // Megatron-LM's GPT also with grouped key/value heads: its gpt3_7b benchmark sets no --swiglu.
     make_gpt_like(defaults, json);
   } else if (is("qwen3")) {
-    // Qwen3 (arXiv 2505.09388, section 2): heads of 128 whatever the width, norms on q and k.
+    // Qwen3 (arXiv 2505.09388, section 2): heads of 128 for every width, norms on q and k.
     model.head_dim = 128;
     model.qk_norm = true;
   } else if (is("qwen2")) {
-    // Qwen2 (arXiv 2407.10671, section 2.2): biases on q, k and v alone.
+    // Qwen2 (arXiv 2407.10671, section 2.2): biases on q, k and v only.
     model.qkv_bias = true;
   } else if (is_latent(json)) {
     make_deepseek_like(defaults, word);
@@ -106,9 +106,9 @@ ModelDefaults model_defaults(const std::string& name, const JsonValue& json) {
     const auto swiglu = json.find("swiglu");
     if (!grouped && !(swiglu && swiglu->boolean())) make_gpt_like(defaults, json);
   }
-  // NVIDIA's tables say of some rows that the prediction layer was trained or not: "DeepSeekV3 (w/
-  // MTP)" has 260 GFLOP a token there (TFLOP/s over tokens/s), "(w/o MTP)" 250. Rows that do not
-  // say have 260.
+  // NVIDIA's tables state for some rows if the prediction layer was trained: "DeepSeekV3 (w/ MTP)"
+  // has 260 GFLOP a token there (TFLOP/s over tokens/s), "(w/o MTP)" 250. Rows without a statement
+  // have 260.
   if (is("deepseekv3") && word.find("(w/o-mtp)") == word.npos) model.prediction_layers = 1;
   return defaults;
 }

@@ -9,13 +9,13 @@
 namespace orrery {
 namespace {
 
-// Words behind a family's name that say another training of the same shape.
+// Words after a family's name that mean another training of the same shape.
 constexpr std::string_view same_shape[] = {
     "base", "bf16", "chat", "fp8",  "hf",   "it",   "instruct",       "pretrain", "pt",  "thinking",
     "v0.1", "v1.5", "0324", "0528", "2407", "2503", "quantized.w8a8", "2507",     "2508"};
 
-// Models of the shape of another, but for the longest sequence (arXiv 2302.13971, table 2, and
-// 2307.09288, table 1). DeepSeek-R1 and V3.1 are trained from DeepSeek-V3 (arXiv 2501.12948,
+// Models of the same shape as another, except for the longest sequence (arXiv 2302.13971, table 2,
+// and 2307.09288, table 1). DeepSeek-R1 and V3.1 are trained from DeepSeek-V3 (arXiv 2501.12948,
 // section 2); Llama 3.3 has the shape of Llama 3.1, QwQ and Kimi-Dev those of Qwen2.5, Mistral
 // Small 3.1's text part that of Mistral Small 3 (their config.json).
 constexpr std::pair<std::string_view, std::string_view> same_sizes[] = {
@@ -25,7 +25,7 @@ constexpr std::pair<std::string_view, std::string_view> same_sizes[] = {
     {"llama3.370b", "llama3.1-70b"}, {"qwq32b", "qwen2.5-32b"},
     {"kimidev72b", "qwen2.5-72b"},   {"mistralsmall3.124b", "mistral-small-24b"}};
 
-// Words of a name in small letters: "meta", "llama", "3.1", "8b".
+// Lower-case words of a name: "meta", "llama", "3.1", "8b".
 std::vector<std::string> words_of_name(const std::string& name) {
   std::vector<std::string> words{""};
   for (const char c : name) {

@@ -6,21 +6,22 @@
 
 namespace orrery {
 
-// What one rank's tokens send to each rank, how many of them reach it, and each domain.
+// The copies that one rank's tokens send to each rank, and the number of these tokens that reach
+// each rank and each domain.
 struct ExchangeCounter::Reach {
   std::vector<double> copies, ranks, domains;
 };
 
 namespace {
 
-// c of the class comment, for `parts` shares of slots: (1 - v)^(slots c) = chance to miss.
+// The exponent c of the class comment, for `parts` shares of slots: (1 - v)^(slots c) misses one.
 double exponent(const Experts& experts, std::size_t slots, int parts) {
   if (experts.count % parts != 0) return 1.0;
   const double missed = 1.0 - distinct_shares(experts, parts) / parts;
   const double visited =
       static_cast<double>(experts.per_token) / static_cast<double>(experts.count);
   const double each = std::log1p(-visited) * static_cast<double>(slots) / parts;
-  // Nobody misses, or all visit: any exponent says so.
+  // Any exponent fits if no token or every token misses.
   if (missed <= 1e-12 || visited >= 1.0) return 1e3;
   return std::log(missed) / each;
 }
@@ -91,20 +92,20 @@ ExchangeLoad ExchangeCounter::even(std::span<const double> slots) const {
       const double tokens = to.ranks[static_cast<std::size_t>(r)];
       const double place = by_place[static_cast<std::size_t>(r % g)];
       raise(load.direct.scale_up, inside - here);                 // out
-      raise(load.direct.scale_up, (g - 1) * here);                // in
+      raise(load.direct.scale_up, (g - 1) * here);                // received
       raise(load.direct.network, all - inside);                   // out
-      raise(load.direct.network, (n - g) * here);                 // in
-      raise(load.rails.scale_up, all - place);                    // out, to the other places
-      raise(load.rails.scale_up, (g - 1) * place);                // in
-      raise(load.rails.network, g * (place - here));              // out, of all of the domain
-      raise(load.rails.network, (n - g) * here);                  // in
+      raise(load.direct.network, (n - g) * here);                 // received
+      raise(load.rails.scale_up, all - place);                    // out, through the other places
+      raise(load.rails.scale_up, (g - 1) * place);                // received
+      raise(load.rails.network, g * (place - here));              // out, for all of the domain
+      raise(load.rails.network, (n - g) * here);                  // received
       raise(load.once.scale_up, domains * (forwarded - tokens));  // out, from every domain
-      raise(load.once.scale_up, (n - domains) * tokens);          // in, but for its own rail's
+      raise(load.once.scale_up, (n - domains) * tokens);  // received, except over its own rail
       raise(load.received, n * tokens);
     }
     const double reached = to.domains[static_cast<std::size_t>(domain)];
     raise(load.once.network, all_domains - reached);    // out
-    raise(load.once.network, (domains - 1) * reached);  // in, of the same place elsewhere
+    raise(load.once.network, (domains - 1) * reached);  // received, from the same place elsewhere
   }
   return load;
 }

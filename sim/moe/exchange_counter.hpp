@@ -8,20 +8,20 @@
 
 namespace orrery {
 
-/// The ports' loads from what each expert slot is sent, for one layer, group and micro-batch.
+/// Loads of the ports for given copies to each expert slot, for one layer, group and micro-batch.
 ///
-/// Copies for each expert are counted. How many of a token's experts share a rank or a domain is
-/// not in counts: with v_i the share of a rank's tokens that visit slot i, a token misses a set of
-/// slots with the chance of prod (1 - v_i)^c, c such that even visits give what distinct_shares()
-/// counts exactly. It is exact for even loads, and for slots that all tokens or none visit.
+/// Counts say how many copies each expert gets, but not how many of a token's experts share a rank
+/// or a domain. With v_i the share of a rank's tokens that visit slot i, a token is taken to miss a
+/// set of slots with probability prod (1 - v_i)^c, with c such that even visits give
+/// distinct_shares(). It is exact for even loads, and for slots that all tokens or none visit.
 class ExchangeCounter {
  public:
-  /// `tokens`: of one rank. Domains are `per_domain` ranks after each other; they divide the ranks.
+  /// Each rank has `tokens` tokens. Domains are `per_domain` consecutive ranks; they divide the
+  /// ranks.
   ExchangeCounter(const Experts& experts, const ExpertPlacement& placement, int per_domain,
                   double tokens);
 
-  /// All ranks alike send `slots[i]` copies to slot i, together; the rest of a rank's tokens was
-  /// dropped.
+  /// All ranks send alike, together `slots[i]` copies to slot i; other tokens were dropped.
   ExchangeLoad even(std::span<const double> slots) const;
   /// Rank s sends `sent[s][i]` copies to slot i.
   ExchangeLoad uneven(const std::vector<std::vector<double>>& sent) const;
@@ -33,7 +33,8 @@ class ExchangeCounter {
   ExpertPlacement placement_;
   int per_domain_ = 1;
   double tokens_ = 0.0;
-  double rank_exponent_ = 1.0, domain_exponent_ = 1.0;  ///< c of the sets of one rank, one domain.
+  double rank_exponent_ = 1.0,
+         domain_exponent_ = 1.0;  ///< The exponent c of a rank's and a domain's slots.
 };
 
 }  // namespace orrery

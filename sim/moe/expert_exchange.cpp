@@ -7,8 +7,8 @@
 namespace orrery {
 namespace {
 
-// The parts of a pipelined kernel run beside each other; near the ridge each is felt.
-Seconds beside(Seconds a, Seconds b, Seconds c) {
+// The parts of a pipelined kernel overlap; near the ridge each of them still adds to the time.
+Seconds overlapped_time(Seconds a, Seconds b, Seconds c) {
   const auto fourth = [](Seconds part) { return std::pow(part.si(), 4.0); };
   return Seconds{std::sqrt(std::sqrt(fourth(a) + fourth(b) + fourth(c)))};
 }
@@ -17,7 +17,7 @@ Seconds at_rate(Bytes bytes, const std::optional<BytesPerSecond>& rate) {
   return rate ? bytes / *rate : Seconds{};
 }
 
-// What the kernels take unless told: DeepEP, deep_ep/buffer.py, num_sms; Megatron Core,
+// Defaults of the kernels: DeepEP, deep_ep/buffer.py, num_sms; Megatron Core,
 // transformer_config.py, moe_hybridep_num_sms.
 constexpr int normal_multiprocessors = 20;
 constexpr int hybrid_multiprocessors = 16;
@@ -42,8 +42,8 @@ CopyBytes copy_bytes(ExpertDispatcher dispatcher, const ExchangeShape& shape) {
   const double element = is_narrow(shape.dispatched) ? 1.0 + 4.0 / 128.0 : unquantised;
   const bool deepep =
       dispatcher == ExpertDispatcher::deepep || dispatcher == ExpertDispatcher::deepep_low_latency;
-  // An index of 8 bytes and a weight of 4 for each expert, and where the token is from; back the
-  // weights (DeepEP csrc/kernels/intranode.cu).
+  // Each expert's index has 8 bytes and its weight 4, and the token's origin 16; the weights travel
+  // back (DeepEP csrc/kernels/intranode.cu).
   const double there = deepep ? 12.0 * k + 16.0 : 0.0;
   const double back = deepep ? 4.0 * k + 16.0 : 0.0;
   // A weight for each expert of the domain (DeepEP, docs/Hybrid-EP_Implementation.md, prob_buffer).
@@ -54,7 +54,7 @@ CopyBytes copy_bytes(ExpertDispatcher dispatcher, const ExchangeShape& shape) {
   return {Bytes{hidden * element + there}, Bytes{hidden * unquantised + back}};
 }
 
-// NCCL's price of even pairs, carrying what the busiest ports do.
+// The cost of NCCL's even all-to-all, with the bytes of the busiest ports.
 CollectiveCost ExpertExchange::all_to_all(Bytes copy, const ExchangeShape& shape,
                                           const ExchangeLoad& load) const {
   const Bytes tensor = load.tokens * static_cast<double>(shape.top_k) * copy;
@@ -64,8 +64,8 @@ CollectiveCost ExpertExchange::all_to_all(Bytes copy, const ExchangeShape& shape
   return cost;
 }
 
-// One hop after the other (Tutel, arXiv 2206.03382, 2DH): fewer and longer messages. The shorter
-// hop's time goes into the latency, so that both sides' bytes remain to be shared.
+// The hops follow each other (Tutel, arXiv 2206.03382, 2DH): fewer and longer messages. The shorter
+// hop's time goes into the latency, so that both ports' bytes can still be contended for.
 CollectiveCost ExpertExchange::hierarchical(Bytes copy, const ExchangeShape& shape,
                                             const ExchangeLoad& load) const {
   const GroupShape group = shape.group;
@@ -121,9 +121,9 @@ CollectiveCost ExpertExchange::kernel(ExpertDispatcher dispatcher, const Exchang
        at_rate(load.tokens * copy, constants.token_rate)) /
       cost.channels;
   const Seconds body =
-      beside(cost.scale_up_bytes / (constants.scale_up_efficiency * system.scale_up),
-             cost.network_bytes / nic, copying);
-  // The kernel keeps both ports at its own pace.
+      overlapped_time(cost.scale_up_bytes / (constants.scale_up_efficiency * system.scale_up),
+                      cost.network_bytes / nic, copying);
+  // The duration of the kernel sets the rates of both ports.
   cost.scale_up_rate = cost.scale_up_bytes / body;
   cost.network_rate = cost.network_bytes / body;
   if (cost.scale_up_bytes.si() <= 0.0 && cost.network_bytes.si() <= 0.0) cost.latency += body;

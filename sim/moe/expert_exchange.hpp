@@ -8,15 +8,14 @@
 
 namespace orrery {
 
-/// What is exchanged, and by whom.
+/// Sizes of an exchange and of its group.
 struct ExchangeShape {
   GroupShape group;
   std::int64_t hidden = 0;
   std::int64_t experts = 0;
   std::int64_t top_k = 0;
-  Dtype dispatched =
-      Dtype::bf16;  ///< fp8 carries a scale for each 128 channels. Back: 16 bits, or 32.
-  /// deepep and hybridep only. 0: as many as each takes by itself.
+  Dtype dispatched = Dtype::bf16;  ///< fp8 has a scale per 128 channels; combine: 16 or 32 bits.
+  /// Multiprocessors of deepep and hybridep; 0 is the kernel's default.
   int multiprocessors = 0;
 };
 
@@ -24,15 +23,15 @@ struct ExchangeCost {
   CollectiveCost dispatch, combine;
 };
 
-/// Uncontended time of one dispatch and one combine (docs/explanation/collectives.md). The busiest
-/// port decides: all ranks wait for it. Backward, a combine's gradient is dispatched in 16 bits and
-/// a dispatch's gradient combined.
+/// Uncontended time of one dispatch and one combine (docs/explanation/collectives.md). All ranks
+/// wait for the busiest port. In the backward pass, a combine's gradient is dispatched in 16 bits
+/// and a dispatch's gradient combined.
 class ExpertExchange {
  public:
-  /// Keeps the reference.
+  /// Keeps the reference to `collectives`.
   explicit ExpertExchange(const CollectiveTime& collectives) : collective_{collectives} {}
 
-  /// `load`: uniform_exchange(), or from a routing table. A group of one rank takes no time.
+  /// Pass the `load` of uniform_exchange() or of a routing table. One rank alone takes no time.
   ExchangeCost operator()(ExpertDispatcher dispatcher, const ExchangeShape& shape,
                           const ExchangeLoad& load) const;
 
@@ -47,7 +46,7 @@ class ExpertExchange {
   const CollectiveTime& collective_;
 };
 
-/// Bytes of one copy on the wire, there and back. DeepEP's carry each token's experts and weights.
+/// Bytes of one copy in each direction. DeepEP's include each token's experts and weights.
 struct CopyBytes {
   Bytes dispatch, combine;
 };

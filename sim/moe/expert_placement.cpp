@@ -8,10 +8,10 @@
 namespace orrery {
 namespace {
 
-// Items into `packs` of equal size, the heaviest first, each into the lightest pack with room. Ties
-// go to the lower index, so that the answer is one.
+// Puts items into `packs` of equal size, the heaviest first, each into the lightest pack that is
+// not full. Ties go to the lower index, so that the result is unique.
 std::vector<std::vector<int>> pack(std::span<const double> weights, int packs) {
-  const std::size_t room = weights.size() / static_cast<std::size_t>(packs);
+  const std::size_t capacity = weights.size() / static_cast<std::size_t>(packs);
   std::vector<int> order(weights.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
@@ -22,7 +22,7 @@ std::vector<std::vector<int>> pack(std::span<const double> weights, int packs) {
   for (const int item : order) {
     std::size_t best = packed.size();
     for (std::size_t i = 0; i < packed.size(); ++i)
-      if (packed[i].size() < room && (best == packed.size() || sum[i] < sum[best])) best = i;
+      if (packed[i].size() < capacity && (best == packed.size() || sum[i] < sum[best])) best = i;
     packed[best].push_back(item);
     sum[best] += weights[static_cast<std::size_t>(item)];
   }
@@ -30,7 +30,7 @@ std::vector<std::vector<int>> pack(std::span<const double> weights, int packs) {
   return packed;
 }
 
-// The experts `members` on `ranks` ranks with `redundant` copies more: appends the ranks' slots.
+// Places the experts `members` and `redundant` copies on `ranks` ranks; appends the slots.
 void place(std::span<const double> loads, const std::vector<int>& members, int ranks, int redundant,
            std::vector<int>& expert_of) {
   const auto load = [&](std::size_t i) { return loads[static_cast<std::size_t>(members[i])]; };

@@ -16,8 +16,8 @@ std::int64_t expert_capacity(double factor, std::int64_t tokens, std::int64_t pe
   return static_cast<std::int64_t>(std::ceil(factor * mean - 1e-9));
 }
 
-// Terms relative to the most likely one, by their ratios, outwards until nothing is added: no
-// logarithm of a factorial, and the same bits on every machine.
+// Terms are ratios to the most likely one, added outwards until they vanish: this needs no
+// logarithm of a factorial and gives the same bits on every machine.
 double binomial_excess(std::int64_t n, double p, std::int64_t capacity) {
   if (p <= 0.0 || capacity >= n) return 0.0;
   if (p >= 1.0) return static_cast<double>(n - capacity);
@@ -46,7 +46,7 @@ double binomial_excess(std::int64_t n, double p, std::int64_t capacity) {
 
 namespace {
 
-// What the streams of random numbers are for.
+// Purposes of the streams of random numbers.
 enum Stream : std::uint64_t { order_of_experts = 1, tokens_of_batch = 2 };
 
 void check(const RoutingPlan& plan, const RoutingShape& shape, const Place& at) {
@@ -95,7 +95,7 @@ Router::Router(RoutingPlan plan, const RoutingShape& shape, const Place& at)
   if (plan_.balanced_placement) {
     const int domains = shape_.ranks / shape_.per_domain;
     const int groups = static_cast<int>(experts.groups);
-    // Groups stay together where domains can hold whole ones.
+    // Groups stay together if domains can hold whole ones.
     const bool by_group = groups % domains == 0 && plan_.redundant_experts % domains == 0;
     for (int layer = 0; layer < shape_.layers; ++layer) {
       const std::vector<double> loads = plan_.trace ? plan_.trace->totals(layer) : shares_of(layer);
@@ -110,7 +110,7 @@ Router::Router(RoutingPlan plan, const RoutingShape& shape, const Place& at)
                            static_cast<double>(shape_.tokens));
 }
 
-// Each expert's share of tokens in this layer: which one is popular is drawn once for a layer.
+// Each expert's share of tokens in this layer; the order of the experts is sampled once a layer.
 std::vector<double> Router::shares_of(int layer) const {
   std::vector<double> shares = shares_;
   if (plan_.popularity.kind == PopularityKind::uniform) return shares;
@@ -120,17 +120,17 @@ std::vector<double> Router::shares_of(int layer) const {
   return shares;
 }
 
-std::vector<std::int64_t> Router::draw(int layer, int micro_batch, int replica) const {
+std::vector<std::int64_t> Router::sample(int layer, int micro_batch, int replica) const {
   const std::vector<double> shares = shares_of(layer);
   Random random{plan_.seed, tokens_of_batch, static_cast<std::uint64_t>(layer),
                 static_cast<std::uint64_t>(micro_batch),
                 plan_.identical_replicas ? 0u : static_cast<std::uint64_t>(replica)};
   const auto tokens = static_cast<double>(shape_.tokens * shape_.ranks);
-  std::vector<double> drawn(shares.size());
+  std::vector<double> samples(shares.size());
   double surplus = -static_cast<double>(shape_.copies()), variance = 0.0;
   for (std::size_t e = 0; e < shares.size(); ++e) {
-    drawn[e] = random.binomial(tokens, shares[e]);
-    surplus += drawn[e];
+    samples[e] = random.binomial(tokens, shares[e]);
+    surplus += samples[e];
     variance += tokens * shares[e] * (1.0 - shares[e]);
   }
   // The sum is known. Independent normals, given their sum, move by their share of the variance.
@@ -140,13 +140,13 @@ std::vector<std::int64_t> Router::draw(int layer, int micro_batch, int replica) 
   std::int64_t missing = shape_.copies();
   for (std::size_t e = 0; e < shares.size(); ++e) {
     const double own = tokens * shares[e] * (1.0 - shares[e]);
-    const double exact = drawn[e] - (variance > 0.0 ? surplus * own / variance : 0.0) + carried;
+    const double exact = samples[e] - (variance > 0.0 ? surplus * own / variance : 0.0) + carried;
     const double whole = std::clamp(std::floor(exact + 0.5), 0.0, tokens);
     carried = exact - whole;
     copies[e] = static_cast<std::int64_t>(whole);
     missing -= copies[e];
   }
-  // What clamping left over.
+  // Spreads the remainder of clamping.
   const auto most = shape_.tokens * shape_.ranks;
   for (std::size_t e = 0; missing != 0; e = (e + 1) % copies.size()) {
     const std::int64_t moved =
@@ -157,8 +157,8 @@ std::vector<std::int64_t> Router::draw(int layer, int micro_batch, int replica) 
   return copies;
 }
 
-// Of an expert with `copies` from all ranks: each rank's part is a binomial, and drops what is over
-// the capacity.
+// Copies dropped of an expert with `copies` from all ranks: each rank's part is binomial, and drops
+// its excess over the capacity.
 std::int64_t Router::dropped_of(std::int64_t copies) const {
   if (capacity_ == 0) return 0;
   const std::int64_t at_least = std::max<std::int64_t>(0, copies - capacity_ * shape_.ranks);
@@ -174,13 +174,13 @@ std::int64_t Router::dropped_of(std::int64_t copies) const {
   return place->second;
 }
 
-// Shares what experts keep among their slots, and pads.
+// Shares the kept copies among the experts' slots, and pads.
 void Router::settle(RoutedBatch& batch, const std::vector<std::int64_t>& kept, int layer) const {
-  const ExpertPlacement& where = placement(layer);
-  const std::vector<int> copies = where.copies(static_cast<int>(shape_.experts.count));
+  const ExpertPlacement& placed = placement(layer);
+  const std::vector<int> copies = placed.copies(static_cast<int>(shape_.experts.count));
   std::vector<int> filled(copies.size(), 0);
-  batch.slots_per_rank = where.slots_per_rank();
-  for (const int expert : where.expert_of) {
+  batch.slots_per_rank = placed.slots_per_rank();
+  for (const int expert : placed.expert_of) {
     const auto e = static_cast<std::size_t>(expert);
     const int place = filled[e]++;
     const auto part = [&](std::int64_t all) {
@@ -207,25 +207,25 @@ RoutedBatch Router::routed_evenly(const std::vector<std::int64_t>& experts, int 
 
 RoutedBatch Router::routed_by_trace(int layer, int micro_batch) const {
   const RoutingTrace& trace = *plan_.trace;
-  const ExpertPlacement& where = placement(layer);
+  const ExpertPlacement& placed = placement(layer);
   const auto count = static_cast<std::size_t>(shape_.experts.count);
-  const std::vector<int> copies = where.copies(static_cast<int>(count));
+  const std::vector<int> copies = placed.copies(static_cast<int>(count));
   RoutedBatch batch;
   batch.dropped.assign(count, 0);
   std::vector<std::int64_t> kept(count, 0);
   std::vector<std::vector<double>> sent;
   for (int rank = 0; rank < shape_.ranks; ++rank) {
     const auto row = trace.of(layer, micro_batch % trace.micro_batches, rank);
-    std::vector<double> goes(count);
+    std::vector<double> sent_copies(count);
     for (std::size_t e = 0; e < count; ++e) {
       const std::int64_t taken = capacity_ > 0 ? std::min<std::int64_t>(row[e], capacity_) : row[e];
       kept[e] += taken;
       batch.dropped[e] += row[e] - taken;
-      goes[e] = static_cast<double>(plan_.pad_to_capacity ? capacity_ : taken) / copies[e];
+      sent_copies[e] = static_cast<double>(plan_.pad_to_capacity ? capacity_ : taken) / copies[e];
     }
     std::vector<double>& slots = sent.emplace_back();
-    for (const int expert : where.expert_of)
-      slots.push_back(goes[static_cast<std::size_t>(expert)]);
+    for (const int expert : placed.expert_of)
+      slots.push_back(sent_copies[static_cast<std::size_t>(expert)]);
   }
   settle(batch, kept, layer);
   batch.exchange = counters_[static_cast<std::size_t>(layer) % counters_.size()].uneven(sent);
@@ -235,7 +235,7 @@ RoutedBatch Router::routed_by_trace(int layer, int micro_batch) const {
 RoutedBatch Router::route(int layer, int micro_batch, int replica) const {
   assert(layer >= 0 && layer < shape_.layers && micro_batch >= 0);
   if (plan_.trace) return routed_by_trace(layer, micro_batch);
-  if (!plan_.even) return routed_evenly(draw(layer, micro_batch, replica), layer);
+  if (!plan_.even) return routed_evenly(sample(layer, micro_batch, replica), layer);
   const std::int64_t all = shape_.copies(), experts = shape_.experts.count;
   std::vector<std::int64_t> copies;
   for (std::int64_t e = 0; e < experts; ++e)

@@ -13,7 +13,7 @@
 namespace orrery {
 namespace {
 
-// Rounded to 2^-40 of itself, so that what libms disagree on does not reach a result.
+// Results are rounded to 2^-40 of themselves, as libms differ in the last bits.
 double rounded(double x) {
   int exponent = 0;
   const double mantissa = std::frexp(x, &exponent);
@@ -62,8 +62,7 @@ std::vector<double> visit_shares(const Popularity& popularity, const Experts& ex
     share[0] = popularity.parameter;
     return share;
   }
-  // In proportion to the weights. Experts that everybody would visit more than once are visited
-  // once, and the others take what is left.
+  // Shares are proportional to the weights, but at most 1; the others share the rest.
   std::vector<double> share = weights(popularity, count);
   double rest = 0.0;
   for (const double weight : share) rest += weight;
@@ -84,13 +83,13 @@ namespace {
 struct Shape {
   std::string name;
   PopularityKind kind;
-  double least, most;  ///< Of the parameter; equal: it is this one.
+  double least, most;  ///< Range of the parameter; a single value if both are equal.
   const char* meaning;
 };
 
-// How far a trained router's busiest expert is over the mean (MaxVio): balanced by an auxiliary
-// loss 0.52, by a bias on the scores 0.04 (Wang et al., Auxiliary-Loss-Free Load Balancing Strategy
-// for Mixture-of-Experts, arXiv 2408.15664, table 2, 3B model).
+// The excess of a trained router's busiest expert over the mean (MaxVio): 0.52 if balanced by an
+// auxiliary loss, 0.04 by a bias on the scores (Wang et al., Auxiliary-Loss-Free Load Balancing
+// Strategy for Mixture-of-Experts, arXiv 2408.15664, table 2, 3B model).
 const std::vector<Shape>& shapes() {
   static const std::vector<Shape> all{
       {"uniform", PopularityKind::uniform, 0.0, 0.0, ""},
@@ -112,7 +111,7 @@ void set_popularity(RoutingPlan& plan, const Shape& shape, double parameter) {
   plan.popularity = {shape.kind, shape.least == shape.most ? shape.least : parameter};
 }
 
-// "zipf:1.2"
+// Sets the popularity of a word like "zipf:1.2".
 bool set_by_word(RoutingPlan& plan, const std::string& word, const Place& at) {
   const std::size_t colon = word.find(':');
   const Shape* shape = find_shape(word.substr(0, colon));
@@ -154,13 +153,13 @@ RoutingPlan parse_routing(const JsonValue& json, const TraceExpectation& expecte
     json.fail("needs either 'popularity' or 'trace'", "keep one of them");
   if (const auto trace = json.find("trace")) {
     const std::filesystem::path path{trace->text()};
-    // A file from elsewhere must not show lines of any other that its reader may read.
+    // A file from elsewhere could otherwise expose lines of any file that its reader may read.
     if (!is_trace(path.string()) || path.has_root_path() ||
         std::find(path.begin(), path.end(), "..") != path.end())
       trace->fail("'" + shown_text(path.string()) + "' is no trace beside this file",
                   "put a .jsonl or .csv file beside it or in a folder below");
-    const auto beside = std::filesystem::path{json.place().file}.parent_path() / path;
-    plan.trace = std::make_shared<const RoutingTrace>(read_trace(beside.string(), expected));
+    const auto trace_path = std::filesystem::path{json.place().file}.parent_path() / path;
+    plan.trace = std::make_shared<const RoutingTrace>(read_trace(trace_path.string(), expected));
     plan.even = false;
   } else {
     const JsonValue word = json.at("popularity");
@@ -175,7 +174,7 @@ RoutingPlan parse_routing(const JsonValue& json, const TraceExpectation& expecte
       if (json.has(other) && !(wants && other == std::string{key}))
         json.at(other).fail("means nothing for '" + shape->name + "'", "leave it out");
     set_popularity(plan, *shape, wants ? json.at(key).number(shape->least, shape->most) : 0.0);
-    // An untrained or perfectly balanced router still draws each token's experts.
+    // An untrained or perfectly balanced router still samples each token's experts.
     const auto drawn = json.find("drawn");
     plan.even = shape->kind == PopularityKind::uniform && !(drawn && drawn->boolean());
     if (drawn && !drawn->boolean() && !plan.even)

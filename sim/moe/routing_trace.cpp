@@ -13,7 +13,7 @@
 namespace orrery {
 namespace {
 
-// Numbers that nobody exceeds: of layers, micro-batches and ranks, and of experts.
+// Generous limits of layers, micro-batches and ranks, and of experts.
 constexpr std::int64_t most = 1 << 20;
 constexpr std::int64_t most_experts = 1 << 16;
 
@@ -118,7 +118,7 @@ void require(int found, int wanted, const char* what, const char* whose, const P
         "trace the run that is estimated");
 }
 
-// How large the trace is: one more than the largest of each number.
+// Each size is one more than the largest number in the trace.
 void measure(RoutingTrace& trace, const std::vector<TraceRow>& rows) {
   for (const TraceRow& row : rows) {
     trace.layers = std::max(trace.layers, row.layer + 1);
@@ -158,14 +158,14 @@ void check_row(const RoutingTrace& trace, int layer, int micro_batch, int rank, 
                "trace what the router chose, before anything is dropped");
 }
 
-// Cells are what a line is about, numbered by layer, micro-batch, rank.
+// A line describes one cell: a layer, micro-batch and rank.
 std::int64_t cell_of(const RoutingTrace& trace, const TraceRow& row) {
   return (static_cast<std::int64_t>(row.layer) * trace.micro_batches + row.micro_batch) *
              trace.ranks +
          row.rank;
 }
 
-// Every cell has a line; looked for before anything as large as all cells is made.
+// Every cell must have a line; this is checked before memory for all cells is allocated.
 void require_all_cells(const RoutingTrace& trace, const std::vector<TraceRow>& rows) {
   std::vector<std::int64_t> cells;
   cells.reserve(rows.size());
@@ -185,7 +185,7 @@ void require_all_cells(const RoutingTrace& trace, const std::vector<TraceRow>& r
              "number layers, micro-batches and ranks from 0, and give a line for each");
 }
 
-// Puts every line's counts in their place.
+// Stores the counts of all lines; returns the line of each cell.
 std::vector<int> fill(RoutingTrace& trace, const std::vector<TraceRow>& rows) {
   const auto experts = static_cast<std::size_t>(trace.experts);
   const auto cells = static_cast<std::size_t>(trace.layers * trace.micro_batches * trace.ranks);

@@ -9,7 +9,7 @@
 namespace orrery {
 namespace {
 
-// C(all - left_out, k) / C(all, k): no one of k different experts is among `left_out` of `all`.
+// C(all - left_out, k) / C(all, k): none of k different experts is among `left_out` of `all`.
 double chance_of_none(std::int64_t all, std::int64_t left_out, std::int64_t k) {
   double chance = 1.0;
   for (std::int64_t i = 0; i < k; ++i)
@@ -18,7 +18,7 @@ double chance_of_none(std::int64_t all, std::int64_t left_out, std::int64_t k) {
   return chance;
 }
 
-// How many of experts [first, last) are in each group that has any of them.
+// Number of experts [first, last) in each group that has any of them.
 std::vector<std::size_t> by_group(const Experts& experts, std::int64_t first, std::int64_t last) {
   const std::int64_t size = experts.count / experts.groups;
   std::vector<std::size_t> counts;
@@ -29,9 +29,9 @@ std::vector<std::size_t> by_group(const Experts& experts, std::int64_t first, st
   return counts;
 }
 
-// A token misses all experts of a share, which has so many in each of some groups. It picks groups
-// first: of all ways to pick them, those that leave `open` of these experts to choose from are
-// counted group by group.
+// The chance that a token misses all experts of a share, which has `of_groups` experts in some
+// groups. The router picks groups first: the ways to pick them that leave `open` of these experts
+// to choose from are counted group by group.
 double chance_to_miss(const Experts& experts, const std::vector<std::size_t>& of_groups) {
   const std::int64_t size = experts.count / experts.groups;
   const auto most = static_cast<std::size_t>(experts.groups_per_token);
@@ -55,7 +55,7 @@ double chance_to_miss(const Experts& experts, const std::vector<std::size_t>& of
 
 }  // namespace
 
-// Most shares lie in their groups as the one before does, and are missed as often.
+// Most shares have the same numbers per group as the previous one, and so the same chance.
 double distinct_shares(const Experts& experts, int parts) {
   assert(parts >= 1 && experts.count % parts == 0 && experts.count % experts.groups == 0);
   assert(experts.per_token <= experts.count / experts.groups * experts.groups_per_token);

@@ -4,29 +4,29 @@
 
 namespace orrery {
 
-/// Copies of tokens (one token's hidden vector each) that one dispatch moves, at the busiest port
-/// of each kind: of all ranks and both directions the largest. The combine carries as many back.
-/// Fractions are means over draws.
+/// Copies of tokens (one token's hidden vector each) that one dispatch moves through the busiest
+/// port of each kind, the largest over all ranks and both directions. The combine returns as many.
+/// Fractions are means over samples.
 struct ExchangeLoad {
   struct Ports {
-    double scale_up = 0.0;  ///< Over a rank's port to the others of its NVLink domain.
-    double network = 0.0;   ///< Over its NIC.
+    double scale_up = 0.0;  ///< A rank's port to the others of its NVLink domain.
+    double network = 0.0;   ///< A rank's NIC.
   };
-  double tokens = 0.0;  ///< That a rank holds before dispatch.
+  double tokens = 0.0;  ///< Tokens of a rank before dispatch.
   /// One copy for each of a token's experts that lies on another rank, straight to that rank.
   Ports direct;
-  /// The same copies on rails: inside the domain to the rank that has the destination's place in
-  /// its own domain, from there over the network.
+  /// The same copies on rails: inside the domain to the rank with the destination's place in its
+  /// domain, then over the network.
   Ports rails;
-  /// One copy for each other domain that a token's experts lie in, along the rail; from there one
-  /// for each rank of the domain that has some of them.
+  /// One copy for each other domain with any of a token's experts, along the rail; then one for
+  /// each rank of that domain with any of them.
   Ports once;
-  double received = 0.0;  ///< Of the last, those that reach a rank; its own tokens count too.
+  double received = 0.0;  ///< Copies of `once` that reach a rank, including its own tokens.
 };
 
-/// In how many of `parts` equal, contiguous shares do the experts of one token lie? Mean over all
-/// choices that the router allows, each as likely: groups_per_token of the groups, and per_token of
-/// the experts in these. `parts` divides experts.count.
+/// Mean number of `parts` equal, contiguous shares that the experts of one token lie in, over all
+/// equally likely choices of the router: groups_per_token of the groups, and per_token of the
+/// experts in these. `parts` divides experts.count.
 double distinct_shares(const Experts& experts, int parts);
 
 /// The load of a router without preferences: `ranks` ranks, `per_domain` of them in each domain,

@@ -19,7 +19,7 @@ int tree_depth(int domains) { return static_cast<int>(std::ceil(std::log2(domain
 int ring_rounds(CollectiveKind kind, int n) { return std::max(1, facts(kind).passes) * (n - 1); }
 
 int mesh_rings(int n) {
-  // A unit test finds them on the graph of the links. A lone GPU has its links and no ring.
+  // A unit test finds them on the graph of the links. A single GPU has its links and no ring.
   static constexpr std::array<int, 9> rings{6, 6, 1, 2, 4, 2, 2, 4, 6};
   return rings[static_cast<std::size_t>(std::clamp(n, 0, 8))];
 }
@@ -71,7 +71,7 @@ Seconds CollectiveModel::tree_steps(GroupShape group) const {
   return 2.0 * (group.per_domain - 1) * hop() + tree_latency(group);
 }
 
-// What a ring's rounds carry, `steps` being their latency. NCCL lays as many rings as the members
+// The cost of a ring's rounds, `steps` being their latency. NCCL lays as many rings as the members
 // of a domain have NICs, each leaving by another NIC, so that every member's NIC carries its share
 // of the traffic that leaves the domain.
 CollectiveCost CollectiveModel::ring(const CollectiveCall& call, Seconds steps) const {
@@ -106,7 +106,7 @@ CollectiveCost CollectiveModel::ring(const CollectiveCall& call, Seconds steps) 
   if (constants_.local_copy && copies)
     cost.latency += tensor / (n * *constants_.local_copy * nvlink_);
   if (!constants_.low_latency) return cost;
-  // Small messages over PCIe travel with a flag beside each word: no ramp, but less payload.
+  // Small messages over PCIe travel with a flag next to each word: no ramp, but less payload.
   flags.scale_up_rate = *constants_.low_latency * flags.scale_up_rate;
   return faster(cost, flags);
 }
@@ -122,7 +122,7 @@ CollectiveCost CollectiveModel::all_to_all(Bytes tensor, GroupShape group) const
     const int peers = group.per_domain - 1;
     const auto crossing = constants_.crossing(group.per_domain);
     if (crossing.more_than > 0) cost.tag = Tag::default_value;
-    // A pair has few channels, which bind where there are few pairs.
+    // A pair has few channels, which limit few pairs.
     const double share =
         std::min(crossing.p2p * constants_.p2p_efficiency, constants_.p2p_channel_cap * peers);
     cost.scale_up_bytes = static_cast<double>(peers) / n * tensor;
@@ -155,7 +155,7 @@ CollectiveCost CollectiveModel::send_recv(Bytes tensor, GroupShape group) const 
     cost.scale_up_bytes = tensor;
     cost.scale_up_rate = constants_.p2p_efficiency * link(group.per_domain);
   }
-  // Between two the reply rides along; a shift round a ring loads both directions of a port.
+  // Two ranks reply over the same port; a shift round a ring loads both directions of it.
   if (group.ranks == 2 && group.domains == 1 && constants_.send_efficiency)
     cost.scale_up_rate = *constants_.send_efficiency * nvlink_;
   return cost;
@@ -174,7 +174,7 @@ CollectiveCost CollectiveModel::operator()(CollectiveKind kind, Bytes tensor,
     const auto cost = (*one)->is_default() ? (*one)->free_price(*this, call) : std::nullopt;
     if (cost && (!best || cost->time() < best->time())) best = cost;
   }
-  return *best;  // A ring always can.
+  return *best;  // A ring always applies.
 }
 
 bool CollectiveModel::reduces_in_nvswitch(GroupShape group) const {

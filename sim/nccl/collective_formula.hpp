@@ -26,14 +26,14 @@ class CollectiveModel {
  public:
   explicit CollectiveModel(const System& system);
 
-  /// The fastest of the algorithms that apply; `algorithm` says which. `group` has two ranks or
-  /// more, `tensor` some bytes.
+  /// The fastest of the algorithms that apply, named by `algorithm`. `group` has two ranks or more,
+  /// `tensor` some bytes.
   CollectiveCost operator()(CollectiveKind kind, Bytes tensor, GroupShape group) const;
 
   /// One rank sends `bytes` to another, inside a domain or over the network.
   CollectiveCost send(Bytes bytes, bool same_domain) const;
 
-  // The parts of which algorithms' prices are made.
+  // The parts of algorithms' costs.
 
   const System& system() const { return system_; }
   const CollectiveConstants& constants() const { return constants_; }
@@ -49,11 +49,11 @@ class CollectiveModel {
   Seconds ring_steps(const CollectiveCall& call) const;
   Seconds tree_steps(GroupShape group) const;
   Seconds tree_latency(GroupShape group) const;
-  /// Without bytes, tagged by what the constants rest on.
+  /// A cost without bytes, tagged by the provenance of the constants.
   CollectiveCost priced() const;
   /// The cost of a ring's rounds, `steps` being their latency.
   CollectiveCost ring(const CollectiveCall& call, Seconds steps) const;
-  /// NVSwitches reduce for the members of a domain, and the constants say how fast.
+  /// NVSwitches reduce for the members of a domain, and the constants have their rate.
   bool reduces_in_nvswitch(GroupShape group) const;
 
  private:

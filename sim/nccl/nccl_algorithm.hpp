@@ -33,8 +33,8 @@ struct NcclGraph {
 
 using MaybeCost = std::optional<CollectiveCost>;
 
-/// Everything that there is to know of one of NCCL's algorithms. Each has its own file, and nothing
-/// else asks for its name: a new one is a class there and a line in nccl_algorithms().
+/// One of NCCL's algorithms. Each has its own file, and no other code depends on its name: a new
+/// one is a class there and a line in nccl_algorithms().
 class NcclAlgorithm {
  public:
   /// `word`: in NCCL_ALGO ("NVLSTree"). `name`: in answers ("NVLS-tree").
@@ -47,21 +47,21 @@ class NcclAlgorithm {
   const std::string& word() const { return word_; }
   const std::string& name() const { return name_; }
 
-  /// NCCL considers it by itself. Otherwise the program asks for it, and NCCL_ALGO has no word.
+  /// NCCL considers it by default. Otherwise the program requests it, and NCCL_ALGO has no word.
   virtual bool is_default() const { return true; }
   /// It uses the reduction of NVSwitches, which NCCL_NVLS_ENABLE=0 forbids.
   virtual bool uses_nvls() const { return false; }
-  /// Its needs, for a message if it cannot do what is asked; "": there is nothing to say.
+  /// Its needs, for the message that a request is unsupported; "": none.
   virtual std::string needs() const { return ""; }
 
-  /// The time that NCCL's tuner counts for it, by its own figures; nothing where it does not apply.
+  /// The time that NCCL's tuner counts for it, by its own figures; nullopt if it does not apply.
   virtual std::optional<Seconds> tuned(const NcclGraph& graph, NcclProtocol protocol) const = 0;
   /// The channels that NCCL launches: one thread block, and so one multiprocessor, each.
   virtual int channels(const NcclGraph& graph, NcclProtocol protocol) const;
 
-  /// Its price by formula; nothing where it does not apply or no formula describes it.
+  /// Its cost by formula; nullopt if it does not apply or no formula describes it.
   virtual MaybeCost price(const CollectiveModel&, const CollectiveCall&) const { return {}; }
-  /// The price with which it competes where NCCL chooses freely: the constants were fitted so.
+  /// The cost with which it competes if NCCL chooses freely: the constants were fitted so.
   virtual MaybeCost free_price(const CollectiveModel& model, const CollectiveCall& call) const {
     return price(model, call);
   }
@@ -69,7 +69,7 @@ class NcclAlgorithm {
   /// Its bytes on the wires, if it applies.
   virtual WireBytes wire_bytes(const System& system, NcclProtocol protocol,
                                const CollectiveCall& call) const = 0;
-  /// The way in which these lie over links.
+  /// The pattern of its peers.
   virtual CollectivePattern pattern() const { return CollectivePattern::ring; }
 
  private:
@@ -83,7 +83,7 @@ const NcclAlgorithm& the_algorithm() {
   return one;
 }
 
-/// All of them, in the order of NCCL's enumerators: of equal times the tuner takes the first.
+/// All of them, in the order of NCCL's enumerators: ties go to the first.
 const std::vector<const NcclAlgorithm*>& nccl_algorithms();
 
 }  // namespace orrery

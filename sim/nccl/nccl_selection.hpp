@@ -9,7 +9,7 @@
 
 namespace orrery {
 
-/// Which algorithms and protocols NCCL may take for each collective.
+/// The algorithms and protocols that NCCL may take for each collective.
 class NcclSelection {
  public:
   NcclSelection();  ///< All that NCCL considers by default.
@@ -37,12 +37,12 @@ class NcclSelection {
   std::array<std::vector<bool>, collective_kinds> protocols_;
 };
 
-/// From the values of NCCL_ALGO and NCCL_PROTO: names separated by commas (or '+', where commas
+/// Parses the values of NCCL_ALGO and NCCL_PROTO: names separated by commas (or '+', where commas
 /// separate values), of either case; '^' in front means all but these. Behind a semicolon, lists
 /// for one collective each, which count in place of the first:
 /// "ring;allreduce:tree,nvlstree;broadcast:^ring" (the grammar of NVIDIA/nccl src/graph/tuning.cc
-/// since 2.24). Empty or "any": all. Errors (bad_input) at `algorithms_at` and `protocols_at`: a
-/// name that is none of NCCL's.
+/// since 2.24). Empty or "any": all. Errors (bad_input) at `algorithms_at` and `protocols_at`: an
+/// unknown name.
 NcclSelection parse_nccl_selection(const std::string& algorithms, const std::string& protocols,
                                    const Place& algorithms_at = {"", "--nccl-algo"},
                                    const Place& protocols_at = {"", "--nccl-proto"});

@@ -8,8 +8,8 @@
 namespace orrery {
 
 /// NCCL's own choice, by its own figures (NVIDIA/nccl src/graph/tuning.cc, v2.28; Apache-2.0). It
-/// ranks algorithms well, but its times are some 25 % off (docs/notes/collective-errors.md). Orrery takes
-/// the names from it, and of the times only ratios.
+/// ranks algorithms well, but its times are some 25 % off (docs/notes/collective-errors.md). Orrery
+/// takes the names from it, and of the times only ratios.
 class NcclTuner {
  public:
   struct Choice {
@@ -19,10 +19,10 @@ class NcclTuner {
     Seconds time;
   };
 
-  /// `nvlink`: what NCCL counts one GPU's links with.
+  /// `nvlink`: bandwidth of one GPU's links in NCCL's search.
   NcclTuner(const System& system, BytesPerSecond nvlink);
 
-  /// The allowed choice of the least time; nothing where none applies to this collective.
+  /// The allowed choice of the least time; nullopt if none applies to this collective.
   std::optional<Choice> choose(const CollectiveCall& call, const NcclSelection& selection =
                                                                NcclSelection::unrestricted()) const;
 
@@ -48,11 +48,11 @@ inline constexpr ByProtocol nccl_tree_net{5.0, 8.5, 14};
 inline std::size_t protocol_index(NcclProtocol protocol) {
   return static_cast<std::size_t>(protocol);
 }
-/// The figure of a system's generation and of how many domains a group has.
+/// The figure of a system's generation and a group's number of domains.
 double figure(const ByGeneration& figures, const NcclGraph& graph);
-/// `bus`, but not more than so much a channel.
+/// `bus`, limited to `a_channel` times the channels.
 double capped(double bus, const ByGeneration& a_channel, const NcclGraph& graph);
-/// Algorithm over bus bandwidth of rings and of what NCCL counts like them.
+/// Algorithm over bus bandwidth of rings and of algorithms that NCCL treats alike.
 double ring_ratio(const CollectiveCall& call);
 /// The time of the call after `wait` at `rate`.
 Seconds tuned_time(const NcclGraph& graph, double wait, double rate);

@@ -58,7 +58,7 @@ class NvlsBase : public NcclAlgorithm {
     const CollectiveConstants& constants = model.constants();
     CollectiveCost cost = model.priced();
     cost.scale_up_bytes = (1.0 + 1.0 / ranks) * tensor;
-    // The formula's latency counts a ring's steps; in one node of at most 8 it was fitted so.
+    // The formula's latency counts a ring's steps; it was fitted so in one node of at most 8.
     const Seconds latency = constants.base + 2.0 * (std::min(ranks, 8) - 1) * model.hop();
     // The loop was fitted from 2 MiB to 16 GiB, in nodes of 8.
     constexpr Bytes smallest_loop{2.0 * kib * kib};

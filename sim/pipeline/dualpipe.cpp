@@ -7,8 +7,7 @@
 namespace orrery {
 namespace {
 
-// What a rank does is told from the nearer end of the pipeline: `near` is the direction that
-// enters there, `far` the other.
+// Directions are seen from the nearer end of the pipeline: `near` enters there, `far` at the other.
 class Order {
  public:
   Order(int stage, int stages, bool paired) : near_{stage < stages / 2 ? 0 : 1}, paired_{paired} {}
@@ -58,7 +57,7 @@ std::vector<Slot> dualpipe_order(int stage, const Pipeline& pipeline) {
   for (int i = 0; i < to_middle; ++i) order.inputs(far), order.weights(), order.forward(far);
   for (int i = 0; i < microbatches / 2 - stages + from_end + 1; ++i) {
     if (i == 0 && to_middle == 0)
-      order.forward(near), order.backward(far);  // Its neighbour waits for the forward pass.
+      order.forward(near), order.backward(far);  // The neighbour waits for this forward pass.
     else
       order.together(near);
     order.together(far);
@@ -84,10 +83,10 @@ std::string text(std::int64_t value) { return std::to_string(value); }
 // Micro-batches enter at both ends (DeepSeek-V3, arXiv 2412.19437, section 3.2.1 and figure 5;
 // github.com/deepseek-ai/DualPipe has the order for any number of stages). Stage s holds two
 // chunks: 0 is its own stage of micro-batches 0 .. m/2 - 1, which enter at stage 0; 1 is its
-// mirror's, stage p - 1 - s, of the others, which enter at stage p - 1. In the middle a forward
-// pass of one direction runs together with a backward pass of the other; at both ends some weight
-// gradients are put off. With f = w, b = 2 w of the whole backward pass and f + b for two together
-// a stage is idle for (p/2 - 1)(f&b + b - 3 w) (table 2 there).
+// mirror's, stage p - 1 - s, of the others, which enter at stage p - 1. Midway a forward pass of
+// one direction runs together with a backward pass of the other; at both ends some weight gradients
+// are put off. A stage is idle for (p/2 - 1)(f&b + b - 3 w) (table 2 there), with f = w, b = 2 w
+// for the whole backward pass and f + b for two passes together.
 class DualPipe final : public Schedule {
  public:
   DualPipe() : Schedule{"dualpipe"} {}
@@ -98,10 +97,10 @@ class DualPipe final : public Schedule {
     return orders;
   }
 
-  // Once both directions have entered there are `near` and `far`, of the direction that enters at
-  // the nearer end and of the other, p together, and each forward pass begins before the backward
-  // pass that makes room for it. Together with that one it takes a layer more, not a chunk; in the
-  // middle of the pipeline the first of them runs by itself (step 4 of the order).
+  // A stage holds at most `near` micro-batches of the direction that enters at the nearer end and
+  // `far` of the other, p together. Each forward pass begins before the backward pass that frees
+  // memory for it: it takes one layer more if the two run together, else a chunk. At the middle of
+  // the pipeline the first of these forward passes runs by itself (step 4 of the order).
   Held held(const Pipeline& pipeline, int stage) const override {
     const int from_end = std::min(stage, pipeline.stages - 1 - stage);
     const int to_middle = pipeline.stages / 2 - 1 - from_end;

@@ -22,8 +22,7 @@ class Gpipe final : public Schedule {
 
   Held held(const Pipeline& pipeline, int) const override { return {pipeline.microbatches}; }
 
-  // It has no recurrence(): in its forward passes fast stages run further and further ahead of
-  // slow ones.
+  // It has no recurrence(): in its forward passes fast stages run further and further ahead.
 };
 
 }  // namespace

@@ -6,8 +6,8 @@
 namespace orrery {
 namespace {
 
-// Micro-batches go in groups of p: p of them through chunk 0, the same p through chunk 1, ... then
-// the next p. Backward passes visit the chunks in reverse.
+// Micro-batches run in groups of p: a group passes chunk 0, then chunk 1, ..., then the next group
+// follows. Backward passes visit the chunks in reverse.
 Slot nth_forward(int n, int stages, int chunks) {
   const int in_group = n % (stages * chunks);
   return {Pass::forward, in_group / stages, n / (stages * chunks) * stages + in_group % stages};
@@ -30,7 +30,7 @@ std::vector<Slot> interleaved_order(int stage, const Pipeline& pipeline) {
   assert(0 <= stage && stage < stages);
   assert(chunks >= 1 && microbatches >= 1 && microbatches % stages == 0);
   const int passes = microbatches * chunks;
-  // One more where a forward pass must not run together with its own backward pass (1f1b).
+  // A pair runs a forward pass with the backward pass of another micro-batch, which takes one more.
   const int warmup = std::min(passes, warm_up(stage, stages, chunks) + (paired ? 1 : 0));
 
   std::vector<Slot> order;
@@ -69,12 +69,12 @@ class Interleaved final : public Schedule {
 
   std::optional<Recurrence> recurrence(int stages, int vpp) const override {
     const int cool_down = warm_up(0, stages, vpp);
-    // Of one chunk it is 1F1B with a longer warm-up.
+    // One chunk gives 1F1B with a longer warm-up.
     return vpp > 1 ? Recurrence{stages, 2, cool_down} : Recurrence{1, stages, cool_down};
   }
 
   // Fewer than two chunks do not interleave.
-  int usual_vpp(int stages) const override { return stages > 1 ? 2 : 1; }
+  int default_vpp(int stages) const override { return stages > 1 ? 2 : 1; }
 
   std::optional<ScheduleRefusal> refuses(const ScheduleUse& use) const override {
     if (use.vpp > 1 && use.stages == 1)

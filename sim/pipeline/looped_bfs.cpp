@@ -3,10 +3,10 @@
 namespace orrery {
 namespace {
 
-// Breadth first: all micro-batches through a chunk before the next one, and back in the reverse
-// order. The bubble is that of interleaved 1F1B, and the gradients of a chunk are complete long
-// before the step ends, for which all activations are held (Lamy-Poirier, arXiv 2211.05953,
-// section 4.2; torch.distributed.pipelining calls it ScheduleLoopedBFS).
+// Breadth first: all micro-batches pass a chunk before the next one, and return in reverse order.
+// The bubble is that of interleaved 1F1B, and the gradients of a chunk are complete long before the
+// step ends; the price is that all activations are held (Lamy-Poirier, arXiv 2211.05953, section
+// 4.2; torch.distributed.pipelining calls it ScheduleLoopedBFS).
 class LoopedBfs final : public Schedule {
  public:
   LoopedBfs() : Schedule{"looped-bfs"} {}
@@ -28,8 +28,8 @@ class LoopedBfs final : public Schedule {
 
   // It has no recurrence(): the order as a whole depends on the number of micro-batches.
 
-  // Of one chunk it is GPipe.
-  int usual_vpp(int stages) const override { return stages > 1 ? 2 : 1; }
+  // One chunk gives GPipe.
+  int default_vpp(int stages) const override { return stages > 1 ? 2 : 1; }
 
   std::optional<ScheduleRefusal> refuses(const ScheduleUse& use) const override {
     if (use.vpp == 1 || use.stages > 1) return std::nullopt;

@@ -6,15 +6,15 @@
 namespace orrery {
 namespace {
 
-// With `paired`, each forward pass after the warm-up runs together with the backward pass that
-// follows it. As that must not be its own, one more is let in: Megatron-LM's overlap of
-// expert-parallel communication (megatron/core/pipeline_parallel/combined_1f1b.py).
+// Each forward pass after the warm-up runs together with the backward pass that follows it if
+// `paired`. The two must be of different micro-batches, so one more enters first: Megatron-LM's
+// overlap of expert-parallel communication (megatron/core/pipeline_parallel/combined_1f1b.py).
 std::vector<Slot> one_f_one_b_order(int stage, const Pipeline& pipeline) {
   const auto [stages, chunks, microbatches, paired] = pipeline;
   assert(0 <= stage && stage < stages);
   assert(microbatches >= 1);
 
-  // The stages below must be fed before their first gradient can come back: that is the warm-up.
+  // The stages below must be fed before their first gradient can return.
   const int warmup = std::min(stages - 1 - stage + (paired ? 1 : 0), microbatches);
 
   std::vector<Slot> order;
@@ -45,7 +45,7 @@ class OneFOneB final : public Schedule {
     return {std::min(pipeline.microbatches, pipeline.stages - stage), pipeline.paired};
   }
 
-  // Of several stages, a backward pass waits for the forward pass that it would run with.
+  // A backward pass waits for the forward pass that it would run with if there are several stages.
   Pairing pairing(int stages, int) const override {
     return stages == 1 ? Pairing::on_request : Pairing::none;
   }

@@ -27,14 +27,14 @@ ChunkPlace Schedule::place(int stages, int virtual_stage, int) const {
 
 std::optional<Recurrence> Schedule::recurrence(int, int) const { return std::nullopt; }
 
-int Schedule::usual_vpp(int) const { return 1; }
+int Schedule::default_vpp(int) const { return 1; }
 
 std::optional<ScheduleRefusal> Schedule::refuses(const ScheduleUse& use) const {
   if (use.vpp == 1) return std::nullopt;
   return ScheduleRefusal{
       true, "schedule",
       "schedule=" + name() + " has one chunk a stage, but vpp=" + std::to_string(use.vpp),
-      "use schedule=" + usual_schedule(use.vpp).name() + ", or vpp=1"};
+      "use schedule=" + default_schedule(use.vpp).name() + ", or vpp=1"};
 }
 
 const std::vector<const Schedule*>& built_in_schedules() {
@@ -60,13 +60,13 @@ const Schedule* find_schedule(const std::string& name) {
   return found == all.end() ? nullptr : *found;
 }
 
-const Schedule& usual_schedule(int vpp) { return vpp > 1 ? interleaved() : one_f_one_b(); }
+const Schedule& default_schedule(int vpp) { return vpp > 1 ? interleaved() : one_f_one_b(); }
 
 std::vector<std::string> schedules_of_one_chunk() {
   constexpr int some_stages = 2;
-  std::vector<std::string> names{usual_schedule(1).name()};
+  std::vector<std::string> names{default_schedule(1).name()};
   for (const Schedule* schedule : built_in_schedules())
-    if (schedule->usual_vpp(some_stages) == 1 && schedule->name() != names.front())
+    if (schedule->default_vpp(some_stages) == 1 && schedule->name() != names.front())
       names.push_back(schedule->name());
   return names;
 }

@@ -11,16 +11,16 @@
 namespace orrery {
 namespace {
 
-// What has been seen of a micro-batch in a chunk.
+// The passes of a micro-batch through a chunk so far.
 struct Seen {
   bool forward = false, backward = false, inputs = false, weights = false;
   bool complete() const { return forward && (backward || (inputs && weights)); }
 };
 
-// The passes of one rank.
+// Checks the order of the passes of one rank.
 class PassOrder {
  public:
-  PassOrder(const SpeltOrder& order, int stage)
+  PassOrder(const ExplicitOrder& order, int stage)
       : order_{order},
         stage_{stage},
         seen_(at(order.chunks), std::vector<Seen>(at(order.microbatches))) {}
@@ -53,7 +53,7 @@ class PassOrder {
     return {stage_, "rank " + std::to_string(stage_) + " " + problem, remedy};
   }
 
-  // What is wrong with a pass after those before it.
+  // The fault of a pass after those before it; empty if there is none.
   std::string see(const Slot& slot) {
     if (!order_.passes(slot.microbatch, slot.chunk))
       return "runs " + name(slot) +
@@ -76,7 +76,7 @@ class PassOrder {
   }
 
   // Weights are gathered for the first forward pass of a chunk and its gradients reduced after the
-  // last backward pass: these run by themselves.
+  // last backward pass, so these cannot be paired.
   std::optional<OrderFault> fault_of_pairs() const {
     std::vector<bool> opened(at(order_.chunks), false);
     std::vector<int> left(at(order_.chunks), order_.microbatches / order_.copies);
@@ -98,14 +98,14 @@ class PassOrder {
     return std::nullopt;
   }
 
-  const SpeltOrder& order_;
+  const ExplicitOrder& order_;
   const int stage_;
-  std::vector<std::vector<Seen>> seen_;  // By chunk, then micro-batch.
+  std::vector<std::vector<Seen>> seen_;  // Indexed by chunk, then micro-batch.
 };
 
 }  // namespace
 
-std::optional<OrderFault> fault_of_passes(const SpeltOrder& order) {
+std::optional<OrderFault> fault_of_passes(const ExplicitOrder& order) {
   for (int stage = 0; stage < order.stages; ++stage)
     if (const auto fault = PassOrder{order, stage}.fault()) return fault;
   return std::nullopt;
@@ -119,16 +119,16 @@ bool same_pass(const Slot& a, const Slot& b) {
   return a.pass == b.pass && a.chunk == b.chunk && a.microbatch == b.microbatch;
 }
 
-// Ranks that have got as far as they can.
-class Stuck {
+// Ranks that wait for each other after a replay.
+class Deadlock {
  public:
-  Stuck(const SpeltOrder& order, const Replay& played) : order_{order}, places_{order} {
+  Deadlock(const ExplicitOrder& order, const Replay& played) : order_{order}, places_{order} {
     for (const auto& passes : played.ranks)
       next_.push_back(passes.empty() ? 0 : passes.back().slot + at(passes.back().count));
   }
 
   OrderFault circle() const {
-    // From any rank that waits, whom it waits for, until one comes again.
+    // The waits are followed from any waiting rank until a rank comes again.
     std::vector<Wait> waits;
     int stage = 0;
     while (next_[at(stage)] == order_.orders[at(stage)].size()) ++stage;
@@ -140,7 +140,7 @@ class Stuck {
     }
     std::string circle;
     for (std::size_t i = at(seen[at(stage)]); i < waits.size(); ++i)
-      circle += (circle.empty() ? "" : "; ") + told(waits[i]);
+      circle += (circle.empty() ? "" : "; ") + wait_text(waits[i]);
     return {stage, "the passes wait for each other in a circle: " + circle,
             "move one of them to another place"};
   }
@@ -148,8 +148,8 @@ class Stuck {
  private:
   struct Wait {
     int stage;
-    Slot slot;  // That waits, ...
-    Need need;  // ... and what for.
+    Slot slot;  // The waiting slot.
+    Need need;  // The pass that it waits for.
   };
 
   bool is_done(const Need& need) const {
@@ -162,7 +162,7 @@ class Stuck {
   Wait wait_of(int stage) const {
     const Slot* slot = &order_.orders[at(stage)][next_[at(stage)]];
     auto need = need_of(order_, places_, stage, *slot);
-    if (!need || is_done(*need)) {  // Then the pass that it runs together with waits.
+    if (!need || is_done(*need)) {  // The second pass of a pair waits.
       assert(slot->with_next);
       need = need_of(order_, places_, stage, *++slot);
     }
@@ -170,7 +170,7 @@ class Stuck {
     return {stage, *slot, *need};
   }
 
-  std::string told(const Wait& wait) const {
+  std::string wait_text(const Wait& wait) const {
     const auto named = [&](const Slot& slot) { return pass_name(slot, order_.chunks); };
     const std::vector<Slot>& others = order_.orders[at(wait.need.stage)];
     const Slot& needed = *std::find_if(others.begin(), others.end(), [&](const Slot& slot) {
@@ -183,18 +183,18 @@ class Stuck {
     return text;
   }
 
-  const SpeltOrder& order_;
+  const ExplicitOrder& order_;
   const Places places_;
-  std::vector<std::size_t> next_;  // What each rank waits to run.
+  std::vector<std::size_t> next_;  // The next slot of each rank.
 };
 
-// What a rank sends another, in the sender's order and in the receiver's.
+// Transfers from one rank to another, in the sender's order and in the receiver's.
 struct Channel {
-  std::vector<Slot> sent, taken;  // As the receiver names what it needs them for.
+  std::vector<Slot> sent, taken;  // Both as the receiver's passes.
 };
 
-// The pass of another virtual stage that needs what a pass puts out.
-std::optional<Need> taker_of(const SpeltOrder& order, const Places& places, int stage,
+// The pass of another virtual stage that needs the output of a pass.
+std::optional<Need> taker_of(const ExplicitOrder& order, const Places& places, int stage,
                              const Slot& slot) {
   const bool forward = slot.pass == Pass::forward;
   const int taker = order.holds[at(stage)][at(slot.chunk)] + (forward ? 1 : -1);
@@ -204,8 +204,8 @@ std::optional<Need> taker_of(const SpeltOrder& order, const Places& places, int 
   return Need{to.stage, {slot.pass, to.chunk, slot.microbatch}};
 }
 
-std::optional<OrderFault> fault_of_channels(const SpeltOrder& order, const Places& places) {
-  // By sender, receiver and direction.
+std::optional<OrderFault> fault_of_channels(const ExplicitOrder& order, const Places& places) {
+  // Keys are sender, receiver and direction.
   std::map<std::tuple<int, int, Pass>, Channel> channels;
   for (int stage = 0; stage < order.stages; ++stage)
     for (const Slot& slot : order.orders[at(stage)]) {
@@ -231,9 +231,9 @@ std::optional<OrderFault> fault_of_channels(const SpeltOrder& order, const Place
 
 }  // namespace
 
-std::optional<OrderFault> fault_of_waits(const SpeltOrder& order) {
+std::optional<OrderFault> fault_of_waits(const ExplicitOrder& order) {
   const Replay played = replay(order, {}, {});
-  if (!played.complete) return Stuck{order, played}.circle();
+  if (!played.complete) return Deadlock{order, played}.circle();
   return fault_of_channels(order, Places{order});
 }
 

@@ -13,47 +13,47 @@ namespace {
 
 int units(Seconds time) { return static_cast<int>(std::lround(time.si())); }
 
-std::string label_of(const DrawnSchedule& drawn, int stage, const PlacedPass& pass) {
-  const std::vector<Slot>& slots = drawn.order.orders[static_cast<std::size_t>(stage)];
-  std::string label = pass_name(slots[pass.slot], drawn.order.chunks);
-  if (pass.count == 2) label += "+" + pass_name(slots[pass.slot + 1], drawn.order.chunks);
+std::string label_of(const PlottedSchedule& plot, int stage, const PlacedPass& pass) {
+  const std::vector<Slot>& slots = plot.order.orders[static_cast<std::size_t>(stage)];
+  std::string label = pass_name(slots[pass.slot], plot.order.chunks);
+  if (pass.count == 2) label += "+" + pass_name(slots[pass.slot + 1], plot.order.chunks);
   return label;
 }
 
-// Characters a unit, so that every label has room and a blank behind it.
-int width_of(const DrawnSchedule& drawn) {
+// Characters a unit of time, so that every label fits with a blank behind it.
+int width_of(const PlottedSchedule& plot) {
   int width = 2;
-  for (int stage = 0; stage < drawn.order.stages; ++stage)
-    for (const PlacedPass& pass : drawn.played.ranks[static_cast<std::size_t>(stage)]) {
+  for (int stage = 0; stage < plot.order.stages; ++stage)
+    for (const PlacedPass& pass : plot.played.ranks[static_cast<std::size_t>(stage)]) {
       const int length = units(pass.end - pass.start);
-      const int needed = static_cast<int>(label_of(drawn, stage, pass).size()) + 1;
+      const int needed = static_cast<int>(label_of(plot, stage, pass).size()) + 1;
       width = std::max(width, (needed + length - 1) / length);
     }
   return width;
 }
 
-std::string line_of(const DrawnSchedule& drawn, int stage, int width) {
+std::string line_of(const PlottedSchedule& plot, int stage, int width) {
   std::string line;
   const auto fill = [&](int until, char mark) {
     for (int unit = static_cast<int>(line.size()) / width; unit < until; ++unit)
       line += mark + std::string(static_cast<std::size_t>(width - 1), ' ');
   };
-  for (const PlacedPass& pass : drawn.played.ranks[static_cast<std::size_t>(stage)]) {
+  for (const PlacedPass& pass : plot.played.ranks[static_cast<std::size_t>(stage)]) {
     fill(units(pass.start), '.');
-    line += label_of(drawn, stage, pass);
+    line += label_of(plot, stage, pass);
     line.resize(static_cast<std::size_t>(width * units(pass.end)), ' ');
   }
-  fill(units(drawn.played.end), '.');
+  fill(units(plot.played.end), '.');
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
 }
 
 }  // namespace
 
-std::string lengths_text(const DrawnSchedule& drawn) {
-  const auto& [forward, inputs, weights] = drawn.lengths;
+std::string lengths_text(const PlottedSchedule& plot) {
+  const auto& [forward, inputs, weights] = plot.lengths;
   bool splits = false;
-  for (const std::vector<Slot>& slots : drawn.order.orders)
+  for (const std::vector<Slot>& slots : plot.order.orders)
     splits = splits || std::any_of(slots.begin(), slots.end(),
                                    [](const Slot& slot) { return slot.inputs_only; });
   std::string text = "forward " + grouped(units(forward));
@@ -63,21 +63,21 @@ std::string lengths_text(const DrawnSchedule& drawn) {
   return text;
 }
 
-std::string schedule_drawing(const DrawnSchedule& drawn) {
-  const SpeltOrder& order = drawn.order;
-  const int width = width_of(drawn);
-  const int end = units(drawn.played.end);
+std::string schedule_drawing(const PlottedSchedule& plot) {
+  const ExplicitOrder& order = plot.order;
+  const int width = width_of(plot);
+  const int end = units(plot.played.end);
   const std::size_t digits = std::to_string(order.stages - 1).size();
-  std::string text = drawn.name + ": " + grouped(order.stages) + " ranks, " +
+  std::string text = plot.name + ": " + grouped(order.stages) + " ranks, " +
                      grouped(order.microbatches) + " micro-batches, " + grouped(end) +
-                     " units of time; " + lengths_text(drawn) + "\n\n";
+                     " units of time; " + lengths_text(plot) + "\n\n";
   Table table{{{"rank"}, {"idle"}, {"of its time"}, {"holds at most"}}, 0};
   for (int stage = 0; stage < order.stages; ++stage) {
     const std::string number = std::to_string(stage);
     text += "rank " + std::string(digits - number.size(), ' ') + number + "  " +
-            line_of(drawn, stage, width) + "\n";
+            line_of(plot, stage, width) + "\n";
     int busy = 0;
-    for (const PlacedPass& pass : drawn.played.ranks[static_cast<std::size_t>(stage)])
+    for (const PlacedPass& pass : plot.played.ranks[static_cast<std::size_t>(stage)])
       busy += units(pass.end - pass.start);
     const int held = peak_in_flight(order.orders[static_cast<std::size_t>(stage)]);
     table.add_row({number, grouped(end - busy), percent(1.0 * (end - busy) / end),
@@ -89,9 +89,9 @@ std::string schedule_drawing(const DrawnSchedule& drawn) {
 namespace {
 
 constexpr double left = 70.0, top = 60.0, row_height = 24.0, box = 20.0, right_margin = 20.0;
-constexpr double narrowest_unit = 4.0, widest_unit = 26.0, usual_width = 1100.0;
+constexpr double narrowest_unit = 4.0, widest_unit = 26.0, default_width = 1100.0;
 
-// Okabe and Ito's colours, as in the drawing of an estimate; of a second chunk lighter ones.
+// Okabe and Ito's colours, as in the plot of an estimate; lighter for a second chunk.
 struct Paint {
   const char* colours[2];
   const char* ink[2];
@@ -106,7 +106,7 @@ const Paint& paint_of(const Slot& slot) {
   return slot.pass == Pass::backward ? backward : weights;
 }
 
-// A part of a pass's time; two passes that run together have a half of its height each.
+// One pass of a slot; two passes that run together have half of its height each.
 void draw_slot(Svg& svg, const Slot& slot, int chunks, double begin, double end, double y,
                double height) {
   const Paint& paint = paint_of(slot);
@@ -122,13 +122,13 @@ void draw_slot(Svg& svg, const Slot& slot, int chunks, double begin, double end,
 
 }  // namespace
 
-std::string schedule_chart(const DrawnSchedule& drawn) {
-  const SpeltOrder& order = drawn.order;
-  const double end = drawn.played.end.si();
-  const double unit = std::clamp(usual_width / end, narrowest_unit, widest_unit);
+std::string schedule_chart(const PlottedSchedule& plot) {
+  const ExplicitOrder& order = plot.order;
+  const double end = plot.played.end.si();
+  const double unit = std::clamp(default_width / end, narrowest_unit, widest_unit);
   const double bottom = top + row_height * order.stages;
   Svg svg{std::max(left + unit * end + right_margin, 640.0), bottom + 16.0};
-  svg.text({left, 20.0}, drawn.name + ": " + lengths_text(drawn), {.size = 14, .bold = true});
+  svg.text({left, 20.0}, plot.name + ": " + lengths_text(plot), {.size = 14, .bold = true});
   double x = left;
   for (const Paint* paint : {&forward, &backward, &weights}) {
     svg.rectangle({x, 32.0}, 12.0, 12.0, paint->colours[0]);
@@ -141,7 +141,7 @@ std::string schedule_chart(const DrawnSchedule& drawn) {
     svg.text({left - 8.0, y + 14.5}, "rank " + std::to_string(stage), {.anchor = Anchor::end});
     svg.rectangle({left, y}, unit * end, box, "#eee", "idle");
     const std::vector<Slot>& slots = order.orders[static_cast<std::size_t>(stage)];
-    for (const PlacedPass& pass : drawn.played.ranks[static_cast<std::size_t>(stage)]) {
+    for (const PlacedPass& pass : plot.played.ranks[static_cast<std::size_t>(stage)]) {
       const double height = box / pass.count;
       for (int i = 0; i < pass.count; ++i)
         draw_slot(svg, slots[pass.slot + static_cast<std::size_t>(i)], order.chunks,

@@ -6,22 +6,22 @@
 
 namespace orrery {
 
-/// A schedule and how long its passes take, in whole units, as `orrery schedule` draws it.
-struct DrawnSchedule {
+/// A schedule with the durations of its passes, in whole units, as `orrery schedule` plots it.
+struct PlottedSchedule {
   std::string name;
-  SpeltOrder order;
+  ExplicitOrder order;
   PassLengths lengths;
-  Replay played;  ///< With these lengths.
+  Replay played;  ///< Replayed with these lengths.
 };
 
-/// What passes take, in words: "forward 1, backward 2".
-std::string lengths_text(const DrawnSchedule& drawn);
+/// The durations of passes in words: "forward 1, backward 2".
+std::string lengths_text(const PlottedSchedule& plot);
 
-/// One line a rank, time from left to right, a dot for every unit in which it is idle; below, how
-/// long each rank is idle and how much it holds.
-std::string schedule_drawing(const DrawnSchedule& drawn);
+/// One line a rank, time from left to right, a dot for every idle unit; below, the idle time and
+/// the peak memory of each rank.
+std::string schedule_drawing(const PlottedSchedule& plot);
 
-/// The same as a drawing in SVG.
-std::string schedule_chart(const DrawnSchedule& drawn);
+/// The same as an SVG chart.
+std::string schedule_chart(const PlottedSchedule& plot);
 
 }  // namespace orrery

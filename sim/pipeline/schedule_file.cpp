@@ -19,13 +19,13 @@ namespace {
 constexpr std::string_view format = "orrery.schedule/1";
 constexpr int most_stages = 4096;
 constexpr int most_chunks = 256;
-constexpr int most_passes = 1'000'000;  // In each direction, of all stages.
+constexpr int most_passes = 1'000'000;  // Passes in each direction, over all stages.
 
 class Reader {
  public:
   Reader(const std::string& text, const std::string& file) : file_{file}, lines_{lines_of(text)} {}
 
-  SpeltOrder read() {
+  ExplicitOrder read() {
     read_lines();
     check_sizes();
     place_chunks();
@@ -94,7 +94,7 @@ class Reader {
       fail(line, word + " is given twice", "leave one of the two out");
   }
 
-  // Of "runs 3: ...".
+  // Reads the number of a line "runs 3: ...".
   int stage_of(std::size_t line, const std::vector<std::string_view>& words) const {
     if (words.size() < 2 || !words[1].ends_with(':'))
       fail(line, "'" + std::string{words[0]} + "' names no rank",
@@ -110,7 +110,7 @@ class Reader {
     return *value;
   }
 
-  // A word of the file as a message may show it.
+  // Control characters do not belong in messages.
   static std::string printable(std::string_view word) {
     std::string shown{word.substr(0, 40)};
     for (char& c : shown)
@@ -177,13 +177,13 @@ class Reader {
         fail(holds_.begin()->second.first,
              "what rank " + std::to_string(stage) + " holds is not said",
              "write a 'holds' line for every rank or for none");
-    // With each part of the model on two ranks there are half as many.
+    // Two copies of the model halve the number of virtual stages.
     if (order_.chunks == 2 && largest < order_.stages) order_.copies = 2;
     if (const auto fault = fault_of_places(order_))
       fail(holds_.at(fault->stage).first, fault->problem, fault->remedy);
   }
 
-  // "F3.1", or "F3.1+B0.0".
+  // Reads "F3.1" or "F3.1+B0.0".
   void add_passes(std::size_t line, std::vector<Slot>& order, std::string_view word) const {
     const std::size_t plus = word.find('+');
     order.push_back(pass_of(line, word.substr(0, plus)));
@@ -232,23 +232,24 @@ class Reader {
 
   const std::string& file_;
   const std::vector<std::string_view> lines_;
-  std::map<std::string, std::pair<std::size_t, int>> sizes_;                    // Line and value.
-  std::map<int, std::pair<std::size_t, std::vector<std::string_view>>> holds_;  // By rank.
-  std::map<int, std::size_t> first_runs_;                                       // Line, by rank.
+  std::map<std::string, std::pair<std::size_t, int>> sizes_;  // Line and value.
+  std::map<int, std::pair<std::size_t, std::vector<std::string_view>>>
+      holds_;                              // Line and words, by rank.
+  std::map<int, std::size_t> first_runs_;  // Line, by rank.
   std::vector<Runs> runs_;
-  SpeltOrder order_;
+  ExplicitOrder order_;
 };
 
 }  // namespace
 
-SpeltOrder read_schedule(const std::string& text, const std::string& file) {
+ExplicitOrder read_schedule(const std::string& text, const std::string& file) {
   return Reader{text, file}.read();
 }
 
 namespace {
 
-// Whether rank s holds s, p + s, 2 p + s, ..., which need not be said.
-bool wraps(const SpeltOrder& order) {
+// Rank s holds s, p + s, 2 p + s, ..., the default of files.
+bool wraps(const ExplicitOrder& order) {
   for (int stage = 0; stage < order.stages; ++stage)
     for (int chunk = 0; chunk < order.chunks; ++chunk)
       if (order.holds[static_cast<std::size_t>(stage)][static_cast<std::size_t>(chunk)] !=
@@ -259,7 +260,7 @@ bool wraps(const SpeltOrder& order) {
 
 }  // namespace
 
-std::string schedule_text(const SpeltOrder& order) {
+std::string schedule_text(const ExplicitOrder& order) {
   std::string text = "orrery.schedule/1\nstages " + std::to_string(order.stages) + "\n";
   if (order.chunks > 1) text += "chunks " + std::to_string(order.chunks) + "\n";
   text += "microbatches " + std::to_string(order.microbatches) + "\n";
@@ -284,8 +285,8 @@ std::string schedule_text(const SpeltOrder& order) {
 
 namespace {
 
-// Two passes that run `paired`: the one takes as much as the other gives back, layer by layer.
-Held peak_of(const std::vector<Slot>& order, const SpeltOrder& of, bool paired) {
+// The peak of a rank. Two passes take as much as they free, layer by layer, if `paired`.
+Held peak_of(const std::vector<Slot>& order, const ExplicitOrder& of, bool paired) {
   Held peak;
   peak.most_of_copy = {0, 0};
   std::array<int, 2> held{0, 0};
@@ -309,7 +310,7 @@ Held peak_of(const std::vector<Slot>& order, const SpeltOrder& of, bool paired) 
   return peak;
 }
 
-// What a user has spelt out, for pipelines of that size alone.
+// A schedule from a user's file, for pipelines of that size only.
 class UserSchedule final : public Schedule {
  public:
   UserSchedule(const std::string& name, const std::string& text)
@@ -349,19 +350,19 @@ class UserSchedule final : public Schedule {
     return places_(virtual_stage, copy);
   }
 
-  // Nothing is known of how it fills and drains.
+  // A file does not say how the pipeline fills and drains.
   bool idles_at_both_ends() const override { return false; }
 
-  int usual_vpp(int) const override { return order_.chunks / order_.copies; }
+  int default_vpp(int) const override { return order_.chunks / order_.copies; }
 
   std::optional<ScheduleRefusal> refuses(const ScheduleUse& use) const override {
-    const auto other = [&](const std::string& key, const std::string& what, int own, int asked) {
+    const auto other = [&](const std::string& key, const std::string& what, int own, int actual) {
       return ScheduleRefusal{false, key,
                              "schedule=" + name() + " is for " + std::to_string(own) + " " + what +
-                                 ", but there are " + std::to_string(asked),
+                                 ", but there are " + std::to_string(actual),
                              "use " + key + "=" + std::to_string(own) + ", or another schedule"};
     };
-    const int vpp = usual_vpp(use.stages);
+    const int vpp = default_vpp(use.stages);
     if (use.stages != order_.stages) return other("pp", "stages", order_.stages, use.stages);
     if (use.vpp != vpp) return other("vpp", "virtual stages a rank", vpp, use.vpp);
     if (use.microbatches == order_.microbatches) return std::nullopt;
@@ -384,9 +385,9 @@ class UserSchedule final : public Schedule {
   }
 
   const std::string text_;
-  const SpeltOrder order_;
+  const ExplicitOrder order_;
   const Places places_;
-  std::vector<std::array<Held, 2>> held_;  // By stage: one by one, in pairs.
+  std::vector<std::array<Held, 2>> held_;  // Each stage's peak without and with pairs.
   bool splits_ = false;
   bool pairs_ = false;
   bool wraps_ = true;
@@ -403,7 +404,7 @@ const Schedule& schedule_of_word(const std::string& word, const Place& at) {
 }
 
 const Schedule& user_schedule(const std::string& name, const std::string& text) {
-  // Plans are compared by the schedule that they point to, and outlive what read them.
+  // Plans compare schedules by address and outlive their readers.
   static std::map<std::pair<std::string, std::string>, std::unique_ptr<UserSchedule>> known;
   std::unique_ptr<UserSchedule>& schedule = known[{name, text}];
   if (!schedule) schedule = std::make_unique<UserSchedule>(name, text);

@@ -7,8 +7,8 @@
 
 namespace orrery {
 
-/// A schedule as a file has it (docs/guides/own-pipelines.md): lines of a word and what belongs to
-/// it.
+/// The format of schedule files (docs/guides/own-pipelines.md): each line has a word and its
+/// values.
 ///
 ///     orrery.schedule/1
 ///     stages 2                  # ranks of a pipeline
@@ -19,22 +19,21 @@ namespace orrery {
 ///     holds 1: 1 2
 ///     runs 0: F0.0 F1.0 ...     # may go on in further lines
 ///     runs 1: ...
-std::string schedule_text(const SpeltOrder& order);
+std::string schedule_text(const ExplicitOrder& order);
 
-/// Reads one and checks that it can run. Errors (bad_input), with the line: words that are unknown,
-/// missing or given twice, numbers out of range; places, passes and circles as in
-/// spelt_order.hpp.
-SpeltOrder read_schedule(const std::string& text, const std::string& file);
+/// Reads and checks a schedule. Errors (bad_input), with the line: words that are unknown, missing
+/// or repeated, numbers out of range; places, passes and circles as in explicit_order.hpp.
+ExplicitOrder read_schedule(const std::string& text, const std::string& file);
 
-/// Whether a user's word is the path of a schedule: it has a '/' or a '.'.
+/// A word with a '/' or a '.' is the path of a schedule file.
 bool is_schedule_file(const std::string& word);
 
-/// The schedule that a user's word means: the name of a built-in one, or the path of a file. Errors
-/// (bad_input): none of both, with the nearest name; a file that cannot be read or does not run.
+/// The built-in schedule of that name, or the one in the file at that path. Errors (bad_input):
+/// neither exists, with the nearest name; a file that cannot be read or does not run.
 const Schedule& schedule_of_word(const std::string& word, const Place& at);
 
-/// The schedule that a file's text is, under the name by which the user calls it: the same object
-/// for the same of both, as long as the program runs. Errors: as read_schedule().
+/// The schedule of a file's text, under the user's name for it. The same arguments give the same
+/// object for the life of the program. Errors as in read_schedule().
 const Schedule& user_schedule(const std::string& name, const std::string& text);
 
 }  // namespace orrery

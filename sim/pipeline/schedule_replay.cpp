@@ -9,7 +9,7 @@ namespace {
 
 class Player {
  public:
-  Player(const SpeltOrder& order, const PassLengths& lengths, Seconds transfer)
+  Player(const ExplicitOrder& order, const PassLengths& lengths, Seconds transfer)
       : order_{order},
         places_{order},
         lengths_{lengths},
@@ -58,7 +58,7 @@ class Player {
     return true;
   }
 
-  // When what a pass needs is there; nothing: not yet.
+  // The time at which the inputs of a pass are there; empty if unknown so far.
   std::optional<Seconds> due_of(int stage, const Slot& slot) {
     const auto need = need_of(order_, places_, stage, slot);
     if (!need) return Seconds{};
@@ -79,7 +79,7 @@ class Player {
     return ends_[at(place) * at(order_.microbatches) + at(slot.microbatch)];
   }
 
-  const SpeltOrder& order_;
+  const ExplicitOrder& order_;
   const Places places_;
   const PassLengths lengths_;
   const Seconds transfer_;
@@ -91,7 +91,7 @@ class Player {
 
 }  // namespace
 
-std::optional<Need> need_of(const SpeltOrder& order, const Places& places, int stage,
+std::optional<Need> need_of(const ExplicitOrder& order, const Places& places, int stage,
                             const Slot& slot) {
   if (slot.pass == Pass::weight_gradient) return std::nullopt;
   const int own = order.holds[at(stage)][at(slot.chunk)];
@@ -103,7 +103,7 @@ std::optional<Need> need_of(const SpeltOrder& order, const Places& places, int s
   return Need{from.stage, {slot.pass, from.chunk, slot.microbatch}};
 }
 
-Replay replay(const SpeltOrder& order, const PassLengths& lengths, Seconds transfer) {
+Replay replay(const ExplicitOrder& order, const PassLengths& lengths, Seconds transfer) {
   return Player{order, lengths, transfer}.play();
 }
 

@@ -4,31 +4,31 @@
 
 namespace orrery {
 
-/// When a rank runs a pass, or two that run together.
+/// The time of one pass, or of two that run together.
 struct PlacedPass {
-  std::size_t slot = 0;  ///< The first of them, in the rank's order.
+  std::size_t slot = 0;  ///< Index of the first pass in the rank's order.
   int count = 1;
   Seconds start, end;
 };
 
-/// A schedule whose every pass of a kind takes equally long, transfers `transfer`. A pass starts
-/// when its rank is free and what it needs is there: a forward pass needs that of the virtual stage
-/// before, a backward pass that of the one behind, the last one's its forward pass.
+/// The passes of a schedule in time, with one length for each kind of pass. A pass starts when its
+/// rank is free and its input is there: a forward pass needs that of the previous virtual stage, a
+/// backward pass that of the next one, or on the last stage its own forward pass.
 struct Replay {
-  std::vector<std::vector<PlacedPass>> ranks;  ///< As far as they get.
+  std::vector<std::vector<PlacedPass>> ranks;  ///< Each rank's passes until it waits for ever.
   Seconds end;
-  /// Whether they run all their passes, or end up waiting for each other.
+  /// All ranks run all their passes, without a circle of waits.
   bool complete = true;
 };
-Replay replay(const SpeltOrder& order, const PassLengths& lengths, Seconds transfer);
+Replay replay(const ExplicitOrder& order, const PassLengths& lengths, Seconds transfer);
 
-/// The pass of another virtual stage that a pass needs, and the rank that runs it; nothing of what
-/// enters the model and of gradients of weights.
+/// The pass of another virtual stage that a pass needs, and its rank. Nothing if the input enters
+/// the model, or for gradients of weights.
 struct Need {
   int stage = 0;
-  Slot slot;  ///< Of a backward pass, `inputs_only` is left open.
+  Slot slot;  ///< `inputs_only` is left unset in backward passes.
 };
-std::optional<Need> need_of(const SpeltOrder& order, const Places& places, int stage,
+std::optional<Need> need_of(const ExplicitOrder& order, const Places& places, int stage,
                             const Slot& slot);
 
 }  // namespace orrery

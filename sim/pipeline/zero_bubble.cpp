@@ -10,8 +10,8 @@ namespace {
 
 struct Choices {
   bool wait_before_first = false;  // One forward pass more may delay the first B.
-  bool skip_forwards = false;      // Where the next stage has enough, and B would be late.
-  bool fill_short_gaps = false;    // With a W that is longer than the gap.
+  bool skip_forwards = false;      // The next stage has enough, and B would be late.
+  bool fill_short_gaps = false;    // Also if the W is longer than the gap.
 };
 
 struct Stage {
@@ -63,7 +63,7 @@ class Heuristic {
   Stage& at(int s) { return stages_[static_cast<std::size_t>(s)]; }
   static std::size_t index(int m) { return static_cast<std::size_t>(m); }
 
-  // When what the next pass of a kind needs is there.
+  // The time at which the input of the next pass of a kind is there.
   Seconds forward_due(int s) {
     return s == 0 ? Seconds{} : at(s - 1).forward_ends[index(at(s).forwards())] + transfer_;
   }
@@ -110,14 +110,14 @@ class Heuristic {
     Stage& stage = at(s);
     const Seconds due = inputs_due(s);
     if (s < last()) fill(stage, due);
-    // Nobody waits for the first stage.
+    // The first stage delays no other.
     while (s == 0 && stage.forwards() == microbatches_ && stage.has_weights()) run_weights(stage);
     stage.order.push_back({Pass::backward, 0, stage.inputs(), false, true});
     wait_and_run(stage, due, stage.length.inputs);
     stage.inputs_ends.push_back(stage.end);
   }
 
-  // Micro-batch 0, and before its B as many forward passes as there is time and memory for.
+  // Runs micro-batch 0 and, before its B, as many forward passes as time and memory allow.
   void warm_up() {
     for (int s = 0; s <= last(); ++s) run_forward(s);
     std::vector<int> more(stages_.size(), 0);
@@ -143,7 +143,7 @@ class Heuristic {
   }
 
   void run_forwards() {
-    // What a stage skips those before it skip as well.
+    // All stages before one that skips skip as well.
     bool wanted = true;
     std::vector<int> runs;
     for (int s = last(); s >= 0; --s) {
@@ -159,7 +159,7 @@ class Heuristic {
       return false;
     const Stage& stage = at(s);
     const Stage& next = at(s + 1);
-    // When the next stage's B is here, if that has a forward pass first.
+    // The time of the next stage's B at this stage, if a forward pass runs there first.
     const Seconds due = next.end + next.length.forward + next.length.inputs + transfer_;
     if (stage.end >= due) return true;
     const int to_free = std::max(0, stage.held() + 1 - most_held_);
@@ -176,15 +176,14 @@ class Heuristic {
   std::vector<Stage> stages_;
 };
 
-// The orders of all stages that the heuristic of Qi et al. finds (arXiv 2401.10241, section 3.1:
-// ZB-1p and ZB-2p, where no stage holds more than p or 2 p micro-batches). As many forward passes
-// as fit run before the first B; then each stage has a forward pass and a B in turn, and a W where
-// it would wait as long, or wait longer than the stage that has waited most, or where memory is
-// full. Three choices that the heuristic leaves open are tried both ways; the best is the one whose
-// longest stage is the shortest.
+// The heuristic of Qi et al. (arXiv 2401.10241, section 3.1: ZB-1p and ZB-2p, where no stage holds
+// more than p or 2 p micro-batches). As many forward passes as fit run before the first B; then
+// each stage has a forward pass and a B in turn, and a W in gaps as long as one, in gaps that would
+// make it the stage with the longest wait, or if memory is full. Three choices that the heuristic
+// leaves open are tried both ways; the best is the one whose longest stage is the shortest.
 class ZeroBubble final : public Schedule {
  public:
-  // `held`: micro-batches that a stage may hold, for each stage of the pipeline.
+  // `held` is the number of micro-batches that a stage may hold, for each stage of the pipeline.
   ZeroBubble(std::string name, int held) : Schedule{std::move(name)}, held_{held} {}
 
   Orders orders(const Pipeline& pipeline, const std::vector<PassLengths>& lengths,
@@ -227,17 +226,17 @@ const Schedule& zb_2p() {
 
 namespace {
 
-// Every backward pass in two: gradients of the inputs (the paper's B), which the stage before waits
-// for, and gradients of the weights (W), which nobody waits for (Qi et al., Zero Bubble Pipeline
-// Parallelism, ICLR 2024, arXiv 2401.10241, section 2). Later stages put off more of their W, so
-// that all hold equally many micro-batches: with f, b and w the lengths of the three
+// Each backward pass is split in two: gradients of the inputs (the paper's B), which the stage
+// before waits for, and gradients of the weights (W), which no stage waits for (Qi et al., Zero
+// Bubble Pipeline Parallelism, ICLR 2024, arXiv 2401.10241, section 2). Later stages put off more
+// of their W, so that all hold equally many micro-batches. The lengths of the three are f, b and w:
 //
 //     zb-h1   min(m, p) held; idle (p - 1)(f + b - w), from the step's begin to its end
 //     zb-h2   min(m, 2 p - 1) held; idle (p - 1)(f + b - 2 w), from a stage's first pass to its
 //             last one, with m >= 2 p - 1 and w <= b, 2 w <= f + b
 class ZeroBubbleByHand final : public Schedule {
  public:
-  // `rounds`: of forward passes down the pipeline and gradients back up it that each Ws fill.
+  // Each W is delayed by `rounds` trips of a forward pass down the pipeline and a gradient back.
   ZeroBubbleByHand(std::string name, int rounds) : Schedule{std::move(name)}, rounds_{rounds} {}
 
   Orders orders(const Pipeline& pipeline, const std::vector<PassLengths>&, Seconds) const override {
@@ -255,7 +254,7 @@ class ZeroBubbleByHand final : public Schedule {
   bool splits_backward() const override { return true; }
 
  private:
-  // As 1F1B with `warmup` forward passes first; W follows its B, but for `put_off` of them.
+  // 1F1B with `warmup` forward passes first; W follows its B, but for `put_off` of them.
   static std::vector<Slot> order_of(int microbatches, int warmup, int put_off) {
     assert(microbatches >= 1 && warmup >= 1);
     std::vector<Slot> order;

@@ -8,8 +8,8 @@ namespace orrery {
 namespace {
 
 // Norm, clipping (read and written) and Adam's own reading of a gradient; Adam reads and writes
-// masters and moments. Of fp32: 4 x 4 + 2 x 4 + 2 x 8 = 40, which files count in 16 bits as well,
-// beside casts and copies.
+// masters and moments. In fp32 this is 4 x 4 + 2 x 4 + 2 x 8 = 40, which files for 16 bits include,
+// in addition to casts and copies.
 double update_bytes(double gradient, double masters, double moments) {
   return 4.0 * gradient + 2.0 * masters + 2.0 * moments;
 }
@@ -18,8 +18,8 @@ double moments_of(const Plan& plan) {
   return element_bytes(plan.exp_avg) + element_bytes(plan.exp_avg_sq);
 }
 
-// Files count a main gradient of fp32 that is read and written, and in what is above that a
-// product's own gradient, which is then `wider` times what it was.
+// Files count reading and writing an fp32 main gradient; the excess is a product's own gradient,
+// which becomes `wider` times as large.
 void hold_gradients_in(double bytes, double wider, Software& software) {
   constexpr double added_to_fp32 = 4.0 + 4.0;
   const double held = software.main_gradient_bytes;
@@ -34,7 +34,7 @@ void hold_in_fp32(const Plan& plan, Software& software) {
   const Fp32Training& of = *software.fp32;
   hold_gradients_in(4.0, 2.0, software);
   software.held_weight_bytes = software.weight_bytes = software.gradient_bytes = 4.0;
-  // Shards of weights are held beside those that a pass has gathered.
+  // Shards of weights are held in addition to gathered weights.
   software.state_bytes = moments_of(plan) + (plan.shards_weights() ? 4.0 : 0.0);
   software.optimizer_bytes = update_bytes(4.0, 4.0, moments_of(plan));
   software.unshard_bytes = of.unshard_bytes;
@@ -45,16 +45,16 @@ void hold_in_fp32(const Plan& plan, Software& software) {
 }
 
 struct Masters {
-  double held = 0.0;     // Beside the weight.
-  double updated = 0.0;  // What Adam reads and writes.
-  double copied = 0.0;   // To the weight.
+  double held = 0.0;     // Bytes held in addition to the weight.
+  double updated = 0.0;  // Bytes that Adam reads, and writes.
+  double copied = 0.0;   // Bytes copied to the weight.
 };
 
 Masters masters_of(MainParams format) {
   switch (format) {
     case MainParams::fp32:
       break;
-    case MainParams::remainders:  // With the weight's 16 bits, in place (TE, fused_adam.py).
+    case MainParams::remainders:  // Completes the weight's 16 bits in place (TE, fused_adam.py).
       return {2.0, 4.0, 0.0};
     case MainParams::bf16:
     case MainParams::fp16:
@@ -69,12 +69,12 @@ void hold_state(const Plan& plan, Software& software) {
   const double moments = moments_of(plan);
   const Masters masters = masters_of(plan.main_params);
   software.state_bytes = masters.held + moments;
-  if (plan.main_params == MainParams::fp32) {  // All but the moments is as the file says.
+  if (plan.main_params == MainParams::fp32) {  // Only the moments differ from the file.
     software.optimizer_bytes += 2.0 * (moments - 8.0);
     return;
   }
-  // What is updated in place, or copied by the same kernel, needs no cast of its own.
-  if (plan.shards_weights()) software.state_bytes += 2.0;  // Shards: of the weights themselves.
+  // Values updated in place, or copied by the same kernel, need no cast of their own.
+  if (plan.shards_weights()) software.state_bytes += 2.0;  // Shards of the weights themselves.
   if (plan.main_params == MainParams::none) hold_gradients_in(2.0, 1.0, software);
   software.optimizer_bytes =
       update_bytes(software.main_gradient_bytes, masters.updated, moments) + masters.copied;
@@ -157,25 +157,25 @@ MaybeRefused refuse_formats(const Plan& plan) {
 MaybeRefused refuse_copies_of_shards(const Plan& plan) {
   const int copies = plan.dp_replicate;
   if (copies == 1) return {};
-  const std::string said = "dp_replicate=" + std::to_string(copies);
+  const std::string stated = "dp_replicate=" + std::to_string(copies);
   if (plan.zero == 0)
-    return contradiction("dp_replicate", said + " is of shards, and zero=0 shards nothing",
+    return contradiction("dp_replicate", stated + " is of shards, and zero=0 shards nothing",
                          "use zero=1 to 3, or leave dp_replicate out");
   if (plan.copies() > 1)
     return infeasible("dp_replicate",
-                      said + " of what schedule=" + plan.schedule->name() +
+                      stated + " of what schedule=" + plan.schedule->name() +
                           " holds twice by itself has no prices",
                       "leave dp_replicate out, or use another schedule");
   if (plan.data_ranks() % copies != 0)
     return infeasible("dp_replicate",
-                      said + " does not divide dp x cp = " + std::to_string(plan.data_ranks()),
+                      stated + " does not divide dp x cp = " + std::to_string(plan.data_ranks()),
                       "use a divisor of it");
   if (plan.data_ranks() == copies)
-    return infeasible("dp_replicate", said + " leaves a rank for each copy, and nothing to shard",
+    return infeasible("dp_replicate", stated + " leaves a rank for each copy, and nothing to shard",
                       "use zero=0, or a smaller dp_replicate");
   if (plan.experts && plan.expert_data_ranks() % copies != 0)
     return infeasible("dp_replicate",
-                      said + " does not divide the " + std::to_string(plan.expert_data_ranks()) +
+                      stated + " does not divide the " + std::to_string(plan.expert_data_ranks()) +
                           " ranks that hold the same experts (tp cp dp / (ep etp))",
                       "use a divisor of it, or a smaller ep");
   return {};

@@ -14,15 +14,15 @@ bool has_formats_of_files(const Plan& plan);
 /// formats on such a GPU. It must be as its file has it; it stays so where has_formats_of_files().
 void set_formats(const Plan& plan, const Gpu& gpu, Software& software);
 
-/// Takes unfused attention in fp32 and tf32 where the software has no other and nobody asked.
-/// Refuses these formats where it has not what the plan asks for.
+/// Takes unfused attention in fp32 and tf32 if the software has no other and none was requested.
+/// Refuses these formats if the software lacks what the plan needs.
 MaybeRefused settle_fp32(Plan& plan, const PlanRequest& request, const Software& software);
 
-/// Formats that do not go together.
+/// Refuses incompatible formats.
 MaybeRefused refuse_formats(const Plan& plan);
 
-/// Copies of shards (PlanChoices::dp_replicate) that do not come out even, of weights or of
-/// experts, or of which nothing is left to shard.
+/// Refuses copies of shards (Sharding::dp_replicate) that do not divide the ranks of weights or of
+/// experts, or that leave nothing to shard.
 MaybeRefused refuse_copies_of_shards(const Plan& plan);
 
 }  // namespace orrery

@@ -11,7 +11,7 @@
 
 namespace orrery {
 
-/// Where in the plan a rank stands.
+/// Position of a rank in the plan.
 struct Coordinates {
   int stage = 0;
   int data = 0;
@@ -30,7 +30,7 @@ struct Coordinates {
 class Placement {
  public:
   Placement(const Plan& plan, const System& system);
-  /// Of one system, equal placements lay ranks alike.
+  /// Equal placements lay out ranks equally on the same system.
   auto operator<=>(const Placement&) const = default;
 
   int ranks() const { return in_stage() * pp_; }
@@ -38,7 +38,7 @@ class Placement {
   int cp() const { return cp_; }
   int dp() const { return dp_; }
   int pp() const { return pp_; }
-  /// Whether a stage and its mirror pp - 1 - s hold the same weights (Plan::copies()).
+  /// True if a stage and its mirror pp - 1 - s hold the same weights (Plan::copies()).
   bool mirrored() const { return mirrored_; }
   Rank rank(Coordinates at) const;
   Coordinates coordinates(Rank rank) const;
@@ -47,7 +47,7 @@ class Placement {
   int gpus_per_nic() const { return gpus_per_nic_; }
   bool same_domain(Rank a, Rank b) const { return domain(a) == domain(b); }
 
-  /// Which of the plan's routing draws the rank's expert group has.
+  /// Index of the routing sample of the rank's expert group.
   int draw(Rank rank) const { return rank.value % in_stage() / (ep_ * etp_) % draws_; }
   int draws() const { return draws_; }
   /// A rank's place in its expert group.
@@ -62,12 +62,11 @@ class Placement {
   /// All groups of a kind in a stage.
   std::vector<std::vector<Rank>> groups(GroupKind kind, int stage) const;
 
-  /// Whether stages fill whole domains or domains whole stages, and tensor groups, the ranks of a
-  /// replica's stage and expert groups likewise: every rank of a stage then sees the same picture,
-  /// and one may stand for all.
+  /// True if stages fill whole domains or domains whole stages, and tensor groups, the ranks of a
+  /// replica's stage and expert groups likewise: all ranks of a stage are then equivalent.
   bool regular() const;
 
-  /// Of the groups that are spread the most; of all of them where the placement is regular.
+  /// Shapes of the most spread group of each kind; in a regular placement all are equal.
   GroupShapes shapes() const;
 
  private:
@@ -106,16 +105,16 @@ struct Ring {
 /// (docs/explanation/collectives.md). `group` ascends.
 std::vector<Ring> rings_of(const Placement& placement, const std::vector<Rank>& group);
 
-/// What the fabric adds to a hop of `group`'s rings between domains (Topology::further_switches),
-/// in the mean over the hops that a round-trip's N - 1 rounds cross: all of a ring's N but the
-/// shortest. Of several rings the slowest. 0 for a group inside one domain.
+/// Latency that the fabric adds to a hop of `group`'s rings between domains
+/// (Topology::further_switches), the mean over the hops that a round-trip's N - 1 rounds cross: all
+/// of a ring's N but the shortest; the slowest ring counts. 0 for a group inside one domain.
 Seconds further_switches(const Placement& placement, const Topology& topology,
                          const std::vector<Rank>& group);
 
-/// Two ranks as a group, with what the fabric adds to the hop between them.
+/// Two ranks as a group, with the latency that the fabric adds to the hop between them.
 GroupShape pair_shape(const Placement& placement, const Topology& topology, Rank a, Rank b);
 
-/// Placement::shapes() with what the fabric adds to the hops of the slowest group of each kind.
+/// Placement::shapes() with the latency that the fabric adds in the slowest group of each kind.
 GroupShapes shapes_on(const System& system, const Placement& placement, const Topology& topology);
 
 }  // namespace orrery

@@ -14,9 +14,9 @@
 
 namespace orrery {
 
-/// How ranks that share a sequence meet each other's keys and values, by Megatron's names
-/// (--cp-comm-type): around a ring beside the attention of what has come; gathered before it; or
-/// heads swapped for tokens (Ulysses, arXiv 2309.14509).
+/// Exchange of keys and values between ranks that share a sequence, by Megatron's names
+/// (--cp-comm-type): around a ring, overlapped with attention; gathered before it; or heads swapped
+/// for tokens (Ulysses, arXiv 2309.14509).
 enum class ContextExchange { p2p, all_gather, a2a };
 template <>
 inline const std::vector<std::string> enum_words<ContextExchange>{"p2p", "all_gather", "a2a"};
@@ -41,11 +41,11 @@ struct PlanChoices {
 
   std::string routing = "uniform";  ///< A name in workloads/routing, a file or a shape.
   ExpertDispatcher moe_dispatcher = ExpertDispatcher::all_to_all;
-  bool shared_expert_overlap = false;  ///< Shared experts are overlapped with dispatch and combine.
-  /// A forward and a backward pass of two micro-batches run together, and the dispatch and combine
-  /// of each are overlapped with the kernels of the other (layers/overlapped_passes.hpp).
+  bool shared_expert_overlap = false;  ///< Shared experts overlap dispatch and combine.
+  /// A forward and a backward pass of two micro-batches run together: the dispatch and combine of
+  /// each overlap the kernels of the other (layers/overlapped_passes.hpp).
   bool ep_overlap = false;
-  bool delay_wgrad = false;  ///< Weight gradients fill the time that ep_overlap leaves idle.
+  bool delay_wgrad = false;  ///< Weight gradients fill its idle time.
 
   /// What NCCL may choose, as NCCL_ALGO and NCCL_PROTO say it, with '+' for their commas
   /// (nccl_selection.hpp).
@@ -99,7 +99,7 @@ struct Plan : PlanChoices, OpenPlanChoices<std::type_identity_t> {
   Plan() {
     vpp = dp = 1;
     mbs = gbs = 1;
-    schedule = &usual_schedule(1);
+    schedule = &default_schedule(1);
     dtype = Dtype::bf16;
     fused_attention = true;
   }
@@ -114,30 +114,30 @@ struct Plan : PlanChoices, OpenPlanChoices<std::type_identity_t> {
   /// Ranks that a parameter's optimizer state is spread over.
   int optimizer_shards() const { return zero >= 1 ? shard_ranks() * copies() : 1; }
   int expert_optimizer_shards() const { return zero >= 1 ? expert_shard_ranks() * copies() : 1; }
-  /// Of those that hold the same weights, or the same experts, as many as ZeRO shards over.
+  /// Ranks, of those that hold the same weights or the same experts, that ZeRO shards over.
   int shard_ranks() const { return data_ranks() / dp_replicate; }
   int expert_shard_ranks() const { return expert_data_ranks() / dp_replicate; }
-  /// Of a parameter in one pipeline. With two, stage s and its mirror pp - 1 - s hold the same.
+  /// Copies of a parameter in one pipeline. If 2, stage s and its mirror pp - 1 - s hold the same.
   int copies() const { return schedule->copies(); }
 
-  /// Whether several ranks hold the same weights, or the same experts: even one replica's ranks do
-  /// where experts are shared by fewer of them than other weights.
+  /// True if several ranks hold the same weights or the same experts: even ranks of one replica
+  /// do, if experts are spread over fewer of them than other weights.
   bool has_copies() const { return data_ranks() > 1 || (experts && expert_data_ranks() > 1); }
-  /// Whether gradients are reduced to their shards in every backward pass, as ZeRO-2 and 3 do. With
+  /// True if gradients are reduced to their shards in every backward pass, as in ZeRO-2 and 3. With
   /// a pipeline they are kept whole until the last micro-batch.
   bool shards_gradients() const { return zero >= 2 && pp == 1 && has_copies(); }
-  /// Whether weights or gradients travel in passes of every micro-batch.
+  /// True if weights or gradients are sent in passes of every micro-batch.
   bool shards_passes() const { return shards_weights() || shards_gradients(); }
   bool shards_weights() const { return zero == 3 && has_copies(); }
-  /// What `reshard` is where nobody says it. As PyTorch's FSDP with a pipeline: to gather weights
-  /// for every micro-batch would cost too much.
-  bool usual_reshard() const { return pp == 1; }
+  /// Default of `reshard`, as in PyTorch's FSDP with a pipeline: gathering weights for every
+  /// micro-batch would cost too much.
+  bool default_reshard() const { return pp == 1; }
 
-  // What the schedule says, of this plan's pipeline.
+  // Properties of the schedule for this plan's pipeline.
 
-  /// Whether some backward passes leave the gradients of weights to a pass of their own.
+  /// True if some weight gradients are computed in a pass of their own.
   bool splits_backward() const { return schedule->splits_backward(); }
-  int chunks() const { return vpp * copies(); }  ///< That a rank holds.
+  int chunks() const { return vpp * copies(); }  ///< Chunks that a rank holds.
   int virtual_stages() const { return pp * vpp; }
   int virtual_stage(int stage, int chunk) const {
     return schedule->virtual_stage(pp, stage, chunk);
@@ -146,27 +146,27 @@ struct Plan : PlanChoices, OpenPlanChoices<std::type_identity_t> {
   int stage_of(int virtual_stage, int chunk) const {
     return schedule->place(pp, virtual_stage, copy_of(chunk)).stage;
   }
-  /// Which of that stage's chunks it is.
+  /// Index among that stage's chunks.
   int chunk_of(int virtual_stage, int chunk) const {
     return schedule->place(pp, virtual_stage, copy_of(chunk)).chunk;
   }
-  /// Of two copies of the model, the one that a chunk belongs to.
+  /// Copy of the model that a chunk belongs to.
   int copy_of(int chunk) const { return chunk / vpp; }
-  /// Whether one of the chunks of a stage of ranks is that virtual stage.
+  /// True if a chunk of the stage of ranks is that virtual stage.
   bool holds(int stage, int virtual_stage) const {
     for (int copy = 0; copy < copies(); ++copy)
       if (schedule->place(pp, virtual_stage, copy).stage == stage) return true;
     return false;
   }
-  /// Whether first and last virtual stage lie on one rank, which then has one tensor where the
-  /// model has one in both. Of two copies of the model each has its own.
+  /// True if first and last virtual stage are on one rank, which then has one tensor if the model
+  /// shares it between both. Two copies of the model each have their own.
   bool joins_ends() const { return copies() == 1 && holds(0, virtual_stages() - 1); }
-  /// Whether what a virtual stage puts out goes to another rank.
+  /// True if the outputs of a virtual stage are sent to another rank.
   bool sends_on(int virtual_stage) const {
     return virtual_stage + 1 < virtual_stages() &&
            stage_of(virtual_stage, 0) != stage_of(virtual_stage + 1, 0);
   }
-  /// Whether a micro-batch goes through the chunks of that number.
+  /// True if a micro-batch passes the chunk of that number.
   bool passes(int microbatch, int chunk) const {
     return copies() == 1 || (2 * microbatch < microbatches) == (copy_of(chunk) == 0);
   }

@@ -37,8 +37,8 @@ auto usual(const char* value) { return with(&PlanKey::usual, value); }
 auto headed(PlanKey::Test test) { return with(&PlanKey::headed, test); }
 auto megatron(const char* argument) { return with(&PlanKey::megatron, argument); }
 template <class... Names>
-auto elsewhere(Names... names) {
-  return [=](PlanKey& key) { key.elsewhere = {names...}; };
+auto other_names(Names... names) {
+  return [=](PlanKey& key) { key.other_names = {names...}; };
 }
 const auto searched = with(&PlanKey::searched, true);
 const auto divides = with(&PlanKey::range, OpenRange::divides);
@@ -82,32 +82,32 @@ std::vector<PlanKey> all_plan_keys() {
   return {
       key("tp", degrees, "tensor-parallel ranks", {degree, &Choices::tp}, searched, divides,
           megatron("tensor-model-parallel-size"),
-          elsewhere("tensor-parallel", "tensor-parallel-size")),
+          other_names("tensor-parallel", "tensor-parallel-size")),
       key("pp", degrees, "pipeline stages", {degree, &Choices::pp}, usual("1"), searched, divides,
           megatron("pipeline-model-parallel-size"),
-          elsewhere("pipeline-parallel", "pipeline-parallel-size")),
+          other_names("pipeline-parallel", "pipeline-parallel-size")),
       key("vpp", degrees,
           "virtual stages (chunks) a rank, for the interleaved schedule (then default 2)",
           {degree, &Request::vpp, &Plan::vpp}, matters(with_stages), usual("1"), searched),
       key("dp", degrees, "data-parallel replicas; derived from --gpus when left out",
           {degree, &Request::dp, &Plan::dp}, follows([](const Plan&) { return true; }), usual("1"),
-          divides, elsewhere("data-parallel", "data-parallel-size")),
+          divides, other_names("data-parallel", "data-parallel-size")),
       key("cp", degrees, "context-parallel ranks, which share each sequence",
           {degree, &Choices::cp}, usual("1"), searched, divides, megatron("context-parallel-size"),
-          elsewhere("context-parallel")),
+          other_names("context-parallel")),
       key("ep", degrees, "expert-parallel ranks", {degree, &Choices::ep}, usual("1"), searched,
-          divides, megatron("expert-model-parallel-size"), elsewhere("expert-parallel")),
+          divides, megatron("expert-model-parallel-size"), other_names("expert-parallel")),
       key("etp", degrees, "tensor-parallel ranks of the experts", {degree, &Choices::etp},
           usual("1"), divides, megatron("expert-tensor-parallel-size")),
       key("mbs", batch, "sequences in a micro-batch (default: the software's, mostly 1)",
           {amount, &Request::mbs, &Plan::mbs}, searched, doubles, megatron("micro-batch-size"),
-          elsewhere("micro-batch")),
+          other_names("micro-batch")),
       key("gbs", batch, "sequences in a step, over all replicas",
           {amount, &Request::gbs, &Plan::gbs}, heading("global batch {}"), doubles,
-          megatron("global-batch-size"), elsewhere("batch-size", "batch")),
+          megatron("global-batch-size"), other_names("batch-size", "batch")),
       key("seq", batch, "tokens in a sequence (default: as in the model's pre-training)",
           {amount, &Request::seq, &Plan::seq}, doubles, megatron("seq-length"),
-          elsewhere("seq-len", "seqlen", "sequence-length")),
+          other_names("seq-len", "seqlen", "sequence-length")),
       key("schedule", schedule,
           "order of the passes on each stage; or a file, as `orrery schedule` prints it",
           {some_schedule(), &Request::schedule, &Plan::schedule}, matters(with_stages), searched),
@@ -119,46 +119,46 @@ std::vector<PlanKey> all_plan_keys() {
           "activations computed again in the backward pass; PARTS as core_attn+mlp, LAYERS of each "
           "virtual stage",
           {recomputation(), &Choices::recompute}, heading("{} recompute"), usual("none"), searched,
-          elsewhere("recompute-granularity")),
+          other_names("recompute-granularity")),
       key("offload_layers", schedule,
           "layers whose activations wait for the backward pass in the host's memory",
           {whole<int>(0, 1 << 20), &Choices::offload_layers}, heading("{} layers offloaded"),
-          usual("0"), elsewhere("cpu-offloading-num-layers")),
+          usual("0"), other_names("cpu-offloading-num-layers")),
       key("zero", sharding,
           "sharded over replicas: 1 optimizer state, 2 gradients, 3 weights (FSDP)",
           {whole<int>(0, 3), &Request::zero, &Plan::zero}, matters(with_copies), heading("ZeRO-{}"),
           usual("0"), headed([](const Plan& plan) { return plan.optimizer_shards() > 1; }),
-          searched, elsewhere("zero-stage")),
+          searched, other_names("zero-stage")),
       key("dp_replicate", sharding,
           "copies of all shards; each is spread over as many replicas (HSDP)",
           {degree, &Choices::dp_replicate}, matters(with_copies),
           heading("{} copies of its shards"), usual("1"), divides,
           megatron("num-distributed-optimizer-instances"),
-          elsewhere("data-parallel-replicate-degree")),
+          other_names("data-parallel-replicate-degree")),
       key("reshard", sharding, "zero 3: weights are gathered again for the backward pass",
           {truth(), &Request::reshard, &Plan::reshard},
-          follows([](const Plan& plan) { return plan.reshard == plan.usual_reshard(); }),
+          follows([](const Plan& plan) { return plan.reshard == plan.default_reshard(); }),
           with(&PlanKey::exists, with_sharded_weights),
-          headed([](const Plan& plan) { return plan.reshard != plan.usual_reshard(); })),
+          headed([](const Plan& plan) { return plan.reshard != plan.default_reshard(); })),
       key("sp", sharding, "sequence parallelism (default: the software's)",
           {truth(), &Request::sp, &Plan::sp}, matters(with_tensor_ranks),
           heading("sequence parallel"), usual("false"), searched, megatron("sequence-parallel")),
       key("dtype", precision, "format of the matrix multiplications",
           {format_of(FormatUse::products), &Request::dtype, &Plan::dtype}, heading("{}"),
-          elsewhere("precision")),
+          other_names("precision")),
       key("main_params", precision,
           "what the optimizer updates: fp32 masters, the lower 16 bits of them beside bf16 "
           "weights, 16-bit masters, or the weights",
           {one_of<MainParams>(), &Choices::main_params}, heading("main params {}"), usual("fp32")),
       key("exp_avg", precision, "format of Adam's first moment", {moment, &Choices::exp_avg},
-          heading("exp_avg {}"), usual("fp32"), elsewhere("exp-avg-dtype")),
+          heading("exp_avg {}"), usual("fp32"), other_names("exp-avg-dtype")),
       key("exp_avg_sq", precision, "format of Adam's second moment", {moment, &Choices::exp_avg_sq},
-          heading("exp_avg_sq {}"), usual("fp32"), elsewhere("exp-avg-sq-dtype")),
+          heading("exp_avg_sq {}"), usual("fp32"), other_names("exp-avg-sq-dtype")),
       key("fp8_params", precision,
           "weights are kept and gathered in 8 bits, in " +
               alternatives(names_of_products(8), "and"),
           {truth(), &Choices::fp8_params}, heading("params in fp8"), usual("false"),
-          elsewhere("fp8-param-gather")),
+          other_names("fp8-param-gather")),
       key("attention", attention, "fused kernel, or the score matrix in memory",
           {one_of<bool>({"unfused", "flash"}), &Request::fused_attention, &Plan::fused_attention},
           heading("{} attention")),
@@ -186,7 +186,7 @@ std::vector<PlanKey> all_plan_keys() {
           megatron("delay-wgrad-compute")),
       key("tp_overlap", overlap, "tensor-parallel traffic beside GEMMs",
           {truth(), &Request::tp_overlap, &Plan::tp_overlap}, matters(with_tensor_ranks),
-          heading("tp overlap"), usual("false"), searched, elsewhere("tp-comm-overlap")),
+          heading("tp overlap"), usual("false"), searched, other_names("tp-comm-overlap")),
       key("dp_overlap", overlap, "gradient reduction beside the backward pass",
           {truth(), &Request::dp_overlap, &Plan::dp_overlap}, matters(with_copies),
           heading("dp overlap"), usual("false"), searched, megatron("overlap-grad-reduce")),
@@ -196,10 +196,10 @@ std::vector<PlanKey> all_plan_keys() {
       key("nccl_algo", software,
           "NCCL's algorithms, as NCCL_ALGO: Ring+Tree, ^NVLS, Ring;AllReduce:Tree",
           {nccl_names(read_nccl_algorithms), &Choices::nccl_algo}, heading("NCCL_ALGO {}"),
-          usual("any"), elsewhere("nccl-algo")),
+          usual("any"), other_names("nccl-algo")),
       key("nccl_proto", software, "NCCL's protocols, as NCCL_PROTO: LL+LL128, ^LL128",
           {nccl_names(read_nccl_protocols), &Choices::nccl_proto}, heading("NCCL_PROTO {}"),
-          usual("any"), elsewhere("nccl-proto")),
+          usual("any"), other_names("nccl-proto")),
       key("software", software, "training framework and era; `orrery list software`",
           {word, &Choices::software}, heading("software {}")),
   };
@@ -214,7 +214,7 @@ const std::vector<PlanKey>& plan_keys() {
 
 std::string PlanKey::text(const Plan& plan) const { return text_of(access.value(plan)); }
 
-bool PlanKey::needs_saying(const Plan& plan) const {
+bool PlanKey::needs_listing(const Plan& plan) const {
   return has_value(plan) && (headed ? headed(plan) : can_change(plan)) && text(plan) != usual;
 }
 
@@ -236,7 +236,7 @@ OpenRange open_range_of(const std::string& key) {
 }
 
 void set_plan_key(PlanRequest& plan, const std::string& key, const JsonValue& value) {
-  if (const PlanKey* found = find_plan_key(key)) return found->access.ask(plan, value);
+  if (const PlanKey* found = find_plan_key(key)) return found->access.set_value(plan, value);
   value.fail("'" + shown_text(key) + "' is not a key of a plan",
              suggestion(key, names_of(plan_keys())));
 }
@@ -256,7 +256,7 @@ PlanRequest plan_again(const Plan& plan) {
   for (const PlanKey& key : plan_keys()) {
     const bool left_open = key.access.may_be_open && !key.can_change(plan);
     const bool by_itself = key.follows && key.follows(plan);
-    if (key.has_value(plan) && !left_open && !by_itself) key.access.ask_again(request, plan);
+    if (key.has_value(plan) && !left_open && !by_itself) key.access.copy_value(request, plan);
   }
   return request;
 }

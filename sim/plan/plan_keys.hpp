@@ -17,29 +17,30 @@ struct KeyAccess {
   Form form = Form::word;
   std::string values;
   std::vector<std::string> words;
-  std::function<FieldValue(const JsonValue&)> read;          ///< Errors as Notation::read.
-  std::function<void(PlanRequest&, const JsonValue&)> ask;   ///< The same, into a request.
-  std::function<FieldValue(const Plan&)> value;              ///< The plan's.
-  std::function<void(PlanRequest&, const Plan&)> ask_again;  ///< The same, into a request.
-  bool may_be_open = false;                                  ///< A request need not say it.
+  std::function<FieldValue(const JsonValue&)> read;               ///< Errors as Notation::read.
+  std::function<void(PlanRequest&, const JsonValue&)> set_value;  ///< The same, into a request.
+  std::function<FieldValue(const Plan&)> value;                   ///< The plan's.
+  std::function<void(PlanRequest&, const Plan&)> copy_value;      ///< The same, into a request.
+  bool may_be_open = false;                                       ///< A request need not say it.
 
   /// `asked`: a member of PlanRequest, a T or an optional one. `settled`: a member of Plan or a
   /// function of it.
-  template <class T, class Asked, class Settled>
-  KeyAccess(const Notation<T>& notation, Asked asked, Settled settled)
+  template <class T, class Requested, class Settled>
+  KeyAccess(const Notation<T>& notation, Requested requested, Settled settled)
       : form{notation.form},
         values{notation.values},
         words{notation.words},
         read{[=](const JsonValue& json) { return notation.write(notation.read(json)); }},
-        ask{[=](PlanRequest& request, const JsonValue& json) {
-          std::invoke(asked, request) = notation.read(json);
+        set_value{[=](PlanRequest& request, const JsonValue& json) {
+          std::invoke(requested, request) = notation.read(json);
         }},
         value{[=](const Plan& plan) { return notation.write(std::invoke(settled, plan)); }},
-        ask_again{[=](PlanRequest& request, const Plan& plan) {
-          std::invoke(asked, request) = std::invoke(settled, plan);
+        copy_value{[=](PlanRequest& request, const Plan& plan) {
+          std::invoke(requested, request) = std::invoke(settled, plan);
         }},
-        may_be_open{std::is_same_v<std::remove_cvref_t<std::invoke_result_t<Asked, PlanRequest&>>,
-                                   std::optional<T>>} {}
+        may_be_open{
+            std::is_same_v<std::remove_cvref_t<std::invoke_result_t<Requested, PlanRequest&>>,
+                           std::optional<T>>} {}
   template <class T>
   KeyAccess(const Notation<T>& notation, T PlanChoices::*member)
       : KeyAccess{notation, member, member} {}
@@ -62,46 +63,46 @@ inline const std::vector<std::string> enum_words<PlanPart>{"degrees",  "batch", 
                                                            "sharding", "precision", "attention",
                                                            "experts",  "overlap",   "software"};
 
-/// One key of a plan: all that is said of it outside the code that gives it meaning. From here
-/// come flags, --help, plan files, results, headings, sweeps, searches and Megatron-LM's arguments.
+/// Description of one key of a plan, without its meaning. Flags, --help, plan files, results,
+/// headings, sweeps, searches and Megatron-LM's arguments are derived from it.
 struct PlanKey {
   using Test = bool (*)(const Plan&);
 
-  std::string name;  ///< In files and results and, with two dashes, as a flag.
+  std::string name;  ///< Name in files and results and, with two dashes, of the flag.
   PlanPart part;
   std::string help;
   KeyAccess access;
 
-  /// Whether another value could change anything in a plan of these degrees. Where not, a request
-  /// may leave it open and a search does not vary it. Null: always.
+  /// True if another value could change anything in a plan of these degrees. If not, a request may
+  /// leave it open and a search does not vary it. Null: always.
   Test matters = nullptr;
-  /// Whether a plan has this value without being asked to. Null: never.
+  /// True if a plan has this value without a request for it. Null: never.
   Test follows = nullptr;
-  /// Whether plans have a value of it; results say null where not. Null: always.
+  /// True if plans have a value of it; results have null if not. Null: always.
   Test exists = nullptr;
 
-  /// How a heading says it; "{}" stands for the value. Empty: "name value".
+  /// Text in a heading, with "{}" for the value. Empty: "name value".
   std::string heading = {};
   std::string usual = {};     ///< The value that a heading leaves out.
   Test headed = nullptr;      ///< A heading names it where this holds. Null: where it matters.
-  bool searched = false;      ///< A search tries its values though nobody asks it to.
-  std::string megatron = {};  ///< The argument of Megatron-LM that says the same, without dashes.
-  std::vector<std::string> elsewhere = {};  ///< What else other tools call it, likewise.
-  OpenRange range = OpenRange::counts;      ///< How "2..8" goes on.
+  bool searched = false;      ///< A search tries its values by default.
+  std::string megatron = {};  ///< Equivalent argument of Megatron-LM, without dashes.
+  std::vector<std::string> other_names = {};  ///< Names in other tools, likewise.
+  OpenRange range = OpenRange::counts;        ///< Progression of ranges such as "2..8".
 
-  std::string text(const Plan& plan) const;  ///< What the plan says of it, as a flag would.
+  std::string text(const Plan& plan) const;  ///< The plan's value in the flag's notation.
   bool can_change(const Plan& plan) const { return !matters || matters(plan); }
   bool has_value(const Plan& plan) const { return !exists || exists(plan); }
-  /// Whether a heading must name it, lest it be that of another plan.
-  bool needs_saying(const Plan& plan) const;
+  /// True if a heading needs it to distinguish the plan from others.
+  bool needs_listing(const Plan& plan) const;
 };
 
 /// All of them, in the order of --help.
 const std::vector<PlanKey>& plan_keys();
-const PlanKey& plan_key(const std::string& name);  ///< Which is one.
+const PlanKey& plan_key(const std::string& name);  ///< `name` must be a key.
 const PlanKey* find_plan_key(const std::string& name);
 
-/// How a range of a key goes on, that of a plan or "gpus".
+/// Progression of ranges of a plan's key or "gpus".
 OpenRange open_range_of(const std::string& key);
 
 /// Sets one key from a JSON value. Errors: unknown key (with the nearest), wrong type, range.
@@ -112,7 +113,7 @@ void set_plan_flag(PlanRequest& plan, const std::string& key, const std::string&
 void read_plan(PlanRequest& plan, const JsonValue& json);
 
 /// A plan as a request, for changing a key of it. `dp` is left open, so that it follows from the
-/// other degrees, and so is what makes no difference to the plan as it is.
+/// other degrees, and so are keys without effect on this plan.
 PlanRequest plan_again(const Plan& plan);
 
 }  // namespace orrery

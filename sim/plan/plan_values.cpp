@@ -17,7 +17,7 @@ namespace {
 
 const std::string selective_prefix = "selective:";
 const std::string full_prefix = "full:";
-constexpr int most_layers = 20'000;  // Of a virtual stage.
+constexpr int most_layers = 20'000;  // Limit for a virtual stage.
 
 RecomputeModule module_of(const std::string& word, const JsonValue& value) {
   if (word == "attn_only") return RecomputeModule::core_attn;
@@ -65,7 +65,7 @@ RecomputeChoice read_recompute(const JsonValue& value) {
   std::set<RecomputeModule> modules;
   for (const std::string& module : split(word.substr(selective_prefix.size()), ",+"))
     modules.insert(module_of(module, value));
-  // What is computed again with the whole is not computed again alone.
+  // Recomputing the whole includes its parts.
   if (modules.contains(RecomputeModule::moe)) {
     modules.erase(RecomputeModule::moe_act);
     modules.erase(RecomputeModule::shared_experts);

@@ -10,14 +10,14 @@
 
 namespace orrery {
 
-/// What is launched as CUDA graphs: nothing; of a layer with experts the router, its attention, or
-/// both (Megatron-LM's --cuda-graph-scope moe_router and attn); the step (full_iteration).
+/// Scope of CUDA graphs: none; the router of a layer with experts, its attention, or both
+/// (Megatron-LM's --cuda-graph-scope moe_router and attn); the step (full_iteration).
 enum class CudaGraphs { none, router, attention, attention_router, step };
 template <>
 inline const std::vector<std::string> enum_words<CudaGraphs>{"none", "router", "attention",
                                                              "attention+router", "step"};
 
-/// How the tokens of one layer reach the ranks that hold their experts, and come back.
+/// Implementation of dispatch and combine of tokens between ranks with experts.
 enum class ExpertDispatcher {
   all_to_all,          ///< NCCL: a copy for each of a token's experts, pairwise.
   all_gather,          ///< NCCL: all tokens to all ranks; results are reduce-scattered.
@@ -34,7 +34,7 @@ inline const std::vector<std::string> enum_words<ExpertDispatcher>{
 /// for each of its experts (Megatron Core, token_dispatcher.py, MoEFlexTokenDispatcher).
 bool copies_on_arrival(ExpertDispatcher dispatcher);
 
-/// What the optimizer updates where products read weights of 16 bits or less.
+/// Master weights of the optimizer if products read weights of 16 bits or less.
 enum class MainParams {
   fp32,        ///< A copy of each weight.
   remainders,  ///< The lower 16 bits of it: the upper ones are the bf16 weight itself.
@@ -65,14 +65,13 @@ template <>
 inline const std::vector<std::string> enum_words<RecomputeModule>{
     "core_attn", "layernorm", "mla_up_proj", "mlp", "moe_act", "shared_experts", "moe"};
 
-/// What a plan computes again in the backward pass. Selective without a list is what the software
-/// means by it (SelectiveRecompute), mostly the attention core (Korthikanti et al., arXiv
-/// 2205.05198, section 5).
+/// Recomputation in the backward pass. Selective without a list is SelectiveRecompute, mostly the
+/// attention core (Korthikanti et al., arXiv 2205.05198, section 5).
 struct RecomputeChoice {
   Recompute kind = Recompute::none;
-  std::set<RecomputeModule> modules = {};  ///< Of selective; empty: as the software means it.
-  /// Of full: the first layers of each virtual stage, and the others keep theirs (Megatron Core's
-  /// recompute_method block, recompute_num_layers); 0: all.
+  std::set<RecomputeModule> modules = {};  ///< Selective only; empty: the software's default.
+  /// Full only: the first layers of each virtual stage, while the others keep theirs (Megatron
+  /// Core's recompute_method block, recompute_num_layers); 0: all.
   int layers = 0;
 
   RecomputeChoice(Recompute of = Recompute::none) : kind{of} {}  // NOLINT: a kind is a choice
@@ -80,7 +79,7 @@ struct RecomputeChoice {
       : kind{Recompute::selective}, modules{std::move(of)} {}
 
   bool operator==(const RecomputeChoice&) const = default;
-  /// Whether `module` is among the parts of a selective choice.
+  /// True if `module` is among the parts of a selective choice.
   bool selects(RecomputeModule module) const;
 };
 

@@ -19,8 +19,8 @@ Colour colour_of_set(std::vector<Colour> members) {
   return sum;
 }
 
-// A group as each member sees it: its own domain, and all domains. The order inside a domain and
-// the order of the domains tell nobody apart.
+// Mixes a group into its members' colours: the own domain, and all domains. The order inside a
+// domain and the order of the domains do not count.
 void add_group(const std::vector<Rank>& group, const Placement& placement, const Colours& old,
                Colours& colours) {
   const auto old_of = [&](Rank rank) { return old[static_cast<std::size_t>(rank.value)]; };
@@ -58,7 +58,7 @@ Colours refine_once(const Placement& placement, const Colours& old) {
   return colours;
 }
 
-// GPUs on one NIC see each other.
+// Mixes the colours of GPUs on one NIC.
 void add_nic_mates(const Placement& placement, Colours& colours) {
   std::unordered_map<int, std::vector<Colour>> mates;
   for (std::size_t r = 0; r < colours.size(); ++r)
@@ -69,7 +69,7 @@ void add_nic_mates(const Placement& placement, Colours& colours) {
     colours[r] = mix(colours[r], sums[placement.nic(Rank{static_cast<int>(r)})]);
 }
 
-// What a rank does: its stage, and what its expert group is sent.
+// Initial colour of a rank: its stage, and its expert group's routing sample.
 Colour kind_of_rank(const Placement& placement, std::size_t rank) {
   const Rank own{static_cast<int>(rank)};
   return static_cast<Colour>(placement.coordinates(own).stage * placement.draws() +
@@ -91,113 +91,114 @@ Colours loose_colours(const Placement& placement, const std::vector<double>& spe
 
 }  // namespace
 
-Cast Cast::unfolded(const Placement& placement) {
-  Cast cast{placement};
+RankClasses RankClasses::unfolded(const Placement& placement) {
+  RankClasses classes{placement};
   for (int r = 0; r < placement.ranks(); ++r) {
-    cast.roles_.push_back({Rank{r}, placement.coordinates(Rank{r}), 1});
-    cast.role_of_rank_.push_back(r);
+    classes.reps_.push_back({Rank{r}, placement.coordinates(Rank{r}), 1});
+    classes.rep_of_rank_.push_back(r);
   }
-  return cast;
+  return classes;
 }
 
-Cast Cast::folded(const Placement& placement) {
+RankClasses RankClasses::folded(const Placement& placement) {
   assert(placement.regular());
-  Cast cast{placement};
-  if (placement.draws() > 1) {  // One a stage and draw of expert groups.
-    std::vector<int> roles;
+  RankClasses classes{placement};
+  if (placement.draws() > 1) {  // One class for each stage and routing sample.
+    std::vector<int> reps;
     for (int r = 0; r < placement.ranks(); ++r)
-      roles.push_back(placement.coordinates(Rank{r}).stage * placement.draws() +
-                      placement.draw(Rank{r}));
-    cast.take_roles(roles, std::vector<double>(roles.size(), 1.0));
-    return cast;
+      reps.push_back(placement.coordinates(Rank{r}).stage * placement.draws() +
+                     placement.draw(Rank{r}));
+    classes.set_reps(reps, std::vector<double>(reps.size(), 1.0));
+    return classes;
   }
   for (int stage = 0; stage < placement.pp(); ++stage)
-    cast.roles_.push_back(
+    classes.reps_.push_back(
         {placement.rank({stage, 0, 0}), {stage, 0, 0}, placement.ranks() / placement.pp()});
-  return cast;
+  return classes;
 }
 
-Cast Cast::loosely_folded(const Placement& placement, const std::vector<double>& speeds) {
+RankClasses RankClasses::loosely_folded(const Placement& placement,
+                                        const std::vector<double>& speeds) {
   std::unordered_map<Colour, int> number;
-  std::vector<int> roles;
+  std::vector<int> reps;
   for (Colour colour : loose_colours(placement, speeds))
-    roles.push_back(number.try_emplace(colour, static_cast<int>(number.size())).first->second);
-  Cast cast{placement};
-  cast.take_roles(roles, speeds);
-  return cast;
+    reps.push_back(number.try_emplace(colour, static_cast<int>(number.size())).first->second);
+  RankClasses classes{placement};
+  classes.set_reps(reps, speeds);
+  return classes;
 }
 
-void Cast::take_roles(const std::vector<int>& role_of_rank, const std::vector<double>& speeds) {
-  role_of_rank_ = role_of_rank;
+void RankClasses::set_reps(const std::vector<int>& rep_of_rank, const std::vector<double>& speeds) {
+  rep_of_rank_ = rep_of_rank;
   for (int r = 0; r < placement_.ranks(); ++r) {
     const auto rank = static_cast<std::size_t>(r);
-    const auto role = static_cast<std::size_t>(role_of_rank[rank]);
-    if (role == roles_.size()) {
+    const auto rep = static_cast<std::size_t>(rep_of_rank[rank]);
+    if (rep == reps_.size()) {
       const Coordinates at = placement_.coordinates(Rank{r});
       double pace = speeds[rank];
       // Tensor groups that share sequences wait for each other in every layer.
       for (Rank sharer : placement_.group(GroupKind::context, at))
         for (Rank mate : placement_.group(GroupKind::tensor, sharer))
           pace = std::min(pace, speeds[static_cast<std::size_t>(mate.value)]);
-      roles_.push_back({Rank{r}, at, 0, speeds[rank], pace});
+      reps_.push_back({Rank{r}, at, 0, speeds[rank], pace});
     }
-    ++roles_[role].ranks;
+    ++reps_[rep].ranks;
   }
 }
 
-Cast Cast::folded_on(const Placement& placement, const Topology& topology,
-                     const std::vector<double>& speeds) {
+RankClasses RankClasses::folded_on(const Placement& placement, const Topology& topology,
+                                   const std::vector<double>& speeds) {
   Refinement refinement = refine(placement, topology, speeds);
-  Cast cast{placement};
-  cast.take_roles(refinement.role_of_rank, speeds);
-  cast.ways_ = std::move(refinement.ways);
-  return cast;
+  RankClasses classes{placement};
+  classes.set_reps(refinement.rep_of_rank, speeds);
+  classes.routes_ = std::move(refinement.routes);
+  return classes;
 }
 
-Cast Cast::unfolded_on(const Placement& placement, const Topology& topology,
-                       const std::vector<double>& speeds) {
+RankClasses RankClasses::unfolded_on(const Placement& placement, const Topology& topology,
+                                     const std::vector<double>& speeds) {
   std::vector<int> self(static_cast<std::size_t>(placement.ranks()));
   std::iota(self.begin(), self.end(), 0);
-  Cast cast{placement};
-  cast.take_roles(self, speeds);
-  cast.ways_.resize(self.size());
+  RankClasses classes{placement};
+  classes.set_reps(self, speeds);
+  classes.routes_.resize(self.size());
   int flow_class = 0;
   for (const RankFlow& flow : traffic_of(placement)) {
-    RoleWay& way =
-        cast.ways_[static_cast<std::size_t>(flow.from.value)][static_cast<std::size_t>(flow.kind)];
-    way.flow_class = flow_class++;
-    for (LinkId link : topology.route(flow.from, flow.to)) way.links.push_back({link, 1});
+    ClassRoute& route = classes.routes_[static_cast<std::size_t>(flow.from.value)]
+                                       [static_cast<std::size_t>(flow.kind)];
+    route.flow_class = flow_class++;
+    for (LinkId link : topology.route(flow.from, flow.to)) route.links.push_back({link, 1});
   }
-  return cast;
+  return classes;
 }
 
-const RoleWay* Cast::way_of(int role, Traffic kind) const {
-  if (ways_.empty()) return nullptr;
-  return &ways_[static_cast<std::size_t>(role)][static_cast<std::size_t>(kind)];
+const ClassRoute* RankClasses::route_of(int rep, Traffic kind) const {
+  if (routes_.empty()) return nullptr;
+  return &routes_[static_cast<std::size_t>(rep)][static_cast<std::size_t>(kind)];
 }
 
-int Cast::role_of(Rank rank) const {
-  if (role_of_rank_.empty()) return placement_.coordinates(rank).stage;
-  return role_of_rank_[static_cast<std::size_t>(rank.value)];
+int RankClasses::rep_of(Rank rank) const {
+  if (rep_of_rank_.empty()) return placement_.coordinates(rank).stage;
+  return rep_of_rank_[static_cast<std::size_t>(rank.value)];
 }
 
-int Cast::sharers(int role) const {
-  const Rank own = roles_[static_cast<std::size_t>(role)].rank;
+int RankClasses::sharers(int rep) const {
+  const Rank own = reps_[static_cast<std::size_t>(rep)].rank;
   const int reach = placement_.gpus_per_nic();
   int count = 0;
   for (int r = std::max(0, own.value - reach); r <= own.value + reach && r < placement_.ranks();
        ++r)
-    if (placement_.nic(Rank{r}) == placement_.nic(own) && role_of(Rank{r}) == role) ++count;
+    if (placement_.nic(Rank{r}) == placement_.nic(own) && rep_of(Rank{r}) == rep) ++count;
   return count;
 }
 
 namespace {
 
-// Through the other traffic at their neighbours' ports all members of a long ring may differ by how
-// far they are from an odd one. On links that nobody else shares that hardly counts, and beyond so
-// many roles it is given up. A straggler is who its own group waits for, wherever it is.
-constexpr std::size_t most_exact_roles = 1024;
-constexpr std::size_t most_exact_roles_of_stragglers = 48;
+// Limits of exact folding. Through other traffic at their neighbours' ports all members of a long
+// ring may differ by their distance from an irregular one, which hardly matters on uniform links.
+// The position of a straggler matters less, because its own group waits for it wherever it is.
+constexpr std::size_t most_exact_classes = 1024;
+constexpr std::size_t most_exact_with_stragglers = 48;
 
 bool has_uniform_links(System system) {
   system.gpu_overrides.clear();
@@ -206,18 +207,18 @@ bool has_uniform_links(System system) {
 
 }  // namespace
 
-Cast choose_cast(const System& system, const Placement& placement, const Topology& topology,
-                 bool unfolded) {
-  if (system.uniform() && unfolded) return Cast::unfolded(placement);
-  if (system.uniform() && placement.regular()) return Cast::folded(placement);
+RankClasses choose_classes(const System& system, const Placement& placement,
+                           const Topology& topology, bool unfolded) {
+  if (system.uniform() && unfolded) return RankClasses::unfolded(placement);
+  if (system.uniform() && placement.regular()) return RankClasses::folded(placement);
   std::vector<double> speeds;
   for (int r = 0; r < placement.ranks(); ++r) speeds.push_back(topology.gpu_speed(Rank{r}));
-  if (unfolded) return Cast::unfolded_on(placement, topology, speeds);
-  Cast exact = Cast::folded_on(placement, topology, speeds);
+  if (unfolded) return RankClasses::unfolded_on(placement, topology, speeds);
+  RankClasses exact = RankClasses::folded_on(placement, topology, speeds);
   const std::size_t most =
-      system.gpu_overrides.empty() ? most_exact_roles : most_exact_roles_of_stragglers;
-  if (exact.roles().size() <= most || !has_uniform_links(system)) return exact;
-  return Cast::loosely_folded(placement, speeds);
+      system.gpu_overrides.empty() ? most_exact_classes : most_exact_with_stragglers;
+  if (exact.reps().size() <= most || !has_uniform_links(system)) return exact;
+  return RankClasses::loosely_folded(placement, speeds);
 }
 
 namespace {
@@ -226,7 +227,7 @@ bool leaves(LinkKind kind) {
   return kind == LinkKind::nvlink_up || kind == LinkKind::pcie_up || kind == LinkKind::nic_up;
 }
 
-// Some rank that lies to `rank` as the other end of the flow does: in its domain, or outside it.
+// A nearby rank that is in the same domain as `rank`, or is not, like the flow's other end.
 Rank counterpart(const Placement& placement, Rank rank, bool same_domain) {
   for (int step = 1;; ++step)
     for (int other : {rank.value - step, rank.value + step})
@@ -235,53 +236,58 @@ Rank counterpart(const Placement& placement, Rank rank, bool same_domain) {
         return Rank{other};
 }
 
-// The links of a role that lead out, or in, on a way to or from `other`.
-void add_own(const Topology& topology, const Cast& cast, int role, Rank other, bool outward,
-             Way& uses) {
-  const Rank own = cast.roles()[static_cast<std::size_t>(role)].rank;
+// Adds the representative's links on the route to `other` (outward), or from it.
+void add_own(const Topology& topology, const RankClasses& classes, int rep, Rank other,
+             bool outward, FlowRoute& uses) {
+  const Rank own = classes.reps()[static_cast<std::size_t>(rep)].rank;
   for (LinkId id : outward ? topology.route(own, other) : topology.route(other, own)) {
     const Link& link = topology.link(id);
-    if (leaves(link.kind) == outward) uses.push_back({id, link.is_nic() ? cast.sharers(role) : 1});
+    if (leaves(link.kind) == outward)
+      uses.push_back({id, link.is_nic() ? classes.sharers(rep) : 1});
   }
 }
 
-Rank rank_of(const Cast& cast, int role) {
-  return cast.roles()[static_cast<std::size_t>(role)].rank;
+Rank rank_of(const RankClasses& classes, int rep) {
+  return classes.reps()[static_cast<std::size_t>(rep)].rank;
 }
 
 }  // namespace
 
-Way way_out(const Topology& topology, const Cast& cast, int role, bool same_domain) {
-  Way uses;
-  const Rank other = counterpart(cast.placement(), rank_of(cast, role), same_domain);
-  add_own(topology, cast, role, other, true, uses);
+FlowRoute route_out(const Topology& topology, const RankClasses& classes, int rep,
+                    bool same_domain) {
+  FlowRoute uses;
+  const Rank other = counterpart(classes.placement(), rank_of(classes, rep), same_domain);
+  add_own(topology, classes, rep, other, true, uses);
   return uses;
 }
 
-Way way_in(const Topology& topology, const Cast& cast, int role, bool same_domain) {
-  Way uses;
-  const Rank other = counterpart(cast.placement(), rank_of(cast, role), same_domain);
-  add_own(topology, cast, role, other, false, uses);
+FlowRoute route_in(const Topology& topology, const RankClasses& classes, int rep,
+                   bool same_domain) {
+  FlowRoute uses;
+  const Rank other = counterpart(classes.placement(), rank_of(classes, rep), same_domain);
+  add_own(topology, classes, rep, other, false, uses);
   return uses;
 }
 
-Way way(const Topology& topology, const Cast& cast, int from_role, int to_role, bool same_domain) {
-  const Placement& placement = cast.placement();
-  const Rank from = rank_of(cast, from_role);
-  const Rank to = rank_of(cast, to_role);
-  // The two representatives may lie otherwise to each other than the ranks that they stand for.
+FlowRoute route(const Topology& topology, const RankClasses& classes, int from_rep, int to_rep,
+                bool same_domain) {
+  const Placement& placement = classes.placement();
+  const Rank from = rank_of(classes, from_rep);
+  const Rank to = rank_of(classes, to_rep);
+  // The two representatives may be in other domains than the ranks that they represent.
   const bool adjacent = from != to && placement.same_domain(from, to) == same_domain;
-  Way uses;
-  add_own(topology, cast, from_role, adjacent ? to : counterpart(placement, from, same_domain),
+  FlowRoute uses;
+  add_own(topology, classes, from_rep, adjacent ? to : counterpart(placement, from, same_domain),
           true, uses);
-  add_own(topology, cast, to_role, adjacent ? from : counterpart(placement, to, same_domain), false,
-          uses);
+  add_own(topology, classes, to_rep, adjacent ? from : counterpart(placement, to, same_domain),
+          false, uses);
   return uses;
 }
 
-Way way(const Topology& topology, const Cast& cast, int from_role, Rank to) {
-  const Rank from = rank_of(cast, from_role);
-  return way(topology, cast, from_role, cast.role_of(to), cast.placement().same_domain(from, to));
+FlowRoute route(const Topology& topology, const RankClasses& classes, int from_rep, Rank to) {
+  const Rank from = rank_of(classes, from_rep);
+  return route(topology, classes, from_rep, classes.rep_of(to),
+               classes.placement().same_domain(from, to));
 }
 
 }  // namespace orrery

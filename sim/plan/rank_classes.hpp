@@ -9,73 +9,74 @@
 
 namespace orrery {
 
-/// A rank that is simulated, and how many ranks it stands for.
-struct Role {
-  Rank rank;
+/// A class of equivalent ranks, of which only the representative is simulated.
+struct RankClass {
+  Rank rank;  ///< The representative.
   Coordinates at;
-  int ranks = 1;
-  double speed = 1.0;  ///< Of its GPU, over the catalog's.
-  double pace = 1.0;   ///< Of the slowest GPU that a layer of it waits for.
+  int ranks = 1;       ///< Number of ranks in the class.
+  double speed = 1.0;  ///< Speed of its GPU, relative to the catalog's.
+  double pace = 1.0;   ///< Speed of the slowest GPU that one of its layers waits for.
 };
 
-/// Which ranks are simulated. Two ranks may share a role if nothing tells them apart: the same
-/// stage, groups that lie the same way, and neighbours that share a role in turn. Max-min fair
-/// sharing depends only on how many flows of each role cross each kind of link, so that one rank a
-/// role has exactly the rates of the whole (docs/explanation/simulation.md).
-class Cast {
+/// Partition of a plan's ranks into classes, one representative of each to be simulated. Ranks of a
+/// class are equivalent: the same stage, groups of the same shape, and neighbours that are
+/// equivalent in turn. Max-min fair sharing depends only on how many flows of each class cross each
+/// kind of link: representatives have the rates of the whole (docs/explanation/simulation.md).
+class RankClasses {
  public:
-  /// On a uniform system (System::uniform): every rank plays itself.
-  static Cast unfolded(const Placement& placement);
-  /// On a uniform system, of a regular placement: one role a stage, whatever their size.
-  static Cast folded(const Placement& placement);
+  /// Every rank is a class of its own. The system must be uniform (System::uniform).
+  static RankClasses unfolded(const Placement& placement);
+  /// One class for each stage; needs a uniform system and a regular placement.
+  static RankClasses folded(const Placement& placement);
 
-  /// The same two for any placement on any system, by the routes of all ranks; folded by
-  /// refinement. `speeds`: of the ranks' GPUs, one a rank.
-  static Cast unfolded_on(const Placement& placement, const Topology& topology,
-                          const std::vector<double>& speeds);
-  static Cast folded_on(const Placement& placement, const Topology& topology,
-                        const std::vector<double>& speeds);
-  /// On a system whose links are uniform: whom a rank follows on a ring does not count, so that
-  /// what a neighbour's other traffic does to a ring's flow is smeared over the ring. Few roles,
-  /// and not exact (docs/explanation/simulation.md).
-  static Cast loosely_folded(const Placement& placement, const std::vector<double>& speeds);
+  /// The same two for any placement on any system, from the routes of all ranks; folded by
+  /// refinement. `speeds`: relative GPU speed of each rank.
+  static RankClasses unfolded_on(const Placement& placement, const Topology& topology,
+                                 const std::vector<double>& speeds);
+  static RankClasses folded_on(const Placement& placement, const Topology& topology,
+                               const std::vector<double>& speeds);
+  /// Approximate folding on uniform links: the effect of a neighbour's other traffic is averaged
+  /// over a ring, so that there are few classes (docs/explanation/simulation.md).
+  static RankClasses loosely_folded(const Placement& placement, const std::vector<double>& speeds);
 
-  const std::vector<Role>& roles() const { return roles_; }
-  int role_of(Rank rank) const;
-  int role_of(Coordinates at) const { return role_of(placement_.rank(at)); }
+  const std::vector<RankClass>& reps() const { return reps_; }
+  int rep_of(Rank rank) const;
+  int rep_of(Coordinates at) const { return rep_of(placement_.rank(at)); }
   const Placement& placement() const { return placement_; }
-  /// How many of the GPUs on `role`'s NIC play the same role: flows of one member count so often.
-  int sharers(int role) const;
-  /// The way of a role's traffic; null where each role has its representative's own ports.
-  const RoleWay* way_of(int role, Traffic kind) const;
+  /// Number of GPUs of a class on its representative's NIC: the multiplicity of flows there.
+  int sharers(int rep) const;
+  /// Route of a class's traffic; null if each class has its representative's own ports.
+  const ClassRoute* route_of(int rep, Traffic kind) const;
 
  private:
-  explicit Cast(const Placement& placement) : placement_{placement} {}
-  void take_roles(const std::vector<int>& role_of_rank, const std::vector<double>& speeds);
+  explicit RankClasses(const Placement& placement) : placement_{placement} {}
+  void set_reps(const std::vector<int>& rep_of_rank, const std::vector<double>& speeds);
 
   Placement placement_;
-  std::vector<Role> roles_;
-  std::vector<int> role_of_rank_;  ///< Empty: the stage is the role.
-  std::vector<WaysOfRole> ways_;   ///< Empty: each role has its representative's own ports.
+  std::vector<RankClass> reps_;
+  std::vector<int> rep_of_rank_;     ///< Empty: the stage is the class.
+  std::vector<ClassRoutes> routes_;  ///< Empty: each class has its representative's own ports.
 };
 
-/// The ranks to simulate on `system`: every one, or as few as tell the same time. A regular
-/// placement on a uniform system has one role a stage; else ranks, flows and links are refined
-/// together, and where that leaves too many roles on uniform links, loosely.
-Cast choose_cast(const System& system, const Placement& placement, const Topology& topology,
-                 bool unfolded);
+/// The classes to simulate on `system`: every rank, or as few classes as give the same time. A
+/// regular placement on a uniform system has one class for each stage; else ranks, flows and links
+/// are refined together, or approximately if that leaves too many classes on uniform links.
+RankClasses choose_classes(const System& system, const Placement& placement,
+                           const Topology& topology, bool unfolded);
 
-/// Ways where all ranks see the same picture (System::uniform); elsewhere the cast knows them.
+/// Routes on a uniform system (System::uniform); elsewhere RankClasses has them.
 ///
-/// The way from a role to the role that plays `to`: out by the links of the one, in by the links
-/// of the other. Unfolded that is the route between the two ranks.
-Way way(const Topology& topology, const Cast& cast, int from_role, Rank to);
+/// The route from a class to that of `to`: out by the links of the one representative, in by those
+/// of the other. Without folding it is the route between the two ranks.
+FlowRoute route(const Topology& topology, const RankClasses& classes, int from_rep, Rank to);
 
-/// The same between two roles (or twins that share one) whose ranks lie in one domain, or do not.
-Way way(const Topology& topology, const Cast& cast, int from_role, int to_role, bool same_domain);
+/// The same between two classes, or ranks of one class, in one domain or in two.
+FlowRoute route(const Topology& topology, const RankClasses& classes, int from_rep, int to_rep,
+                bool same_domain);
 
-/// Only the links of `role` itself, on a way out of it or into it.
-Way way_out(const Topology& topology, const Cast& cast, int role, bool same_domain);
-Way way_in(const Topology& topology, const Cast& cast, int role, bool same_domain);
+/// Only the links of the representative itself, on a route out of it or into it.
+FlowRoute route_out(const Topology& topology, const RankClasses& classes, int rep,
+                    bool same_domain);
+FlowRoute route_in(const Topology& topology, const RankClasses& classes, int rep, bool same_domain);
 
 }  // namespace orrery

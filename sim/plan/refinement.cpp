@@ -10,7 +10,7 @@
 namespace orrery {
 namespace {
 
-// Which flow crosses which link, by flow and by link.
+// Links crossed by flows, indexed by flow and by link.
 struct Crossings {
   std::vector<std::vector<LinkId>> links_of_flow;
   std::vector<std::vector<int>> flows_of_link;
@@ -32,7 +32,7 @@ struct Painting {
   Colours flows;
   Colours links;
 
-  // Flows follow from the two: none of them splits alone.
+  // Flows follow from ranks and links: none of them splits alone.
   std::size_t classes() const { return distinct(ranks) + distinct(links); }
 };
 
@@ -54,7 +54,7 @@ Painting first_colours(const Placement& placement, const Topology& topology,
   return painting;
 }
 
-// Members of a group wait for each other: each sees the colours of all.
+// Members of a group wait for each other, so that the colours of all determine each.
 Colours group_colours(const std::vector<Group>& groups, const Colours& ranks) {
   Colours colours;
   for (const Group& group : groups) {
@@ -65,7 +65,7 @@ Colours group_colours(const std::vector<Group>& groups, const Colours& ranks) {
   return colours;
 }
 
-// Sums of mixed colours are multisets: their order does not count.
+// Sums of mixed colours represent multisets: order does not count.
 Painting repainted(const Painting& old, const std::vector<Group>& groups,
                    const std::vector<RankFlow>& flows, const Crossings& crossings) {
   Painting next{Colours(old.ranks.size(), 0), Colours(old.flows.size()),
@@ -102,8 +102,8 @@ std::vector<int> numbered(const Colours& colours) {
   return numbers;
 }
 
-// The link that stands for each class: the first in the cluster, which is the port of the rank that
-// plays the role where the class is a role's ports.
+// The representative link of each class: the first in the cluster, which is the representative
+// rank's port if the class is a rank class's ports.
 std::unordered_map<Colour, int> first_of_each(const Colours& links, const Topology& topology) {
   const auto place = [&](int link) {
     const Link& l = topology.link(LinkId{link});
@@ -119,9 +119,10 @@ std::unordered_map<Colour, int> first_of_each(const Colours& links, const Topolo
 }
 
 // The representative's links, each by the first link of its class.
-std::vector<LinkUse> way_of(std::size_t flow, const Painting& painting, const Crossings& crossings,
-                            const std::unordered_map<Colour, int>& first_link) {
-  std::vector<LinkUse> way;
+std::vector<LinkUse> route_of(std::size_t flow, const Painting& painting,
+                              const Crossings& crossings,
+                              const std::unordered_map<Colour, int>& first_link) {
+  std::vector<LinkUse> route;
   for (LinkId link : crossings.links_of_flow[flow]) {
     const LinkId canonical{first_link.at(painting.links[at(link.value)])};
     const auto same_class = [&](int other) {
@@ -130,11 +131,11 @@ std::vector<LinkUse> way_of(std::size_t flow, const Painting& painting, const Cr
     const std::vector<int>& crossing = crossings.flows_of_link[at(link.value)];
     const auto times =
         static_cast<int>(std::count_if(crossing.begin(), crossing.end(), same_class));
-    const bool known = std::any_of(way.begin(), way.end(),
+    const bool known = std::any_of(route.begin(), route.end(),
                                    [&](const LinkUse& use) { return use.link == canonical; });
-    if (!known) way.push_back({canonical, times});
+    if (!known) route.push_back({canonical, times});
   }
-  return way;
+  return route;
 }
 
 }  // namespace
@@ -155,16 +156,16 @@ Refinement refine(const Placement& placement, const Topology& topology,
   const std::unordered_map<Colour, int> first_link = first_of_each(painting.links, topology);
   std::vector<int> representative;
   for (int r = 0; r < placement.ranks(); ++r)
-    if (refinement.role_of_rank[at(r)] == static_cast<int>(representative.size()))
+    if (refinement.rep_of_rank[at(r)] == static_cast<int>(representative.size()))
       representative.push_back(r);
-  refinement.ways.resize(representative.size());
+  refinement.routes.resize(representative.size());
   const std::vector<int> flow_class = numbered(painting.flows);
   for (std::size_t f = 0; f < flows.size(); ++f) {
-    const int role = refinement.role_of_rank[at(flows[f].from.value)];
-    if (representative[at(role)] != flows[f].from.value) continue;
-    RoleWay& way = refinement.ways[at(role)][static_cast<std::size_t>(flows[f].kind)];
-    way.links = way_of(f, painting, crossings, first_link);
-    way.flow_class = flow_class[f];
+    const int rep = refinement.rep_of_rank[at(flows[f].from.value)];
+    if (representative[at(rep)] != flows[f].from.value) continue;
+    ClassRoute& route = refinement.routes[at(rep)][static_cast<std::size_t>(flows[f].kind)];
+    route.links = route_of(f, painting, crossings, first_link);
+    route.flow_class = flow_class[f];
   }
   return refinement;
 }

@@ -12,8 +12,8 @@
 
 namespace orrery {
 
-/// What tells two things apart in a partition refinement: equal colours, one class. 64-bit hashes
-/// stand for the nested multisets of the textbook.
+/// Label of an element in a partition refinement: equal colours mean one class. 64-bit hashes
+/// replace the nested multisets of the textbook.
 using Colour = std::uint64_t;
 using Colours = std::vector<Colour>;
 
@@ -25,13 +25,13 @@ inline Colour mix(Colour seed, Colour value) {
   return z ^ (z >> 31);
 }
 
-/// How many classes there are. A table at most half full counts them in a tenth of the time that
-/// sorting takes, and a third of a std::unordered_set's.
+/// Number of classes. A hash table at most half full counts them in a tenth of the time of sorting,
+/// and a third of a std::unordered_set's.
 inline std::size_t distinct(const Colours& colours) {
   const auto bits = static_cast<int>(std::bit_width(2 * colours.size() + 1));
   Colours table(std::size_t{1} << bits, 0);
   std::size_t count = 0;
-  bool has_zero = false;  // Which stands for an empty place.
+  bool has_zero = false;  // Zero marks an empty place.
   for (Colour colour : colours) {
     std::size_t place = (colour * 0x9E3779B97F4A7C15u) >> (64 - bits);
     while (table[place] != colour && table[place] != 0) place = (place + 1) % table.size();
@@ -43,33 +43,33 @@ inline std::size_t distinct(const Colours& colours) {
   return count + (has_zero ? 1 : 0);
 }
 
-/// The way of one role's traffic of one kind. Several roles of a collective may send flows of one
-/// class: `times` counts all of them, so that the class is drawn once.
-struct RoleWay {
-  Way links;
+/// The route of a rank class's traffic of one kind. Several classes in a collective may send flows
+/// of one flow class: `times` counts all of them, so that it is simulated once.
+struct ClassRoute {
+  FlowRoute links;
   int flow_class = -1;
 };
 
-/// By kind; without links where the role has no traffic of that kind.
-using WaysOfRole = std::array<RoleWay, traffic_kinds>;
+/// Indexed by kind; without links if the class has no traffic of that kind.
+using ClassRoutes = std::array<ClassRoute, traffic_kinds>;
 
-/// Ranks, flows and links in classes whose members see the same picture.
+/// Equivalence classes of ranks, and routes over classes of links.
 struct Refinement {
-  std::vector<int> role_of_rank;  ///< Roles count up in the order of their lowest ranks.
-  std::vector<WaysOfRole> ways;   ///< By role, over one link of each class of links.
+  std::vector<int> rep_of_rank;     ///< Classes are numbered in the order of their lowest ranks.
+  std::vector<ClassRoutes> routes;  ///< Indexed by rank class, over one link of each class.
 };
 
-/// The coarsest partition of ranks, flows and links that is equitable: two ranks of a role have
-/// equal speed and stage, are in equal groups, and of each class of flows send and receive equally
-/// many; two flows of a class belong to equal groups (of two ranks only: join equal roles) and
-/// cross equal classes of links in the same order; two links of a class have equal capacity and
-/// latency and are crossed by equally many flows of every class. Where on its ring a rank sits does
+/// The coarsest equitable partition of ranks, flows and links: two ranks of a class have equal
+/// speed and stage, are in equal groups, and send and receive equally many flows of each class; two
+/// flows of a class belong to equal groups (two ranks only: join equal classes of ranks) and cross
+/// equal classes of links in the same order; two links of a class have equal capacity and latency
+/// and are crossed by equally many flows of every class. The position of a rank on its ring does
 /// not count: the ring's flows start with the slowest member and end with the slowest flow.
 ///
-/// One rank a role, one link a class, and `times` for how often a class of flows crosses it: in
-/// this quotient every flow has the rate that it has in the whole, because the max-min fair rates
-/// of the whole are unique and equal within classes (docs/explanation/simulation.md). Colours are
-/// refined until nothing splits; two partitions are taken for one only if a 64-bit hash collides.
+/// The quotient has one rank and one link of each class, and `times` for how often a class of flows
+/// crosses the link. Every flow has the same rate in it as in the whole, because the max-min fair
+/// rates of the whole are unique and equal within classes (docs/explanation/simulation.md). Colours
+/// are refined until nothing splits; only a collision of 64-bit hashes could merge two classes.
 Refinement refine(const Placement& placement, const Topology& topology,
                   const std::vector<double>& speed_of_rank);
 

@@ -115,7 +115,7 @@ MaybeRefused derive_microbatch(Plan& plan, const PlanRequest& request, const Sof
 }
 
 MaybeRefused derive_schedule(Plan& plan, const PlanRequest& request) {
-  plan.schedule = request.schedule.value_or(&usual_schedule(plan.vpp));
+  plan.schedule = request.schedule.value_or(&default_schedule(plan.vpp));
   const auto no =
       plan.schedule->refuses({plan.pp, plan.vpp, plan.microbatches, plan.mbs * plan.dp});
   if (!no) return {};
@@ -217,7 +217,7 @@ MaybeRefused check_experts(const Model& model, const Plan& plan) {
   return {};
 }
 
-// What hides dispatch and combine, and where: Megatron-LM (transformer_config.py) refuses the same.
+// Conditions for overlapping dispatch and combine, as in Megatron-LM (transformer_config.py).
 MaybeRefused check_expert_overlap(const Model& model, const Plan& plan) {
   if (plan.delay_wgrad && !plan.ep_overlap)
     return contradiction("delay_wgrad", "weight gradients wait for idle time of ep_overlap alone",
@@ -253,8 +253,8 @@ MaybeRefused check_expert_overlap(const Model& model, const Plan& plan) {
   return {};
 }
 
-// The last stage has the prediction layers and their heads beside its own: the others are filled
-// first, and it takes what is left (Megatron-Bridge, recipes/deepseek/deepseek_v3.py,
+// The last stage also has the prediction layers and their heads: the others are filled first, and
+// it takes what is left (Megatron-Bridge, recipes/deepseek/deepseek_v3.py,
 // set_deepseek_v3_pipeline_model_parallel_layout).
 std::vector<int> split_before_prediction(int layers, int stages) {
   const int each = (layers + stages - 1) / stages;
@@ -335,7 +335,7 @@ OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const 
   if (!request.dp_overlap && plan.zero >= 1 && !software.overlap_dp_sharded)
     plan.dp_overlap = false;
   plan.software = software.name;
-  plan.vpp = request.vpp.value_or(request.schedule ? (*request.schedule)->usual_vpp(plan.pp) : 1);
+  plan.vpp = request.vpp.value_or(request.schedule ? (*request.schedule)->default_vpp(plan.pp) : 1);
   plan.experts = model.experts.has_value();
   if (auto no = check_tensor_parallel(model, plan.tp)) return *no;
   // Before any product of pp and vpp is formed: both together may not fit in an int.
@@ -358,7 +358,7 @@ OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const 
     return contradiction("", "the key 'gbs' is missing", "add --gbs N, sequences in a step");
   plan.gbs = *request.gbs;
   if (auto no = derive_microbatch(plan, request, software)) return *no;
-  plan.seq = request.seq.value_or(usual_sequence(model));
+  plan.seq = request.seq.value_or(default_sequence(model));
   if (plan.seq <= 0)
     return contradiction("", "neither the plan nor the model says how long a sequence is",
                          "add --seq N");
@@ -369,7 +369,7 @@ OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const 
                       "lower mbs or seq");
   if (auto no = derive_microbatches(plan)) return *no;
   if (auto no = derive_schedule(plan, request)) return *no;
-  // What DualPipe is for: a forward and a backward pass of the two directions run together.
+  // DualPipe runs a forward and a backward pass of the two directions together.
   if (plan.schedule->pairing(plan.pp, plan.vpp) == Pairing::by_itself && plan.ep > 1)
     plan.ep_overlap = true;
   if (plan.recompute == Recompute::selective &&
@@ -384,7 +384,7 @@ OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const 
   if (request.reshard && plan.zero != 3)
     return contradiction("reshard", "reshard is of sharded weights, but zero=" + text(plan.zero),
                          "use zero=3, or leave reshard out");
-  plan.reshard = plan.shards_weights() && request.reshard.value_or(plan.usual_reshard());
+  plan.reshard = plan.shards_weights() && request.reshard.value_or(plan.default_reshard());
   if (plan.ep_overlap && (plan.reshard || plan.shards_gradients()))
     return infeasible("ep_overlap",
                       "it joins the passes of two micro-batches, in each of which zero=" +

@@ -12,7 +12,7 @@
 
 namespace orrery {
 
-/// What tells the kernels of one layer from those of another.
+/// Properties of a layer that determine its kernels.
 struct LayerKind {
   bool has_experts = false;  ///< A router and experts, or one MLP.
   /// Tokens that a query attends to, its own and those before it; 0: all that are before it.
@@ -27,14 +27,13 @@ struct LayerKind {
 inline constexpr LayerKind LayerKind::dense{};
 inline constexpr LayerKind LayerKind::experts{true};
 
-/// Everything that an estimate needs, checked: the last place where an input can be at fault, but
-/// for memory, which cost/memory/memory decides.
+/// Everything that an estimate needs, checked; only a lack of memory is found later.
 struct Scenario {
   Model model;
   System system;
   Software software;
   Plan plan;
-  /// Layers of each virtual stage in order; Plan::stage_of says where it lies.
+  /// Layers of each virtual stage in order; Plan::stage_of() has its stage of ranks.
   std::vector<int> layers_of;
   int first_layer(int virtual_stage) const;
   /// A window is named only where it leaves keys out: one as long as the sequence does not, and
@@ -47,26 +46,25 @@ struct Scenario {
   int dense_layers_before(int layer) const;
   /// Vocabulary padded as Megatron does: to a multiple of 128 tp.
   std::int64_t padded_vocab = 0;
-  /// Nobody said how long sequences are, and the model does not say either: usual_sequence().
+  /// The sequence length is default_sequence(), as neither the user nor the model gives one.
   bool guessed_sequence = false;
-  /// Where nobody asked for a software: why it is another one than the default. "": it is not.
+  /// Reason for a software other than the default, if the user named none; else "".
   std::string why_software = {};
   /// `software` before the plan's graphs and formats changed it; null: they did not.
   std::shared_ptr<const Software> software_without_plan = nullptr;
 
-  /// Of a micro-batch on one rank: its sequences are shared by the context-parallel ranks.
+  /// Tokens of a micro-batch on one rank: context-parallel ranks share its sequences.
   std::int64_t tokens_per_microbatch() const { return plan.mbs * plan.seq / plan.cp; }
 };
 
-/// Layers of each of `stages` virtual stages. Equal where they divide. Where they do not, the last
-/// holds one fewer, or first and last one fewer each, or the first one and the last two fewer, as
-/// they also hold the embedding and the output head; none may be left for these two, but for all
-/// between. Empty where nothing works.
+/// Layers of each of `stages` virtual stages, equal if they divide. If not, the last holds one
+/// fewer, or first and last one fewer each, or the first one and the last two fewer, as they also
+/// hold the embedding and the output head. Only these two may have none. Empty if nothing works.
 std::vector<int> split_layers(int layers, int stages);
 
-/// Fills in what `request` leaves open and checks that it divides. `gpus` 0: dp must be given.
-/// Where it names no software and the default has not what it asks for, the nearest one that has is
-/// taken (choose_software.hpp). Errors: bad_input for contradictions, infeasible for what does not
+/// Fills in what `request` leaves open and checks that it divides. `gpus` 0: dp must be given. If
+/// it names no software and the default does not support it, the nearest one that does is taken
+/// (choose_software.hpp). Errors: bad_input for contradictions, infeasible for what does not
 /// divide, with the nearest values that would.
 Scenario make_scenario(const Model& model, const System& system, const PlanRequest& request,
                        int gpus, const Place& at);
@@ -81,14 +79,14 @@ Scenario make_scenario(const Scenario& like, const PlanRequest& request, int gpu
 /// A scenario's software as its file has it, for another scenario on it.
 const Software& software_as_read(const Scenario& scenario);
 
-/// What make_scenario() finds out of a request, without what it was given.
+/// The part of a Scenario that make_scenario() derives from a request.
 struct SettledPlan {
   Plan plan;
-  std::vector<int> layers_of;  ///< As Scenario has it.
+  std::vector<int> layers_of;  ///< See Scenario.
 };
 
-/// The work of make_scenario() for who asks for many plans: no copy of the model, the system and
-/// the software is made, and a plan that is none is a value and no error.
+/// make_scenario() for searches over many plans: it does not copy the model, the system and the
+/// software, and returns a refusal as a value.
 OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const Software& software,
                                 const PlanRequest& request, int gpus);
 
@@ -96,8 +94,8 @@ OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const 
 Scenario scenario_of(const Model& model, const System& system, const Software& software,
                      const SettledPlan& settled);
 
-/// What a plan cannot ask of its activations: offloading beside stages or recomputation, and
-/// attention in 8 bits without a format of 8 bits.
+/// Refuses offloading of activations with several stages or recomputation, and attention in 8 bits
+/// without a format of 8 bits.
 MaybeRefused refuse_activations(const Model& model, const Plan& plan);
 
 }  // namespace orrery

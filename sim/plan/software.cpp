@@ -45,15 +45,15 @@ namespace {
 // "selective:core_attn+mlp" -> "selective"
 std::string without_parts(const std::string& word) { return word.substr(0, word.find(':')); }
 
-// Whether the key's words are known and this is none of them: a user's own, which is not for a
-// software to have or to lack.
+// True for a user's own value (a file), which is none of the key's known words: support of software
+// does not apply to it.
 bool is_users_own(const PlanKey& key, const std::string& word) {
   const std::vector<std::string>& words = key.access.words;
   return !words.empty() &&
          std::find(words.begin(), words.end(), without_parts(word)) == words.end();
 }
 
-// Whether it is of what is kept of a parameter.
+// True if the key is a member of OptimizerState.
 bool is_state(const PlanKey& key) { return key.part == PlanPart::precision && key.name != "dtype"; }
 
 }  // namespace
@@ -90,7 +90,7 @@ double Software::narrow_gemm_efficiency(Dtype dtype) const {
 
 namespace {
 
-// Of the formats that its file lists, or of all, those that the software trains in.
+// Formats that the software trains in, of those that its file lists or of all.
 std::vector<std::string> formats_of(const Software& software) {
   std::vector<std::string> formats;
   for (const std::string& word : plan_key("dtype").access.words)
@@ -111,7 +111,7 @@ MaybeRefused check_support(const Software& software, const Plan& plan) {
                           std::to_string(software.interleaved_from) +
                           " on, not with pp=" + std::to_string(plan.pp),
                       "use vpp=1, or another software");
-  // Every file is of masters and moments in fp32, so that few plans have to be asked for others.
+  // Every file supports masters and moments in fp32, so that most plans need no check of them.
   const bool usual_state = plan.has_fp32_state() && !plan.fp8_params;
   for (const Support& support : software.support) {
     if (usual_state && support.of_state) continue;

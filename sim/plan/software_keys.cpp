@@ -157,18 +157,18 @@ Fp32Training read_fp32_training(const JsonValue& json, bool shards) {
 
 namespace {
 
-// Figures that one says and the other does not, or says otherwise; sources do not count.
+// Number of figures that differ or that only one has; sources do not count.
 int differences(const Software& one, const Software& other) {
   const auto value = [](const Software& software, const std::string& key) {
-    const auto said = software.document ? software.document->find(key) : std::nullopt;
-    return said && said->is_object() ? said->find("value") : std::nullopt;
+    const auto figure = software.document ? software.document->find(key) : std::nullopt;
+    return figure && figure->is_object() ? figure->find("value") : std::nullopt;
   };
   return static_cast<int>(std::count_if(
       software_keys().begin(), software_keys().end(),
       [&](const SoftwareKey& key) { return value(one, key.name) != value(other, key.name); }));
 }
 
-// Whether nothing but what the software has is against the plan.
+// True if the plan is refused only for lack of support by the software.
 bool is_for_want_of_support(const Model& model, const System& system, Software software,
                             const PlanRequest& request, int gpus) {
   software.support.clear();
@@ -227,28 +227,27 @@ Scenario make_scenario(const Model& model, const System& system, const PlanReque
 Scenario make_scenario(const Model& model, const System& system, const Software& software,
                        const std::function<const std::vector<Software>&()>& near,
                        const PlanRequest& request, int gpus, const Place& at) {
-  const bool asked = !request.software.empty();
+  const bool requested = !request.software.empty();
   const OrRefused<SettledPlan> settled = try_plan(model, system, software, request, gpus);
   if (std::holds_alternative<SettledPlan>(settled))
     return make_scenario(model, system, software, request, gpus, at);
   Refused no = std::get<Refused>(settled);
   if (!is_for_want_of_support(model, system, software, request, gpus)) throw no.error(at);
 
-  // What the default leaves to the software is left as it was where nobody asked for another.
+  // Unrequested values keep those of the default software.
   PlanRequest usual = request;
   if (!usual.mbs && !software.microbatches_are_stages) usual.mbs = 1;
   std::vector<std::string> able;
   for (const Software& other : near()) {
-    const PlanRequest& asked_of_it = asked ? request : usual;
-    if (std::holds_alternative<Refused>(try_plan(model, system, other, asked_of_it, gpus)))
-      continue;
-    if (!asked) {
+    const PlanRequest& tried = requested ? request : usual;
+    if (std::holds_alternative<Refused>(try_plan(model, system, other, tried, gpus))) continue;
+    if (!requested) {
       Scenario scenario = make_scenario(model, system, other, usual, gpus, at);
       scenario.why_software =
           "software " + other.name + " is taken, as no software is named and " + no.problem;
       return scenario;
     }
-    // The one that people know best is named first.
+    // The default software is named first.
     able.insert(other.name == default_software(request, system) ? able.begin() : able.end(),
                 other.name);
   }

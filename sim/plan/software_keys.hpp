@@ -18,8 +18,8 @@ const std::vector<SoftwareKey>& software_keys();
 
 /// Reads {"granularity": ..., "gemm_efficiency": ...}, each with its source.
 Fp8Scaling read_fp8_scaling(const JsonValue& json);
-/// Reads {"fused_attention": ..., "logit_forward_bytes": ...}, each with its source. `shards`:
-/// software that shards weights says what it copies then.
+/// Reads {"fused_attention": ..., "logit_forward_bytes": ...}, each with its source. `shards`: true
+/// requires the copies of sharded weights.
 Fp32Training read_fp32_training(const JsonValue& json, bool shards);
 
 /// The software that a plan which names none is taken to run on: eager Megatron of 2021 for fp16 on
@@ -30,8 +30,8 @@ std::string default_software(const PlanRequest& request, const System& system);
 /// figures; of equals in the order of names.
 std::vector<Software> software_near(const Software& like);
 
-/// make_scenario() for those who ask often and keep what they have read: `software` is what the
-/// request names or the default, and `near` gives software_near(software) where it is needed.
+/// make_scenario() for callers that keep what they have read: `software` is the requested or
+/// default one, and `near` returns software_near(software) when it is needed.
 Scenario make_scenario(const Model& model, const System& system, const Software& software,
                        const std::function<const std::vector<Software>&()>& near,
                        const PlanRequest& request, int gpus, const Place& at);

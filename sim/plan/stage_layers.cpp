@@ -9,7 +9,7 @@
 namespace orrery {
 namespace {
 
-constexpr int most = 20'000;  // Of stages, and of layers of one.
+constexpr int most = 20'000;  // Limit of stages, and of layers of one.
 
 [[noreturn]] void fail(const JsonValue& value, const std::string& item) {
   value.fail("'" + shown_text(item) + "' is no number of layers",

@@ -9,7 +9,7 @@
 namespace orrery {
 
 /// Layers of each virtual stage, in the order in which a micro-batch passes them, without
-/// prediction layers, which follow the last. Empty: as even as they go (split_layers).
+/// prediction layers, which follow the last. Empty: as even as possible (split_layers).
 struct StageLayers {
   std::vector<int> of = {};
 
@@ -23,10 +23,10 @@ std::string stage_layers_text(const StageLayers& layers);
 /// stages.
 StageLayers read_stage_layers(const JsonValue& value);
 
-/// How many layers nanotron gives each of `stages` (huggingface/nanotron, models/base.py,
-/// build_model, and models/llama.py, get_block_compute_costs): a stage takes blocks until their
-/// weights exceed its share of all, the one that exceeds it included. Embedding and norms count
-/// nothing; the head does. For a dense model of no fewer layers than stages.
+/// Layers that nanotron gives each of `stages` (huggingface/nanotron, models/base.py, build_model,
+/// and models/llama.py, get_block_compute_costs): a stage takes blocks until their weights exceed
+/// its share of all, including the block that exceeds it. Embedding and norms do not count; the
+/// head does. The model must be dense, with no fewer layers than stages.
 std::vector<int> nanotron_stages(const Model& model, int stages);
 
 }  // namespace orrery

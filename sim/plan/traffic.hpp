@@ -7,8 +7,8 @@
 
 namespace orrery {
 
-/// What ranks send each other in a step. Collectives go around rings, inside NVLink domains and
-/// between them, and stand first, in the order of GroupKind.
+/// Kinds of traffic between ranks in a step. Collectives use rings, inside NVLink domains and
+/// between them, and come first, in the order of GroupKind.
 enum class Traffic {
   tensor_inside,
   tensor_outside,
@@ -26,8 +26,8 @@ enum class Traffic {
   shard_copies_outside,
   forward,   ///< Activations to the next stage.
   backward,  ///< Their gradients to the stage before.
-  tied,      ///< Between the two copies of a tied embedding.
-  mirror,    ///< Between the two copies of a stage, where micro-batches enter at both ends.
+  tied,      ///< Gradients of a tied embedding's two copies.
+  mirror,    ///< Sums over the two copies of a stage, if micro-batches enter at both ends.
 };
 inline constexpr int traffic_kinds = 2 * group_kinds + 4;
 
@@ -41,7 +41,7 @@ struct RankFlow {
   Traffic kind = Traffic::forward;
   Rank from;
   Rank to;
-  int group = -1;  ///< Of a collective: which one, as groups_of() counts; -1: of two ranks only.
+  int group = -1;  ///< Index of the collective's group in groups_of(); -1: two ranks only.
 };
 
 /// Ranks that wait for each other in collectives.

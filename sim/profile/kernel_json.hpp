@@ -11,11 +11,11 @@ namespace orrery {
 /// orrery.kernel/1 (docs/reference/json.md): one object, or of several sizes a list.
 std::string kernel_json(const KernelSweep& sweep, const KernelPricer& pricer);
 
-/// What a list of operations belongs to.
+/// The subject of a list of operations.
 struct OperationsOf {
   std::string model, system;
   std::int64_t gpus = 1;
-  std::string what;  ///< "training step" or "serving iteration"
+  std::string what;  ///< Either "training step" or "serving iteration".
 };
 /// orrery.roofline/1.
 std::string operations_json(const OperationList& list, const OperationsOf& of);

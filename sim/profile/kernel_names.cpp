@@ -13,9 +13,9 @@ constexpr const char* schema = "orrery.kernel_names/1";
 
 bool contains(const std::string& text, const char* part) { return text.find(part) != text.npos; }
 
-// As PyTorch's c10d writes "Collective name": "_allgather_base", "allreduce_coalesced", "send".
-GpuWork of_collective(const std::string& said) {
-  const std::string collective = lower_case(said);
+// PyTorch's c10d writes "Collective name" as "_allgather_base", "allreduce_coalesced", "send".
+GpuWork of_collective(const std::string& collective_name) {
+  const std::string collective = lower_case(collective_name);
   if (contains(collective, "all_to_all") || contains(collective, "alltoall"))
     return GpuWork::all_to_all;
   if (contains(collective, "reduce_scatter") || contains(collective, "reducescatter"))
@@ -37,7 +37,7 @@ KernelNames::KernelNames(const std::string& own) {
 
 namespace {
 
-// Lines of a word of `meanings` and the patterns that mean it; `what` it is.
+// Each line has a word of `meanings` and its patterns; `what` names the kind in errors.
 template <class Meaning>
 void add_patterns(const JsonValue& lines, const std::vector<std::string>& meanings,
                   const std::string& what, std::vector<std::pair<std::string, Meaning>>& patterns) {

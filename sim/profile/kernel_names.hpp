@@ -10,15 +10,15 @@
 
 namespace orrery {
 
-/// What a GPU's time goes to. From `all_reduce` on: communication; before `copies`: kernels that
-/// compute.
+/// Classes of a GPU's time: kernels that compute come before `copies`, communication from
+/// `all_reduce` on.
 enum class GpuWork {
   products,
   attention,
   streaming,
   optimizer,
   unknown,
-  copies,  ///< Between host and GPU.
+  copies,  ///< Copies between host and GPU.
   all_reduce,
   all_gather,
   reduce_scatter,
@@ -35,25 +35,25 @@ constexpr std::size_t kinds_of_gpu_work = 12;
 constexpr bool computes(GpuWork work) { return work < GpuWork::copies; }
 constexpr bool communicates(GpuWork work) { return work >= GpuWork::all_reduce; }
 
-/// Which ranks of a plan a process group joins. `other`: it does not say, or several of these.
+/// The ranks of a plan that a process group joins. `other`: unknown, or several of these.
 enum class GroupUse { tensor, context, expert, pipeline, data, other };
 template <>
 inline const std::vector<std::string> enum_words<GroupUse>{"tensor",   "context", "expert",
                                                            "pipeline", "data",    "other"};
 
-/// What kernels are called, by the work that they do, and process groups, by what joins them:
-/// workloads/kernel_names.json. The first pattern that a name contains decides, whatever its
-/// letters' case.
+/// Classifies kernels and process groups by name: workloads/kernel_names.json. The first pattern
+/// that a name contains decides; case does not matter.
 class KernelNames {
  public:
-  /// `own`: a file of the same schema whose patterns come first; "": none. Errors: what no such
-  /// file says.
+  /// `own`: a file of the same schema whose patterns come first; "": none. Errors: a file with
+  /// another schema.
   explicit KernelNames(const std::string& own = "");
   GpuWork of(const std::string& kernel) const;
-  /// Of an activity: what PyTorch calls its collective goes before its kernel's name, for NCCL
+  /// The work of an activity: PyTorch's name of a collective goes before its kernel's name, as NCCL
   /// sends all-to-alls and point-to-point messages with one kernel.
   GpuWork of(const KinetoTrace& trace, const GpuActivity& activity) const;
-  /// Of a process group as its program describes it ("TENSOR_MODEL_PARALLEL_GROUP", "mesh_tp").
+  /// The use of a group by its program's description ("TENSOR_MODEL_PARALLEL_GROUP",
+  /// "mesh_tp").
   GroupUse use_of(const std::string& group) const;
 
  private:

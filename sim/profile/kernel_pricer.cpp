@@ -21,7 +21,7 @@ using Of = KernelKind::Of;
 
 }  // namespace
 
-// What all answers are made from.
+// Inputs that all answers share.
 struct KernelPricer::Parts {
   Parts(const System& on, const Software& by, const ServingEngine& serves)
       : system{on},
@@ -71,7 +71,7 @@ struct KernelPricer::Parts {
   std::optional<KernelTables> tables;
   CollectiveTime collectives;
   ServingKernels serving;
-  // Made when first asked for: a sweep asks often.
+  // Made on first use and kept, as a sweep uses it often.
   mutable std::map<std::pair<Dtype, bool>, PriceErrors> known_errors;
   mutable std::map<Dtype, KernelModel> known_kernels;
   mutable std::map<Dtype, GemmTime> known_gemm;
@@ -145,7 +145,7 @@ constexpr std::size_t most_rows = 5;
 
 }  // namespace
 
-// By itself, in a benchmark's clocks. Nothing of a kernel that no benchmark has by itself.
+// The kernel in isolation, with a benchmark's clocks; nothing if no benchmark runs it so.
 std::optional<KernelTime> KernelPricer::Parts::alone(const KernelQuestion& q, const Op& op) const {
   switch (op.kind) {
     case Op::Kind::gemm:
@@ -178,7 +178,7 @@ void KernelPricer::Parts::add_near_rows(KernelAnswer& answer, const Op& op) cons
     answer.table = "gemm " + name(rows->dtype) + " of " + rows->measured_on.name;
     answer.nearest = near_rows(gemm(dtype), *rows, {op.m, op.n, op.k}, most_rows);
   } else if (op.kind == Op::Kind::attention && op.window == 0 && !is_wide(dtype)) {
-    if (!table() || !table()->attention) return;  // Of windows no row was measured.
+    if (!table() || !table()->attention) return;  // No row with a window was measured.
     answer.table = "attention forward of " + table()->attention->measured_on.name;
     answer.nearest = near_rows(attention(), *table()->attention, op.attention(), most_rows);
   }
@@ -489,7 +489,7 @@ std::vector<TrafficPart> parts_of(const Op& op, Dtype dtype) {
       const GemmProduct product{m, n, k};
       return gemm_bytes({&product, 1}, format, results);
     };
-    // Of a product without rows, and of one without columns, the other operand is left.
+    // A product without rows or columns leaves the traffic of the other operand.
     const double a = bytes(op.m, 0, op.k, false), b = bytes(0, op.n, op.k, false);
     return {part("A", a), part("B", b), part("C", bytes(op.m, op.n, op.k, true) - a - b)};
   }

@@ -23,8 +23,8 @@ namespace orrery {
 struct NearRow {
   std::string sizes;
   Seconds time;
-  double distance = 0.0;  ///< As predictions weigh it: about an octave of work is 1.5.
-  bool same = false;      ///< The very sizes.
+  double distance = 0.0;  ///< The predictions' measure: about an octave of work is 1.5.
+  bool same = false;      ///< Identical sizes.
 };
 
 /// Part of what an operation moves: "A", 67.1 MB.
@@ -33,28 +33,28 @@ struct TrafficPart {
   Bytes bytes;
 };
 
-/// What is known of one operation.
+/// The costs of one operation.
 struct KernelAnswer {
   KernelQuestion question;
-  /// By itself, as a benchmark of the kernel measures it. Nothing of a kernel that nobody measures
-  /// so: attention backward.
+  /// The kernel in isolation, as a benchmark measures it; nothing for attention backward, which no
+  /// benchmark measures so.
   std::optional<OperationPrice> alone;
-  /// In a training step: as `orrery estimate` prices it. Nothing of what no step has.
+  /// Cost in a training step, as `orrery estimate` has it; nothing for kernels that no step has.
   std::optional<OperationPrice> training;
-  /// Of a forward product: as an engine runs it, whose tables go down to one token.
+  /// Cost of a forward product in a serving engine, whose tables go down to one token.
   std::optional<OperationPrice> served;
   std::vector<TrafficPart> parts;
-  std::string table;  ///< Whose rows `nearest` are: "gemm bf16 of h100-sxm"; "": there are none.
+  std::string table;  ///< Table of `nearest`: "gemm bf16 of h100-sxm"; "": there is none.
   std::vector<NearRow> nearest;
 
   const OperationPrice& main() const { return alone ? *alone : *training; }
 };
 
-/// Prices single operations on one GPU by what estimates and deployments are priced by: nothing
-/// here has a formula for a time of its own.
+/// Prices single operations on one GPU with the models of estimates and deployments: it has no
+/// formula of its own for a time.
 class KernelPricer {
  public:
-  /// `software`: whose kernels a training step runs. `engine`: whose decode attention.
+  /// `software`: runs the kernels of a training step. `engine`: runs decode attention.
   KernelPricer(const System& system, const Software& software, const ServingEngine& engine);
   ~KernelPricer();
   KernelPricer(const KernelPricer&) = delete;
@@ -63,7 +63,7 @@ class KernelPricer {
   /// Errors (infeasible): the GPU has no units for the format; GPUs that the system does not have.
   KernelAnswer answer(const KernelQuestion& question) const;
 
-  /// What it must do, and the roofs above it.
+  /// Operations and bytes of the question, and the roofs above it.
   KernelRoofs roofs(const KernelQuestion& question) const;
 
   const System& system() const;
@@ -75,39 +75,39 @@ class KernelPricer {
   std::unique_ptr<Parts> parts_;
 };
 
-/// The smallest value of `key` from which on the operation's compute roof is the higher one, all
-/// other sizes as they are: where it leaves memory-bound for compute-bound. Nothing where it never
-/// does, up to most_size. Derivation for a product in bf16, ridge R:
+/// The smallest value of `key` from which on the operation's compute roof is the higher one, with
+/// all other sizes fixed: the transition from memory-bound to compute-bound. Nothing: there is none
+/// up to most_size. Derivation for a product in bf16, ridge R:
 ///
 ///     2 m n k / (2 (m k + k n + m n)) >= R    from    m = R n k / (n k - R (n + k))    on
 std::optional<std::int64_t> knee(const KernelPricer& pricer, const KernelQuestion& question,
                                  const std::string& key);
 
-/// The `most` nearest measured rows by rising distance, as the prediction sees distances; of the
-/// same distance in the table's order.
+/// The `most` nearest measured rows by rising distance in the prediction's measure; ties are in the
+/// table's order.
 std::vector<NearRow> near_rows(const GemmTime& gemm, const GemmTable& table,
                                const std::array<std::int64_t, 3>& mnk, std::size_t most);
 std::vector<NearRow> near_rows(const AttentionTime& attention, const AttentionTable& table,
                                const AttentionShape& shape, std::size_t most);
-/// Of serving tables: octaves of all sizes together.
+/// Distances in serving tables are octaves of all sizes together.
 std::vector<NearRow> near_rows(const ServingTable& table, std::span<const std::int64_t> sizes,
                                std::size_t most);
 
-// What a question means in the terms of cost/operations.
+// Translation of questions into the terms of cost/operations.
 
-/// dispatch or combine: no kernel of the GPU by itself.
+/// True for dispatch and combine, which are no kernel of a single GPU.
 bool is_exchange(const KernelQuestion& question);
 
 /// A layer on a GPU of its own, as the functions of cost/operations want it: RMS norm, SwiGLU.
 Scenario bare_scenario(const System& system, const Software& software, Dtype dtype);
 
-/// The op that a training step of `sizes.software` has. Not of decode, dispatch or combine.
+/// The op in a training step of `sizes.software`; decode, dispatch and combine have none.
 Op op_of(const KernelQuestion& question, const LayerSizes& sizes);
 Flop flop_of(const KernelQuestion& question, const Op& op, const LayerSizes& sizes);
-/// Which tensors its traffic is of; empty where that says nothing more.
+/// The tensors that its traffic belongs to; empty if that adds nothing.
 std::vector<TrafficPart> parts_of(const Op& op, Dtype dtype);
 
-/// As serving_table_columns("decode_attention") names them.
+/// Sizes in the order of serving_table_columns("decode_attention").
 std::array<std::int64_t, 6> decode_sizes(const KernelQuestion& question);
 
 std::string sizes_text(const KernelQuestion& question);  ///< "8192 x 4096 x 4096"

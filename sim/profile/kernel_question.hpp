@@ -15,11 +15,11 @@ namespace orrery {
 /// One size of an operation as users name it.
 struct SizeKey {
   std::string name;                   ///< "kv-heads"
-  std::optional<std::int64_t> usual;  ///< Where nobody says; nothing: somebody must.
+  std::optional<std::int64_t> usual;  ///< Default; nothing: it must be given.
   std::string help;
 };
 
-/// What `orrery kernel` can be asked of.
+/// Operations that `orrery kernel` knows.
 struct KernelKind {
   enum class Of {
     gemm,
@@ -40,7 +40,7 @@ struct KernelKind {
   std::string name;   ///< "gemm"
   std::string title;  ///< One line: "C[m,n] = A[m,k] B[k,n]"
   std::vector<SizeKey> sizes;
-  std::vector<std::string> passes;  ///< The first where nobody says; empty: there is one alone.
+  std::vector<std::string> passes;  ///< The first is the default; empty: there is only one.
 };
 const std::vector<KernelKind>& kernel_kinds();
 const KernelKind* find_kernel_kind(const std::string& name);  ///< Null: there is none.
@@ -51,8 +51,8 @@ struct KernelQuestion {
   std::map<std::string, std::int64_t> sizes;  ///< All of the kind's keys.
   Dtype dtype = Dtype::bf16;
   std::string pass;        ///< One of the kind's; "" where it has none.
-  Dtype kv = Dtype::bf16;  ///< Of decode.
-  ExpertDispatcher dispatcher = ExpertDispatcher::all_to_all;  ///< Of dispatch and combine.
+  Dtype kv = Dtype::bf16;  ///< Applies to decode.
+  ExpertDispatcher dispatcher = ExpertDispatcher::all_to_all;  ///< Applies to dispatch and combine.
 
   std::int64_t at(const std::string& key) const { return sizes.at(key); }
   GemmPass gemm_pass() const;

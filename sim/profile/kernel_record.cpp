@@ -14,11 +14,11 @@ using calibration::Case;
 using calibration::make_case;
 using Dims = std::vector<std::int64_t>;
 
-// As a record has them.
+// These are the limits of a record.
 constexpr std::int64_t largest = std::int64_t{1} << 24;
 constexpr std::int64_t longest_ns = 10'000'000'000'000;
 constexpr std::int64_t most_memory = std::int64_t{1} << 45;
-// Of times of one shape, the longest over the shortest: beyond, a clock was set.
+// Ratio of the longest to the shortest time of a shape: beyond, a clock was set.
 constexpr double most_spread = 1e6;
 
 std::optional<JsonValue> list(const std::string& text, const std::string& file) {
@@ -26,7 +26,7 @@ std::optional<JsonValue> list(const std::string& text, const std::string& file) 
   return JsonValue::parse(text, file);
 }
 
-// Sizes of input number `index`; nothing where it is no tensor of `rank` dimensions.
+// Sizes of input `index`; nothing: it is no tensor of `rank` dimensions.
 std::optional<Dims> dims(const JsonValue& shapes, std::size_t index, std::size_t rank) {
   const std::vector<JsonValue> inputs = shapes.elements();
   if (index >= inputs.size() || !inputs[index].is_array()) return std::nullopt;
@@ -66,7 +66,7 @@ std::optional<Case> product(const std::string& name, const JsonValue& shapes,
   return make_case("gemm", {"forward", dtype}, {(*a)[0], (*b)[1], (*a)[1]});
 }
 
-// Query [batch, heads, sequence, dim], then keys and values. `causal`: which input says so.
+// Query [batch, heads, sequence, dim], then keys and values. `causal`: the input with that flag.
 struct AttentionName {
   const char* name;
   const char* pass;

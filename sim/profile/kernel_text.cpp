@@ -272,10 +272,10 @@ Table operations_table(const OperationList& list) {
   const Seconds all = sum_of(list);
   constexpr double most = 0.99;
   Seconds shown;
-  std::size_t drawn = 0, lines = 0;
+  std::size_t index = 0, lines = 0;
   for (const OperationPrice& one : list.operations) {
-    const std::string mark = is_drawn(one) ? roofline_mark(drawn) : "";
-    drawn += is_drawn(one);
+    const std::string mark = is_plotted(one) ? roofline_mark(index) : "";
+    index += is_plotted(one);
     if (shown >= most * all) continue;
     shown += one.all_time();
     ++lines;

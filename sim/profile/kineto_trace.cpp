@@ -26,7 +26,7 @@ InflatedText::InflatedText(const std::string& path)
     fail_input({path, ""},
                std::filesystem::exists(path, error) ? "is not a file" : "does not exist",
                "name a trace that PyTorch's profiler wrote");
-  // Reads what is not compressed as it is.
+  // Passes uncompressed text through.
   file_->file = gzopen(path.c_str(), "rb");
   if (!file_->file) fail_input({path, ""}, "cannot be opened", "check its permissions");
   gzbuffer(file_->file, 1 << 18);
@@ -125,12 +125,12 @@ constexpr std::int64_t longest_event_ns = std::int64_t{86'400} * 1'000'000'000;
 
 constexpr std::string_view step_name = "ProfilerStep#";
 
-// What is kept of an event while it is read.
+// Fields of an event that are kept while it is read.
 struct Event {
   std::string phase, category, name;
   std::optional<std::int64_t> begin_ns, length_ns;
   std::int64_t thread = 0;
-  // Of its "args":
+  // The rest comes from its "args".
   std::int64_t stream = 0, correlation = -1, device = 0;
   std::string group, group_meaning, collective, shapes, types, values;
 
@@ -158,7 +158,7 @@ class Reader {
 
   explicit Reader(const std::string& file) { trace_.file = file; }
 
-  // Of nlohmann's SAX interface.
+  // Callbacks of nlohmann's SAX interface.
   bool null() { return token("null"); }
   bool boolean(bool value) { return token(value ? "true" : "false"); }
   bool number_integer(number_integer_t value) {
@@ -425,9 +425,9 @@ class Reader {
   std::pair<std::int64_t, KinetoTrace::Device> read_;
   std::vector<std::pair<std::int64_t, KinetoTrace::Device>> devices_;
   std::unordered_map<std::string, std::uint32_t> places_;
-  std::string* captured_ = nullptr;  // Where the array that is read goes, as JSON.
+  std::string* captured_ = nullptr;  // Destination of the array that is read, as JSON.
   std::size_t captured_from_ = 0;
-  bool fresh_ = true;  // Nothing stands before the next value of what is captured.
+  bool fresh_ = true;  // The next captured value is the first of its list.
   bool has_events_ = false;
   std::int64_t device_ = 0;
   std::size_t kept_ = 0;
@@ -444,7 +444,7 @@ KinetoTrace parse_kineto(std::istream& text, const std::string& file) {
 KinetoTrace read_kineto(const std::string& path) {
   InflatedText text{path};
   std::istream stream{&text};
-  stream.exceptions(std::ios::badbit);  // What the buffer throws is passed on.
+  stream.exceptions(std::ios::badbit);  // Passes on exceptions of the buffer.
   return parse_kineto(stream, path);
 }
 

@@ -19,7 +19,7 @@ void sort_by_time(std::vector<OperationPrice>& operations) {
                    [](const auto& a, const auto& b) { return a.all_time() > b.all_time(); });
 }
 
-bool is_drawn(const OperationPrice& operation) {
+bool is_plotted(const OperationPrice& operation) {
   return !operation.on_network && operation.roofs.flop > Flop{} &&
          operation.roofs.bytes > Bytes{} && operation.time > Seconds{};
 }

@@ -10,19 +10,19 @@
 
 namespace orrery {
 
-/// One operation: what it must do, how long it takes, and what limits it.
+/// One operation: its work, time and bottleneck.
 struct OperationPrice {
   std::string name;    ///< "fc1", "norm", "decode_attention"
   std::string kind;    ///< "gemm", "experts", "attention", "vector", "network"
   std::string sizes;   ///< "8192 x 28672 x 8192"
-  std::string when;    ///< "forward", "backward", "recomputed", "once a step"; "": by itself
-  std::string format;  ///< Of the units that it computes with: "bf16"; "": it computes nothing.
-  KernelRoofs roofs;   ///< Of one of them.
+  std::string when;    ///< "forward", "backward", "recomputed", "once a step"; "": isolated
+  std::string format;  ///< Format of its arithmetic: "bf16"; "": it computes nothing.
+  KernelRoofs roofs;   ///< Roofs of one run.
   /// Its bytes leave the GPU, over ports of `roofs.bandwidth`: memory's roof is not its own.
   bool on_network = false;
-  double count = 1.0;  ///< How often it runs.
-  Seconds time;        ///< Of one.
-  Seconds low, high;   ///< Nine in ten measurements lie between; both 0: not known.
+  double count = 1.0;  ///< Number of runs.
+  Seconds time;        ///< Time of one run.
+  Seconds low, high;   ///< The 90 % interval; both 0: unknown.
   Tag tag = Tag::default_value;
 
   Bound bound() const { return on_network ? Bound::network : bound_of(roofs, time); }
@@ -38,23 +38,23 @@ struct MachineRoofs {
     FlopPerSecond peak;
   };
   std::string gpu;
-  std::vector<Format> formats;  ///< By falling peak; units of one rate are one: "bf16".
+  std::vector<Format> formats;  ///< Sorted by falling peak; units of one rate are one: "bf16".
   BytesPerSecond memory;
 };
 MachineRoofs roofs_of(const Gpu& gpu);
 
-/// Those that run longest first.
+/// Sorts the operations with the longest total time first.
 void sort_by_time(std::vector<OperationPrice>& operations);
 
-/// Whether it has a place on a roofline: it computes, and its bytes are the memory's.
-bool is_drawn(const OperationPrice& operation);
+/// It has a place on a roofline: it computes, and its bytes are the memory's.
+bool is_plotted(const OperationPrice& operation);
 
-/// What a collective sends over the port, NVLink's or the NIC's, that its bytes fill the longest at
-/// line rate.
+/// Bytes of a collective over the port, NVLink's or the NIC's, that they fill the longest at line
+/// rate.
 KernelRoofs wire_roofs(const CollectiveCost& cost, const System& system);
 
 /// Sets the range of a price that rests on one kind of error, by the model of steps (StepRange).
-/// `errors`: with what a training run adds, or, of a kernel by itself, without (training = 0).
+/// `errors`: with the part of training runs, or, for an isolated kernel, without (training = 0).
 void set_range(OperationPrice& operation, PriceKind kind, const PriceErrors& errors);
 
 }  // namespace orrery

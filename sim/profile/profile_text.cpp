@@ -18,7 +18,7 @@ constexpr std::size_t longest_kernel_name = 44;
 
 double ms(std::int64_t ns) { return 1e-6 * static_cast<double>(ns); }
 
-// In whole microseconds: nothing that is less is shown as "-0.000".
+// Rounded to whole microseconds, so that less is not shown as "-0.000".
 std::string ms_text(std::int64_t ns) { return fixed(std::abs(ns) < 500 ? 0.0 : ms(ns), 3); }
 
 std::string signed_ms_text(std::int64_t ns) {
@@ -35,7 +35,7 @@ std::string spaced(std::string word) {
   return word;
 }
 
-// Names come out of a file of somebody else's.
+// Names come from an untrusted file.
 std::string brief(const std::string& name) {
   const std::string shown = shown_text(name);
   return shown.size() <= longest_kernel_name ? shown
@@ -92,9 +92,10 @@ std::string collectives_text(const StepProfile& profile) {
   }
   if (!any) return "";
   std::string text = "\nCommunication in the trace\n" + table.text();
-  const bool told = std::any_of(profile.exposed.begin(), profile.exposed.end(),
-                                [](const StepProfile::Exposed& one) { return !one.group.empty(); });
-  if (!told) return text;
+  const bool stated =
+      std::any_of(profile.exposed.begin(), profile.exposed.end(),
+                  [](const StepProfile::Exposed& one) { return !one.group.empty(); });
+  if (!stated) return text;
   Table groups{{{"", Align::left}, {"counts as", Align::left}, {"exposed, ms"}}};
   for (const StepProfile::Exposed& one : profile.exposed)
     groups.add_row(
@@ -136,7 +137,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json told(const std::string& text) { return text.empty() ? Json{} : Json{text}; }
+Json stated(const std::string& text) { return text.empty() ? Json{} : Json{text}; }
 
 Json rank_json(const ProfiledRank& rank) {
   const StepProfile& profile = rank.profile;
@@ -149,7 +150,7 @@ Json rank_json(const ProfiledRank& rank) {
                                             {"busy_ns", profile.parts[i].busy_ns},
                                             {"own_ns", profile.parts[i].own_ns}};
   for (const StepProfile::Exposed& one : profile.exposed)
-    exposed.push_back({{"group", told(one.group)},
+    exposed.push_back({{"group", stated(one.group)},
                        {"work", name(one.work)},
                        {"use", name(one.use)},
                        {"ns", one.ns}});
@@ -157,7 +158,7 @@ Json rank_json(const ProfiledRank& rank) {
   for (const StepProfile::Named& named : profile.unknown)
     unknown.push_back({{"name", named.name}, {"count", named.count}, {"ns", named.ns}});
   return {{"file", rank.file},
-          {"gpu", told(rank.gpu)},
+          {"gpu", stated(rank.gpu)},
           {"rank", rank.rank >= 0 ? Json{rank.rank} : Json{}},
           {"ranks", rank.ranks > 0 ? Json{rank.ranks} : Json{}},
           {"stage", rank.stage},

@@ -8,10 +8,10 @@
 
 namespace orrery {
 
-/// Profiles of ranks beside what `result` says of their stages, for a terminal of 80 columns.
+/// Profiles of ranks next to the predictions of `result`, for a terminal of 80 columns.
 std::string profile_text(const Result& result, const std::vector<ProfiledRank>& ranks);
 
-/// The same as orrery.profile/1.
+/// The profiles as orrery.profile/1.
 std::string profile_json(const Result& result, const std::vector<ProfiledRank>& ranks);
 
 }  // namespace orrery

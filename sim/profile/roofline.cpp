@@ -22,13 +22,13 @@ std::vector<double> powers(double first, double last) {
 RooflineAxes::RooflineAxes(const RooflineChart& roofline) {
   const double memory = roofline.roofs.memory.si();
   double least_x = 1.0, most_x = 1.0, least_y = 1e9, most_y = 0.0;
-  for (const DrawnRoof& roof : drawn_roofs(roofline)) {
+  for (const PlottedRoof& roof : plotted_roofs(roofline)) {
     if (roof.used) most_y = std::max(most_y, roof.tflops);
     // Beyond its ridge a roof shall be seen to be flat.
     if (roof.used) most_x = std::max(most_x, 3.0 * roof.tflops * 1e12 / memory);
   }
   for (const OperationPrice& one : roofline.operations) {
-    if (!is_drawn(one)) continue;
+    if (!is_plotted(one)) continue;
     least_x = std::min(least_x, one.roofs.ops_per_byte());
     most_x = std::max(most_x, one.roofs.ops_per_byte());
     least_y = std::min(least_y, one.reached().si() / 1e12);
@@ -37,7 +37,7 @@ RooflineAxes::RooflineAxes(const RooflineChart& roofline) {
   constexpr double margin = 1.6;
   x_first = std::max(least_x / margin, 1e-3);
   x_last = margin * most_x;
-  // What takes as good as for ever lies on the lower edge.
+  // Operations that take almost for ever lie on the lower edge.
   y_first = std::max(least_y / margin, 1e-5 * most_y);
   y_last = margin * most_y;
 }
@@ -45,12 +45,12 @@ RooflineAxes::RooflineAxes(const RooflineChart& roofline) {
 std::vector<double> RooflineAxes::x_ticks() const { return powers(x_first, x_last); }
 std::vector<double> RooflineAxes::y_ticks() const { return powers(y_first, y_last); }
 
-std::vector<DrawnRoof> drawn_roofs(const RooflineChart& roofline) {
-  std::vector<DrawnRoof> roofs;
+std::vector<PlottedRoof> plotted_roofs(const RooflineChart& roofline) {
+  std::vector<PlottedRoof> roofs;
   for (const MachineRoofs::Format& format : roofline.roofs.formats) {
     // fp16 and bf16, mxfp8 and fp8 are units of one rate; a format's own name is that of the plan.
     const auto uses = [&](const OperationPrice& one) {
-      return is_drawn(one) && one.roofs.peak == format.peak;
+      return is_plotted(one) && one.roofs.peak == format.peak;
     };
     roofs.push_back({format.name, format.peak.si() / 1e12,
                      std::any_of(roofline.operations.begin(), roofline.operations.end(), uses)});
@@ -100,14 +100,14 @@ void draw_roofs(Svg& svg, const RooflineChart& roofline, const RooflineAxes& axe
   const double memory = roofline.roofs.memory.si() / 1e12;  // TFLOP/s an operation a byte.
   double highest = 0.0;
   double written = -1e9;
-  for (const DrawnRoof& roof : drawn_roofs(roofline)) {
+  for (const PlottedRoof& roof : plotted_roofs(roofline)) {
     const double ridge = roof.tflops / memory;
     if (roof.tflops > axes.y_last || ridge > axes.x_last) continue;
     highest = std::max(highest, roof.tflops);
     svg.line({x.pixel(ridge), y.pixel(roof.tflops)}, {x.pixel(axes.x_last), y.pixel(roof.tflops)},
              roof.used ? "#222" : "#bbb", roof.used ? 2.0 : 1.0);
     const double at = y.pixel(roof.tflops) - 5.0;
-    if (at - written < 14.0) continue;  // Names shall not lie over each other.
+    if (at - written < 14.0) continue;  // Names must not overlap.
     written = at;
     const std::string name = roof.name + " " + fixed(roof.tflops, 0) + " TFLOP/s";
     // Operations of a higher roof may lie at the right end of a lower one.
@@ -151,10 +151,10 @@ std::string roofline_svg(const RooflineChart& roofline) {
     bool inside = false;  ///< Its circle.
   };
   std::vector<Mark> marks;
-  std::size_t drawn = 0;
+  std::size_t index = 0;
   constexpr std::size_t most_listed = 22;
   for (const OperationPrice& one : roofline.operations) {
-    if (!is_drawn(one)) continue;
+    if (!is_plotted(one)) continue;
     const Svg::Point at{x.pixel(one.roofs.ops_per_byte()),
                         y.pixel(std::max(axes.y_first, one.reached().si() / 1e12))};
     const double share = one.all_time() / whole;
@@ -162,8 +162,8 @@ std::string roofline_svg(const RooflineChart& roofline) {
     svg.circle(at, radius, colour_of(one.kind), described(one, whole), 0.75);
     if (std::find(kinds.begin(), kinds.end(), one.kind) == kinds.end()) kinds.push_back(one.kind);
     line.push_back(at);
-    if (drawn < most_listed) {
-      const std::string mark = roofline_mark(drawn);
+    if (index < most_listed) {
+      const std::string mark = roofline_mark(index);
       const bool inside = radius >= 9.0;
       marks.push_back({{at.first + (inside ? 0.0 : radius + 2.0), at.second + 4.0}, mark, inside});
       std::string entry = one.name;
@@ -172,11 +172,11 @@ std::string roofline_svg(const RooflineChart& roofline) {
       else if (one.count > 1.0 || !one.when.empty())
         entry +=
             (one.when.empty() ? "" : " (" + one.when + ")") + std::string{", "} + percent(share);
-      const double row = F::top + 8.0 + 16.0 * static_cast<double>(drawn);
+      const double row = F::top + 8.0 + 16.0 * static_cast<double>(index);
       svg.text({F::right + 18, row}, mark, {.size = 11, .bold = true});
       svg.text({F::right + 34, row}, entry, {.size = 11});
     }
-    ++drawn;
+    ++index;
   }
   if (roofline.sweep && line.size() > 1)
     svg.polyline(line, colour_of(roofline.operations[0].kind), 1.0);
@@ -195,7 +195,7 @@ std::string roofline_svg(const RooflineChart& roofline) {
               .colour = mark.inside ? "#fff" : "#222",
               .bold = mark.inside});
   }
-  double at = F::top + 18.0;  // Above the slope nothing can be.
+  double at = F::top + 18.0;  // No operation can lie above the slope.
   for (const std::string& kind : kinds) {
     svg.circle({F::left + 20.0, at - 4.0}, 5.0, colour_of(kind));
     svg.text({F::left + 32.0, at}, words_of(kind), {.size = 11});
@@ -219,7 +219,7 @@ class Grid {
         std::log(ops_per_byte / axes_.x_first) / std::log(axes_.x_last / axes_.x_first);
     return std::clamp(static_cast<int>(std::lround(share * (columns - 1))), 0, columns - 1);
   }
-  // From the top.
+  // Row 0 is at the top.
   int row(double tflops) const {
     const double share = std::log(tflops / axes_.y_first) / std::log(axes_.y_last / axes_.y_first);
     return std::clamp(static_cast<int>(std::lround((1.0 - share) * (rows - 1))), 0, rows - 1);
@@ -240,7 +240,7 @@ class Grid {
   std::vector<std::string> lines_;
 };
 
-void draw_roof(Grid& grid, const DrawnRoof& roof, BytesPerSecond memory) {
+void draw_roof(Grid& grid, const PlottedRoof& roof, BytesPerSecond memory) {
   if (roof.tflops > grid.highest()) return;
   for (int column = 0; column < columns; ++column) {
     const double x = grid.ops_at(column);
@@ -274,24 +274,24 @@ std::string axis_below(const Grid& grid, const RooflineAxes& axes) {
 
 }  // namespace
 
-std::string roofline_mark(std::size_t drawn) {
+std::string roofline_mark(std::size_t index) {
   static const std::string marks = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-  return drawn < marks.size() ? std::string(1, marks[drawn]) : "*";
+  return index < marks.size() ? std::string(1, marks[index]) : "*";
 }
 
 std::string roofline_text(const RooflineChart& roofline) {
   const RooflineAxes axes{roofline};
   Grid grid{axes};
-  std::vector<DrawnRoof> roofs = drawn_roofs(roofline);
+  std::vector<PlottedRoof> roofs = plotted_roofs(roofline);
   // Those in use last, so that nothing covers them.
   std::stable_partition(roofs.begin(), roofs.end(),
-                        [](const DrawnRoof& roof) { return !roof.used; });
-  for (const DrawnRoof& roof : roofs) draw_roof(grid, roof, roofline.roofs.memory);
-  std::size_t drawn = 0;
+                        [](const PlottedRoof& roof) { return !roof.used; });
+  for (const PlottedRoof& roof : roofs) draw_roof(grid, roof, roofline.roofs.memory);
+  std::size_t index = 0;
   std::vector<std::pair<std::pair<int, int>, char>> marks;
   for (const OperationPrice& one : roofline.operations) {
-    if (!is_drawn(one)) continue;
-    const char mark = roofline_mark(drawn++)[0];
+    if (!is_plotted(one)) continue;
+    const char mark = roofline_mark(index++)[0];
     marks.push_back(
         {{grid.row(one.reached().si() / 1e12), grid.column(one.roofs.ops_per_byte())}, mark});
   }

@@ -9,7 +9,7 @@ namespace orrery {
 
 /// Operations below the roofs of a GPU: over operations a byte (x) the operations a second that
 /// each reaches (y), both logarithmic (Williams, Waterman and Patterson, "Roofline", CACM 52(4),
-/// 2009). What computes nothing or moves nothing through memory has no place there.
+/// 2009). Operations without arithmetic or without traffic to memory have no place there.
 struct RooflineChart {
   std::string title;
   std::string subtitle;  ///< "": none.
@@ -18,15 +18,15 @@ struct RooflineChart {
   bool sweep = false;                      ///< One operation at rising sizes: a line joins them.
 };
 
-/// The mark of the i-th operation that is drawn: a, b, ..., z, A, ..., Z, then *.
-std::string roofline_mark(std::size_t drawn);
+/// The mark of the i-th plotted operation: a, b, ..., z, A, ..., Z, then *.
+std::string roofline_mark(std::size_t index);
 
-/// As lines of a terminal. A cell that several share has the mark of the first.
+/// The chart as lines of a terminal. A cell that several share has the mark of the first.
 std::string roofline_text(const RooflineChart& roofline);
-/// As an SVG document. Circles of a step are as large as the share of time that they take.
+/// The chart as an SVG document. Circles of a step are as large as their share of time.
 std::string roofline_svg(const RooflineChart& roofline);
 
-/// Where a roofline lies: around all operations, the ridges above them and the roofs.
+/// The extent of a roofline: around all operations, the ridges above them and the roofs.
 struct RooflineAxes {
   explicit RooflineAxes(const RooflineChart& roofline);
 
@@ -37,14 +37,13 @@ struct RooflineAxes {
   std::vector<double> y_ticks() const;
 };
 
-/// Formats that an operation of the roofline computes in, and of the others those whose roofs are
-/// not the same: all roofs that are drawn.
-struct DrawnRoof {
+/// A plotted roof of one of the GPU's formats.
+struct PlottedRoof {
   std::string name;
   double tflops = 0.0;
   bool used = false;
 };
-std::vector<DrawnRoof> drawn_roofs(const RooflineChart& roofline);
+std::vector<PlottedRoof> plotted_roofs(const RooflineChart& roofline);
 
 /// TFLOP/s below a roof and memory's slope at so many operations a byte.
 double roof_at(double ops_per_byte, double tflops, BytesPerSecond memory);

@@ -129,15 +129,15 @@ class Collector {
     add(ends.before, when, count);
     add_exchange(backward ? "combine_bwd" : "dispatch", layers_.even_exchange().dispatch, when,
                  count);
-    add(ends.beside_dispatch, when, count);
+    add(ends.during_dispatch, when, count);
     add(experts, when, count);
     add_exchange(backward ? "dispatch_bwd" : "combine", layers_.even_exchange().combine, when,
                  count);
-    add(ends.beside_combine, when, count);
+    add(ends.during_combine, when, count);
     add(ends.after, when, count);
   }
 
-  // As LayerPrices has it.
+  // Mirrors LayerPrices.
   void add_recomputed_experts(LayerKind kind, const std::vector<std::int64_t>& rows, double count) {
     const RecomputeChoice& choice = scenario_.plan.recompute;
     if (choice.kind == Recompute::none || kind.kept) return;
@@ -145,10 +145,10 @@ class Collector {
     if (choice.kind == Recompute::full)
       return add_experts(layer_ends_forward(scenario_, kind), of_experts_forward(sizes_, rows),
                          when, count);
-    add(recompute_beside_exchanges(scenario_, kind, rows), when, count);
+    add(recompute_without_exchange(scenario_, kind, rows), when, count);
     if (!choice.selects(RecomputeModule::moe)) return;
-    const SharedOps shared = shared_beside_forward(sizes_);
-    LayerEnds ends{before_experts_forward(sizes_), shared.beside_dispatch, shared.beside_combine,
+    const SharedOps shared = shared_overlap_forward(sizes_);
+    LayerEnds ends{before_experts_forward(sizes_), shared.during_dispatch, shared.during_combine,
                    after_experts_forward(sizes_)};
     append(ends.before, shared.before);
     append(ends.after, shared.after);

@@ -9,19 +9,19 @@
 
 namespace orrery {
 
-/// Whose operations those are.
+/// The operations of a step or an iteration.
 struct OperationList {
   MachineRoofs roofs;
   std::vector<OperationPrice> operations;  ///< Those that take longest first.
-  int stage = 0;                           ///< Of a training step: whose rank.
-  Seconds whole;  ///< Of an iteration: with the host. Of a step: what a rank's passes take alone.
+  int stage = 0;                           ///< Stage of the rank in a training step.
+  Seconds whole;  ///< Iteration time with the host, or the sum of a step's operations.
 };
 
-/// What one rank of a pipeline stage runs in a step: each kernel of its layers, of embedding and
-/// head, forward, backward and computed again, and the collectives inside of passes, with prices
-/// and errors of the estimate. Routing is even. What is not listed: waits for the host, what
-/// kernels lose beside collectives, and traffic between passes (gradients, weights, stages).
-/// `stage`: of which; nothing: that whose kernels take longest.
+/// The operations that one rank of a pipeline stage runs in a step: each kernel of its layers, of
+/// embedding and head, forward, backward and recomputed, and the collectives inside of passes, with
+/// prices and errors of the estimate. Routing is even. The list omits waits for the host, slowdown
+/// by concurrent collectives, and traffic between passes (gradients, weights, stages). `stage`:
+/// nothing is that whose kernels take longest.
 OperationList step_operations(const Scenario& scenario, EstimateContext& context,
                               std::optional<int> stage = {});
 

@@ -80,7 +80,7 @@ class Sweep {
  public:
   Sweep(const KinetoTrace& trace, const KernelNames& names, StepProfile& profile)
       : trace_{trace}, names_{names}, profile_{profile} {
-    std::unordered_map<std::uint64_t, GpuWork> known;  // By kernel and collective.
+    std::unordered_map<std::uint64_t, GpuWork> known;  // Cache by kernel and collective.
     for (std::size_t i = 0; i < trace.activities.size(); ++i) {
       const GpuActivity& one = trace.activities[i];
       if (one.end_ns <= profile.begin_ns || one.begin_ns >= profile.end_ns) continue;
@@ -132,7 +132,7 @@ class Sweep {
     active_.emplace(rank(work_[piece].work), piece);
   }
   void leave(std::size_t piece) {
-    // What began and ended between two looks was never entered.
+    // Work that began and ended between two looks was never entered.
     if (active_.erase({rank(work_[piece].work), piece}) == 1) --running(piece);
   }
   void give(std::int64_t from_ns, std::int64_t to_ns) {
@@ -198,7 +198,7 @@ class Sweep {
   const KinetoTrace& trace_;
   const KernelNames& names_;
   StepProfile& profile_;
-  std::vector<Piece> work_;  // By begin, as the trace has it.
+  std::vector<Piece> work_;  // Sorted by begin, like the trace.
   std::array<std::size_t, kinds_of_gpu_work> running_{};
   std::set<std::pair<std::size_t, std::size_t>> active_;
   std::map<std::pair<std::uint32_t, GpuWork>, std::int64_t> exposed_;
@@ -229,15 +229,15 @@ namespace {
 
 std::int64_t whole_ns(Seconds time) { return std::llround(time.si() * 1e9); }
 
-// Of tensor, context and data ranks in one row where no collective says whose it is.
+// Tensor, context and data ranks share one row if no collective states its group.
 void add_communication(std::vector<ProfiledRank::Row>& rows, const Breakdown& predicted,
                        const StepProfile& profile) {
   std::array<std::int64_t, 6> measured{};
   for (const StepProfile::Exposed& one : profile.exposed)
     measured[static_cast<std::size_t>(one.use)] += one.ns;
   const auto of = [&](GroupUse use) { return measured[static_cast<std::size_t>(use)]; };
-  const bool told = of(GroupUse::tensor) + of(GroupUse::context) + of(GroupUse::data) > 0;
-  if (told) {
+  const bool is_known = of(GroupUse::tensor) + of(GroupUse::context) + of(GroupUse::data) > 0;
+  if (is_known) {
     rows.push_back({"tensor parallel", whole_ns(predicted.tp_exposed), of(GroupUse::tensor)});
     rows.push_back({"context parallel", whole_ns(predicted.cp_exposed), of(GroupUse::context)});
     rows.push_back({"data parallel", whole_ns(predicted.dp_exposed), of(GroupUse::data)});

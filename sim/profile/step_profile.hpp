@@ -11,14 +11,13 @@
 
 namespace orrery {
 
-/// Where the nanoseconds of one step of one rank went: each into one class. `own_ns` of all work,
+/// The nanoseconds of one step of one rank, each in one class. `own_ns` of all work,
 /// `host_ns` and `idle_ns` add up to `length_ns()` exactly.
 ///
 /// While several things run, kernels that compute go before communication, and that before copies;
-/// of one sort the one that began first has the time. So communication's `own_ns` is what no kernel
-/// hides. While nothing runs, the time up to the end of the call that launched the next piece of
-/// work is the host's; the rest is idle: the GPU waits for something else, or for the launch to
-/// arrive.
+/// of one sort the one that began first has the time. So communication's `own_ns` is exposed time.
+/// While nothing runs, the time up to the end of the call that launched the next piece of work is
+/// the host's; the rest is idle: the GPU waits for something else, or for the launch to arrive.
 struct StepProfile {
   struct Part {
     std::int64_t count = 0;    ///< Pieces of work that began in the step.
@@ -34,12 +33,12 @@ struct StepProfile {
   std::int64_t begin_ns = 0, end_ns = 0;
   std::array<Part, kinds_of_gpu_work> parts{};
   std::int64_t host_ns = 0, idle_ns = 0;
-  std::vector<Named> unknown;  ///< By falling time.
+  std::vector<Named> unknown;  ///< Sorted by falling time.
   /// Communication's own_ns by process group, in the order of their names.
   struct Exposed {
-    std::string group;  ///< As the trace describes it; "": it does not.
+    std::string group;  ///< Description in the trace; "": none.
     GpuWork work = GpuWork::other_collective;
-    /// The group's. Where it is not told, all-to-alls count as experts' and messages from one rank
+    /// Use of the group. In unknown groups all-to-alls count as experts' and messages from one rank
     /// to another as the pipeline's.
     GroupUse use = GroupUse::other;
     std::int64_t ns = 0;
@@ -68,18 +67,19 @@ struct ProfiledRank {
   };
   std::string file;
   std::string gpu;
-  std::int64_t rank = -1, ranks = 0;  ///< As the trace says; -1, 0: it does not.
-  int stage = 0;                      ///< Of the plan, with which it is compared.
+  std::int64_t rank = -1, ranks = 0;  ///< The trace's own; -1, 0: unknown.
+  int stage = 0;                      ///< Stage of the plan that it is compared with.
   StepProfile profile;
   std::vector<Row> rows;
-  std::vector<std::string> notes;  ///< What a reader should know before believing the rows.
+  std::vector<std::string> notes;  ///< Caveats about the rows.
 
   std::int64_t predicted_ns() const;
 };
 
-/// Of what the stage's rank does by `result`. A trace cannot tell a kernel that a collective slows
-/// down from one that is slow, nor waiting within a collective from its transfer: predicted, these
-/// are rows of their own where the trace has none, and what they are compared with says so.
+/// The profile next to the prediction of `result` for the stage's rank. A trace cannot tell a
+/// kernel that a collective slows down from one that is slow, nor waiting within a collective from
+/// its transfer: predicted, these are rows of their own without a measured value, and the other
+/// rows say so.
 ProfiledRank profile_against_plan(const KinetoTrace& trace, StepProfile profile,
                                   const Result& result, int stage);
 

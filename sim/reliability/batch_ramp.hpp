@@ -8,9 +8,9 @@
 
 namespace orrery {
 
-/// A batch that grows while a run goes on, in one of the two ways in which Megatron-LM says it.
+/// A batch that grows during a run, in one of the two forms of Megatron-LM's options.
 struct BatchRamp {
-  /// From so many tokens of the run on, a step has so many sequences. The first begins at 0.
+  /// A step has `gbs` sequences after `from` tokens of the run. The first level begins at 0.
   struct Level {
     double from = 0.0;
     std::int64_t gbs = 0;

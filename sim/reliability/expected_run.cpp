@@ -36,9 +36,9 @@ double linear_ettr(double rate, Seconds recovery, const CheckpointCycle& cycle) 
 
 double one_plus_lambert_w0(double s) {
   if (s > 30.0) return 1.0;  // Less exp(-31).
-  // With w = u - 1: ln(1 - u) + u + s = 0. The left side falls ever faster, and is not above 0 at
-  // sqrt(2 s), as ln(1 - u) + u <= -u^2 / 2, and at 1 - exp(-1 - s): from there Newton's steps
-  // come down to the root.
+  // Newton's method for w = u - 1: ln(1 - u) + u + s = 0. The left side falls ever faster, and is
+  // not above 0 at sqrt(2 s), as ln(1 - u) + u <= -u^2 / 2, and at 1 - exp(-1 - s): from there the
+  // iterates decrease to the root.
   double u = std::fmin(std::sqrt(2.0 * s), -std::expm1(-1.0 - s));
   for (int i = 0; i < 100 && u > 0.0; ++i) {
     const double next = u + (std::log1p(-u) + u + s) * (1.0 - u) / u;
@@ -66,8 +66,8 @@ Seconds daly_work(double rate, Seconds stall) {
 
 namespace {
 
-constexpr int moments = 24;  // Of a run, at which shares are taken; their mean is the run's.
-constexpr int ages = 100;    // Of the last failure.
+constexpr int moments = 24;  // Times of a run at which shares are taken; their mean is the run's.
+constexpr int ages = 100;    // Intervals of the age of the last failure.
 constexpr double rare = 1e-12;
 constexpr double endless = std::numeric_limits<double>::infinity();
 
@@ -86,30 +86,30 @@ auto mean_over(double length_us, At at) {
 
 // int_x^inf L exp(-L y) P(D <= y) dy where D is uniform in [a, b]: with f(x) = P(D <= x), in parts,
 // f(x) exp(-L x) + (exp(-L max(x, a)) - exp(-L b)) / (L (b - a)) up to b, exp(-L x) beyond.
-double found_beyond(const WalkCause& cause, double rate, double x) {
+double found_beyond(const ReplicateCause& cause, double rate, double x) {
   const auto low = static_cast<double>(cause.detect_low);
   const auto high = static_cast<double>(cause.detect_high);
   if (x >= high) return std::exp(-rate * x);
   const double width = rate * (high - low);
   const double from = std::max(x, low);
   const double part = rate * (high - from);
-  // Of the same width, where it is none: exp(-L a).
+  // A fixed detection time has no width: exp(-L a).
   const double mean = width > 0.0 ? -std::expm1(-part) / width : 1.0;
   return std::exp(-rate * from) * (mean + (width > 0.0 ? (from - low) / (high - low) : 0.0));
 }
 
 Seconds seconds(double us) { return Seconds{us / 1e6}; }
 
-// One stretch of steps after the other, all alike.
+// Identical stretches of steps, one after the other.
 struct Stretch {
   double lose = 0.0;       // Failures a second that take work back.
   double recovered = 1.0;  // Interruptions::recovered, of all failures.
-  double stops = 0.0;      // What announced stops and returns add, over steps.
+  double stops = 0.0;      // Time of announced stops and returns, over steps.
 };
 
-double over_steps(const WalkSetup& setup, const StepState& state, const Stretch& stretch) {
-  const WalkPhase& phase = setup.phases.front();
-  const WalkTier& tier = setup.tiers.front();
+double over_steps(const ReplicateSetup& setup, const StepState& state, const Stretch& stretch) {
+  const ReplicatePhase& phase = setup.phases.front();
+  const ReplicateTier& tier = setup.tiers.front();
   const auto step = static_cast<double>(state.step);
   const double slow_steps = std::ceil(static_cast<double>(tier.write) / step);
   const double slowed = static_cast<double>(phase.slowed.front()) * slow_steps;
@@ -119,9 +119,9 @@ double over_steps(const WalkSetup& setup, const StepState& state, const Stretch&
   return time_over_work({stretch.lose, 1.0}, cycle) / stretch.recovered * (1.0 + stretch.stops);
 }
 
-PolicyShares with_all_units(const WalkSetup& setup, std::span<const double> per_us,
+PolicyShares with_all_units(const ReplicateSetup& setup, std::span<const double> per_us,
                             std::span<const double> repair_us, double length_us) {
-  const WalkTier& tier = setup.tiers.front();
+  const ReplicateTier& tier = setup.tiers.front();
   const Micros start = setup.restart + tier.load;
   const auto stop = static_cast<double>(tier.stall + tier.write + start);
   Stretch stretch;
@@ -136,14 +136,14 @@ PolicyShares with_all_units(const WalkSetup& setup, std::span<const double> per_
   return {ettr, ettr};
 }
 
-// With `missing` units beyond the spares.
-PolicyShares at_level(const WalkSetup& setup, std::span<const double> per_us, int missing,
+// Shares of an elastic job with `missing` units beyond the spares.
+PolicyShares at_level(const ReplicateSetup& setup, std::span<const double> per_us, int missing,
                       const AwayLevel& level) {
   const std::vector<StepState>& states = setup.phases.front().by_away;
   const auto away = static_cast<std::size_t>(missing * setup.replicas_of_unit);
   if (away >= states.size()) return {0.0, 0.0};
   const StepState& state = states[away];
-  const WalkTier& tier = setup.tiers.front();
+  const ReplicateTier& tier = setup.tiers.front();
   const bool another = away + static_cast<std::size_t>(setup.replicas_of_unit) < states.size();
   double rate = 0.0;
   for (std::size_t c = 0; c < per_us.size(); ++c)
@@ -152,7 +152,7 @@ PolicyShares at_level(const WalkSetup& setup, std::span<const double> per_us, in
   Stretch stretch;
   double recovered = 0.0;
   for (std::size_t c = 0; c < per_us.size(); ++c) {
-    const WalkCause& cause = setup.causes[c];
+    const ReplicateCause& cause = setup.causes[c];
     const double of_cause = per_us[c] * level.present;
     const bool keeps = cause.replaces && setup.replicas_hold_all && another;
     const double start = static_cast<double>(cause.replaces ? setup.regroup : setup.restart) +
@@ -178,7 +178,7 @@ PolicyShares at_level(const WalkSetup& setup, std::span<const double> per_us, in
   return {ettr, ettr * speed};
 }
 
-PolicyShares without_some(const WalkSetup& setup, std::span<const double> per_us,
+PolicyShares without_some(const ReplicateSetup& setup, std::span<const double> per_us,
                           std::span<const double> repair_us, double length_us) {
   double replacing = 0.0;
   for (std::size_t c = 0; c < per_us.size(); ++c)
@@ -228,7 +228,7 @@ double repair_within(std::span<const double> quantiles, double limit) {
 double poisson_at_most(int most, double mean) {
   if (most < 0) return 0.0;
   if (mean <= 0.0) return 1.0;
-  // From the largest term on, whose logarithm is within reach for any mean, downwards and upwards.
+  // The sum starts at the largest term, whose logarithm is finite for any mean.
   const int middle = mean < most ? static_cast<int>(mean) : most;
   const double largest = std::exp(middle * std::log(mean) - mean - std::lgamma(middle + 1.0));
   double sum = largest;
@@ -240,7 +240,7 @@ double poisson_at_most(int most, double mean) {
   return std::min(1.0, sum);
 }
 
-double stepping_share(const WalkSetup& setup, std::span<const double> per_us,
+double stepping_share(const ReplicateSetup& setup, std::span<const double> per_us,
                       std::span<const double> repair_us, Micros start, double length_us) {
   double all = 0.0, replacing = 0.0;
   for (std::size_t c = 0; c < per_us.size(); ++c) {
@@ -273,7 +273,7 @@ double stepping_share(const WalkSetup& setup, std::span<const double> per_us,
           (1.0 - age.longer) * stays + age.longer * poisson_at_most(setup.spares - 1, before);
       double at_age = 0.0;
       for (std::size_t c = 0; c < per_us.size(); ++c) {
-        const WalkCause& cause = setup.causes[c];
+        const ReplicateCause& cause = setup.causes[c];
         if (cause.planned) continue;
         const double found = found_beyond(cause, all, age.from) -
                              found_beyond(cause, all, std::min(age.to, longest));
@@ -285,7 +285,7 @@ double stepping_share(const WalkSetup& setup, std::span<const double> per_us,
   });
 }
 
-std::vector<AwayLevel> away_levels(const WalkSetup& setup, double per_us,
+std::vector<AwayLevel> away_levels(const ReplicateSetup& setup, double per_us,
                                    std::span<const double> repair_us, double length_us) {
   const int spares = setup.spares;
   const int units = std::max(1, setup.replicas / setup.replicas_of_unit);
@@ -294,7 +294,7 @@ std::vector<AwayLevel> away_levels(const WalkSetup& setup, double per_us,
     return static_cast<double>(setup.replicas - away) / setup.replicas;
   };
   const double load = per_us * repair_within(repair_us, length_us);
-  // More than so many are never in repair: twelve deviations above the mean.
+  // More are never in repair: twelve standard deviations above the mean.
   const int most = std::min(spares, static_cast<int>(load + 12.0 * std::sqrt(load) + 20.0)) + units;
   std::vector<AwayLevel> levels(static_cast<std::size_t>(units) + 1);
   for (int missing = 0; missing <= units; ++missing)
@@ -315,7 +315,7 @@ std::vector<AwayLevel> away_levels(const WalkSetup& setup, double per_us,
     for (int k = 0; k <= most; ++k) {
       const double share = weight * shares[static_cast<std::size_t>(k)] / sum;
       AwayLevel& level = levels[static_cast<std::size_t>(std::clamp(k - spares, 0, units))];
-      // In balance units leave a number as often as they come to it from below.
+      // Detailed balance: units leave a state as often as it is entered from below.
       const double returns = k > spares ? k / mean : 0.0;
       level.returns += share * returns;
       level.share += share;
@@ -326,11 +326,11 @@ std::vector<AwayLevel> away_levels(const WalkSetup& setup, double per_us,
   return levels;
 }
 
-PolicyShares policy_shares(const WalkSetup& setup, std::span<const double> per_day,
+PolicyShares policy_shares(const ReplicateSetup& setup, std::span<const double> per_day,
                            std::span<const double> repair_us, double work_us) {
   std::vector<double> per_us;
   for (const double rate : per_day) per_us.push_back(rate / micros_per_day);
-  // How long it lasts depends on the shares, and they on how long it lasts, a little.
+  // The length depends slightly on the shares, and they on the length: a fixed-point iteration.
   const int rounds = std::isinf(work_us) ? 1 : 6;
   constexpr double least = 1e-6;
   PolicyShares shares;

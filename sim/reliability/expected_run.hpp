@@ -8,19 +8,18 @@
 
 namespace orrery {
 
-/// What a job does between two checkpoints.
+/// One cycle of a job: work, then a checkpoint.
 struct CheckpointCycle {
-  Seconds work;   ///< Of steps, tau.
-  Seconds stall;  ///< For which the steps wait, d.
-  Seconds write;  ///< After the stall, beside the next steps, until the checkpoint is safe, a.
+  Seconds work;   ///< Time of steps, tau.
+  Seconds stall;  ///< Time that the steps wait, d.
+  Seconds write;  ///< Time of the write after the stall, overlapped with steps, a.
 };
 
-/// Failures that are exponential and strike at any time, also while the job recovers: then it
-/// recovers from the beginning.
+/// Exponential failures that strike at any time, also during a recovery, which then starts again.
 struct Interruptions {
   double rate = 0.0;  ///< L, a second: 1 / MTTF.
   /// E[exp(-L D)] where D is the time from a failure to the next step: the chance that nothing
-  /// fails in it. Of a fixed D: exp(-L D).
+  /// fails in it. A fixed D gives exp(-L D).
   double recovered = 1.0;
 };
 
@@ -61,64 +60,64 @@ Seconds young_work(double rate, Seconds stall);
 Seconds daly_work(double rate, Seconds stall);
 
 /// The mean time that a repair spends below `limit`: the integral of P(repair > u) over [0, limit];
-/// all of it for an infinite one. `quantiles` as FailureLaw has them, all in microseconds.
+/// all of it for an infinite one. `quantiles` as FailureDistribution has them, all in microseconds.
 double repair_within(std::span<const double> quantiles, double limit);
 /// P(repair > age).
 double repair_longer(std::span<const double> quantiles, double age);
 
-/// P(at most `most` of a Poisson law); 0 below 0.
+/// P(at most `most`) of a Poisson distribution; 0 below 0.
 double poisson_at_most(int most, double mean);
 
-/// Without a draw: for how much of a run of `length` a job that needs all of its units steps, if
-/// failures come at one rate, also while it stands, and setup.spares units stand by.
+/// The expected share of a run of `length` in which a job that needs all its units steps, in closed
+/// form. Failures have a constant rate, also while the job is stopped; setup.spares units stand by.
 ///
 /// Units in repair are an infinite-server queue. At t the job steps if nothing failed for the time
 /// that the last failure's detection D and the start s take, and no more than the spares were in
-/// repair at t - s: since then units only came back. Of the last failure, cause c at age s + x,
-/// with F the chance that a repair is longer, r(x, t) the mean number of units that failed before
-/// it and are still in repair, and Q Poisson's law:
+/// repair at t - s: since then units only came back. The last failure has cause c and age s + x. F
+/// is the chance that a repair is longer, r(x, t) the mean number of units that failed before it
+/// and are still in repair, and Q the Poisson distribution function:
 ///
 ///     A(t) = exp(-L t) + sum_c L_c int_0^(t-s) exp(-L (s + x)) P(D_c <= x) P_c(x) dx,
 ///     P_c(x) = Q(spares; r), or (1 - F(x)) Q(spares; r) + F(x) Q(spares - 1; r) if c replaces,
 ///     r(x, t) = L_r int_x^(t-s) F
 ///
-/// It is exact for every law of repairs. A stretch of steps ends with a failure, whatever was
-/// before it, so that steps that last are A times what time_over_work() has in place of
-/// Interruptions::recovered. `per_us`: of each cause; planned ones only take units away.
-double stepping_share(const WalkSetup& setup, std::span<const double> per_us,
+/// It is exact for every distribution of repairs. A stretch of steps ends with a failure, whatever
+/// was before it, so that retained steps are A times what time_over_work() has in place of
+/// Interruptions::recovered. `per_us`: rate of each cause; planned ones only take units away.
+double stepping_share(const ReplicateSetup& setup, std::span<const double> per_us,
                       std::span<const double> repair_us, Micros start, double length_us);
 
-/// Of an elastic job, what a state of missing units is like.
+/// A state of an elastic job: a number of units is missing.
 struct AwayLevel {
-  double share = 0.0;    ///< Of the time, in which that many units are missing.
-  double present = 1.0;  ///< Of the replicas: failures come at so much of the whole job's rate.
-  double returns = 0.0;  ///< A microsecond of this state: units that come back and rejoin.
+  double share = 0.0;    ///< Share of time in which that many units are missing.
+  double present = 1.0;  ///< Share of replicas present, and so of the failure rate.
+  double returns = 0.0;  ///< Units that come back and rejoin in a microsecond of this state.
 };
 
-/// The mean over a run of `length` that begins with all units: the shares in which 0, 1, ... units
-/// are missing, beyond the spares. A queue of infinite servers whose arrivals depend on the number
-/// in it, pi_k ~ prod_(j<k) rate_j m / (j + 1), is so whatever the law of repairs; at t the mean m
-/// is that of repairs within t. Failures strike only who is there. `per_us`: of causes that
-/// replace, of the whole job.
-std::vector<AwayLevel> away_levels(const WalkSetup& setup, double per_us,
+/// The mean shares of a run of `length` in which 0, 1, ... units are missing, beyond the spares;
+/// the run begins with all units. In an infinite-server queue with arrival rates that depend on the
+/// state, pi_k ~ prod_(j<k) rate_j m / (j + 1) for every distribution of repairs; at t the mean m
+/// is that of repairs within t. Only present units fail. `per_us`: rate of causes that replace, of
+/// the whole job.
+std::vector<AwayLevel> away_levels(const ReplicateSetup& setup, double per_us,
                                    std::span<const double> repair_us, double length_us);
 
-/// What a policy makes of a run's time.
+/// Shares of a run's time under a policy.
 struct PolicyShares {
-  double ettr = 1.0;     ///< Steps that last, as fast as they were; what writes slow is lost.
-  double goodput = 1.0;  ///< Steps that last, at the speed of the whole cluster.
+  double ettr = 1.0;     ///< Retained steps, as fast as they were; what writes slow is lost.
+  double goodput = 1.0;  ///< Retained steps, at the speed of the whole cluster.
 };
 
-/// Without a draw, of a run of one phase (the setup's first) and one tier at rates that do not
-/// change, with any number of spares, elastic or not. `work_us`: its steps without interruption.
+/// The closed form for a run of one phase (the setup's first) and one tier at constant rates, with
+/// any number of spares, elastic or not. `work_us`: its steps without interruption.
 ///
 /// A job that needs all its units: stepping_share() over what time_over_work() loses. An elastic
-/// one: each state of away_levels() is like a run of its own with its rate, step and batch, in
-/// which a unit that comes back stops all for the time of a regroup; a failure that leaves what was
-/// computed (replicas_hold_all) costs its recovery and half a step. So two failures that overlap in
-/// different states are counted as if in one, which is of second order in the rate times the
+/// one: each state of away_levels() is a run of its own with its rate, step and batch, in which a
+/// unit that comes back stops all for the time of a regroup; a failure that leaves what was
+/// computed (replicas_hold_all) costs its recovery and half a step. Two failures that overlap in
+/// different states are counted as if in one, an error of second order in the rate times the
 /// recovery.
-PolicyShares policy_shares(const WalkSetup& setup, std::span<const double> per_day,
+PolicyShares policy_shares(const ReplicateSetup& setup, std::span<const double> per_day,
                            std::span<const double> repair_us, double work_us);
 
 }  // namespace orrery

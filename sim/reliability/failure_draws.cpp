@@ -10,29 +10,29 @@
 namespace orrery {
 namespace {
 
-// Of streams that must not repeat each other.
+// Random streams that must not repeat each other.
 constexpr std::uint64_t of_failures = 1, of_months = 2, of_rates = 3, of_batches = 6;
 // Far beyond any run, and far below overflow.
 constexpr double no_failure = 4e18;
 
-// (0, 1]: whose logarithm is finite.
+// Uniform in (0, 1], so that its logarithm is finite.
 double above_zero(Random& random) { return 1.0 - random.unit(); }
 
 }  // namespace
 
 double draw_rate_factor(const RateError& error, Random random) {
   if (error.events > 0.0) return draw_gamma(random, error.events + 0.5) / error.events;
-  constexpr double deviations = 1.645;  // Nine in ten normal draws lie within so many.
+  constexpr double deviations = 1.645;  // Nine in ten normal deviates lie within.
   return portable_exp(random.normal() * portable_log(error.factor) / deviations);
 }
 
-double FailureLaw::total_per_day() const {
+double FailureDistribution::total_per_day() const {
   double sum = 0.0;
   for (const double rate : per_day) sum += rate;
   return sum;
 }
 
-double FailureLaw::mean_batch() const {
+double FailureDistribution::mean_batch() const {
   double sum = 0.0, failures = 0.0;
   for (std::size_t i = 0; i < batches.size(); ++i)
     sum += batches[i], failures += static_cast<double>(i + 1) * batches[i];
@@ -65,39 +65,40 @@ Micros repair_at(std::span<const double> quantiles, double u) {
   return static_cast<Micros>(portable_exp(low + (high - low) * (at - static_cast<double>(below))));
 }
 
-FailureDraws::FailureDraws(const FailureLaw& law, std::uint64_t seed, std::uint64_t replicate)
+FailureDraws::FailureDraws(const FailureDistribution& distribution, std::uint64_t seed,
+                           std::uint64_t replicate)
     : FailureSource{seed, replicate},
-      law_{law},
-      total_per_us_{law.total_per_day() / law.mean_batch() / micros_per_day},
+      distribution_{distribution},
+      total_per_us_{distribution.total_per_day() / distribution.mean_batch() / micros_per_day},
       random_{seed, replicate, of_failures},
       month_random_{seed, replicate, of_months},
       batch_random_{seed, replicate, of_batches},
-      rate_factor_{draw_rate_factor(law.error, Random{seed, replicate, of_rates})} {
-  now_ = -static_cast<double>(law.before);
-  month_ends_ = -law.before;
+      rate_factor_{draw_rate_factor(distribution.error, Random{seed, replicate, of_rates})} {
+  now_ = -static_cast<double>(distribution.before);
+  month_ends_ = -distribution.before;
   begin_month();
 }
 
 void FailureDraws::begin_month() {
-  if (law_.month == 0 || law_.month_deviation == 0.0) {
+  if (distribution_.month == 0 || distribution_.month_deviation == 0.0) {
     month_ends_ = std::numeric_limits<Micros>::max();
     return;
   }
-  const double shape = 1.0 / (law_.month_deviation * law_.month_deviation);
+  const double shape = 1.0 / (distribution_.month_deviation * distribution_.month_deviation);
   month_factor_ = draw_gamma(month_random_, shape) / shape;
-  month_ends_ += law_.month;
+  month_ends_ += distribution_.month;
 }
 
 void FailureDraws::begin_batch() {
-  if (law_.batches.empty()) return;
+  if (distribution_.batches.empty()) return;
   double sum = 0.0;
-  for (const double weight : law_.batches) sum += weight;
+  for (const double weight : distribution_.batches) sum += weight;
   double part = batch_random_.unit() * sum;
   std::size_t size = 1;
-  while (size < law_.batches.size() && part >= law_.batches[size - 1])
-    part -= law_.batches[size++ - 1];
+  while (size < distribution_.batches.size() && part >= distribution_.batches[size - 1])
+    part -= distribution_.batches[size++ - 1];
   left_of_batch_ = size - 1;
-  batch_repair_ = repair_at(law_.repair_us, batch_random_.unit());
+  batch_repair_ = repair_at(distribution_.repair_us, batch_random_.unit());
 }
 
 Failure FailureDraws::next() {
@@ -124,14 +125,14 @@ Failure FailureDraws::next() {
   }
   failure.at = base > 0.0 && now_ < no_failure ? static_cast<Micros>(now_)
                                                : std::numeric_limits<Micros>::max() / 2;
-  double part = random_.unit() * law_.total_per_day();
-  while (failure.cause + 1 < static_cast<int>(law_.per_day.size()) &&
-         part >= law_.per_day[static_cast<std::size_t>(failure.cause)])
-    part -= law_.per_day[static_cast<std::size_t>(failure.cause++)];
+  double part = random_.unit() * distribution_.total_per_day();
+  while (failure.cause + 1 < static_cast<int>(distribution_.per_day.size()) &&
+         part >= distribution_.per_day[static_cast<std::size_t>(failure.cause)])
+    part -= distribution_.per_day[static_cast<std::size_t>(failure.cause++)];
   failure.detection = random_.unit();
   failure.presence = random_.unit();
-  failure.repair = repair_at(law_.repair_us, random_.unit());
-  if (!law_.batches.empty()) failure.repair = batch_repair_;
+  failure.repair = repair_at(distribution_.repair_us, random_.unit());
+  if (!distribution_.batches.empty()) failure.repair = batch_repair_;
   return failure;
 }
 

@@ -8,28 +8,27 @@
 
 namespace orrery {
 
-/// Times of a walk: whole microseconds, so that they add up exactly. 2^63 of them are 292,000
+/// Time within a replicate, in whole microseconds so that sums are exact; overflows after 292,000
 /// years.
 using Micros = std::int64_t;
 inline constexpr double micros_per_day = 86400e6;
 
-/// How well a rate is known: what it is multiplied by in a replicate.
+/// Uncertainty of a rate: the distribution of its factor in a replicate.
 struct RateError {
-  double events = 0.0;  ///< Counted: Gamma(events + 1/2) / events. 0: not counted.
-  double factor = 1.0;  ///< Where nothing was counted: lognormal, 9 in 10 within this factor.
+  double events = 0.0;  ///< Counted events: Gamma(events + 1/2) / events. 0: not counted.
+  double factor = 1.0;  ///< Without a count: lognormal, 9 in 10 within this factor.
 };
 
-/// How often failures come, and how long what failed stays away.
-struct FailureLaw {
-  std::vector<double> per_day;  ///< Of the whole job, by cause.
+/// The rates of failures and the times to repair.
+struct FailureDistribution {
+  std::vector<double> per_day;  ///< Rates of the whole job, by cause.
   RateError error;
   /// The rate of each month is Gamma with mean 1 and this standard deviation.
   double month_deviation = 0.0;
-  Micros month = 0;  ///< How long a month is; 0: they are all alike.
-  /// How many of 1, 2, ... failures come together, as weights, and are repaired together. Empty:
-  /// each comes alone.
+  Micros month = 0;  ///< Length of a month; 0: all are alike.
+  /// Weights of 1, 2, ... failures that come and are repaired together. Empty: each comes alone.
   std::vector<double> batches;
-  Micros before = 0;  ///< So long before a run its units failed already.
+  Micros before = 0;  ///< Time before the run in which its units failed already.
   /// Quantiles of the time to repair at 0, 1 / (n - 1), ..., 1: between two of them it is
   /// uniform in its logarithm. Positive and rising.
   std::vector<double> repair_us;
@@ -38,40 +37,41 @@ struct FailureLaw {
   double mean_batch() const;  ///< Failures that come together, on average.
 };
 
-/// One failure, with all that chance decides about it. Each takes as many random numbers as every
-/// other, so that runs of other policies meet the same failures at the same times.
+/// One failure with all its random properties. Each consumes equally many random numbers, so that
+/// runs under other policies meet the same failures at the same times.
 struct Failure {
   Micros at = 0;
   int cause = 0;
-  double detection = 0.0;  ///< [0, 1): how far into the range of times to detection.
-  double presence = 0.0;   ///< [0, 1): it strikes nobody where a smaller share of nodes is there.
+  double detection = 0.0;  ///< Position in [0, 1) within the range of detection times.
+  double presence = 0.0;   ///< No effect if at most this share of nodes is present; in [0, 1).
   Micros repair = 0;
-  /// Units of a whole fleet that are up when it comes, of which the job and its spares are some; it
-  /// strikes any of them alike. 0: failures are of the job alone.
+  /// Units of a whole fleet that are up when it comes, the job and its spares among them; it
+  /// strikes any of them with equal chance. 0: failures are of the job alone.
   int fleet_up = 0;
   bool follows = false;  ///< It comes together with the one before.
 };
 
-/// What fails when in one replicate.
+/// The sequence of failures of one replicate.
 class FailureSource {
  public:
   FailureSource(std::uint64_t seed, std::uint64_t replicate) : seed_{seed}, replicate_{replicate} {}
   virtual ~FailureSource() = default;
-  virtual Failure next() = 0;  ///< In order.
+  virtual Failure next() = 0;  ///< Failures in the order of time.
   virtual double rate_factor() const { return 1.0; }
-  /// Of a fleet: until when its units are in repair that are down at the beginning.
+  /// Ends of the repairs of a fleet's units that are down at the beginning.
   virtual std::vector<Micros> down_at_start() const { return {}; }
-  /// Of this replicate, for what is no failure. Streams of sources themselves are below 16.
+  /// A stream of this replicate for other uses. Sources themselves use streams below 16.
   Random other_random(std::uint64_t stream) const { return Random{seed_, replicate_, 16 + stream}; }
 
  private:
   std::uint64_t seed_, replicate_;
 };
 
-/// As a law says.
+/// Failures sampled from a distribution.
 class FailureDraws final : public FailureSource {
  public:
-  FailureDraws(const FailureLaw& law, std::uint64_t seed, std::uint64_t replicate);
+  FailureDraws(const FailureDistribution& distribution, std::uint64_t seed,
+               std::uint64_t replicate);
   Failure next() override;
   double rate_factor() const override { return rate_factor_; }
 
@@ -79,10 +79,10 @@ class FailureDraws final : public FailureSource {
   void begin_month();
   void begin_batch();
 
-  const FailureLaw& law_;
+  const FailureDistribution& distribution_;
   double total_per_us_;
-  Random random_;        ///< Of failures.
-  Random month_random_;  ///< Of months: other policies see as many of them as they last.
+  Random random_;        ///< Stream of failures.
+  Random month_random_;  ///< Stream of months: a policy consumes as many as its run lasts.
   Random batch_random_;
   std::size_t left_of_batch_ = 0;
   Micros batch_repair_ = 0;
@@ -92,13 +92,13 @@ class FailureDraws final : public FailureSource {
   double now_ = 0.0;
 };
 
-/// What a rate is multiplied by in a replicate.
+/// A sample of the factor of a rate.
 double draw_rate_factor(const RateError& error, Random random);
 
-/// Gamma with that shape, which is its mean, by Marsaglia and Tsang, ACM TOMS 26, 2000.
+/// A sample of Gamma(shape), whose mean is its shape, by Marsaglia and Tsang, ACM TOMS 26, 2000.
 double draw_gamma(Random& random, double shape);
 
-/// The quantile at `u` of repair_us as FailureLaw has it.
+/// The quantile at `u` of repair_us as FailureDistribution has it.
 Micros repair_at(std::span<const double> quantiles, double u);
 
 }  // namespace orrery

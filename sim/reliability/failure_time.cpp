@@ -14,8 +14,8 @@ Seconds seconds(Micros time) { return Seconds{static_cast<double>(time) / 1e6}; 
 
 }  // namespace
 
-FailureTime::FailureTime(const std::vector<WalkCause>& causes, const std::vector<double>& per_day,
-                         double factor) {
+FailureTime::FailureTime(const std::vector<ReplicateCause>& causes,
+                         const std::vector<double>& per_day, double factor) {
   for (std::size_t i = 0; i < causes.size(); ++i)
     (causes[i].planned ? planned_ : unplanned_) += factor * per_day[i] / 86400.0;
   double found = 0.0;
@@ -44,9 +44,9 @@ double least_time_over_steps(const Scenario& scenario, const Reliability& profil
   const CheckpointTimes times =
       checkpoint_times(scenario, checkpoint_size(scenario), profile, CheckpointTier::store,
                        store.value_or(profile.store_per_gpu * gpus));
-  const FailureLaw law = law_of(profile, gpus);
-  const std::vector<WalkCause> causes = causes_of(profile, {CheckpointRule{}});
-  const FailureTime failures{causes, law.per_day, 1.0 / law.mean_batch()};
+  const FailureDistribution distribution = distribution_of(profile, gpus);
+  const std::vector<ReplicateCause> causes = causes_of(profile, {CheckpointRule{}});
+  const FailureTime failures{causes, distribution.per_day, 1.0 / distribution.mean_batch()};
   const double rate = failures.unplanned();
   // Without failures none is the best; a day is near to it.
   const Seconds work =
@@ -60,7 +60,7 @@ double least_time_over_steps(const Scenario& scenario, const Reliability& profil
   }
   // Steps so short that none is cut.
   constexpr int steps = 10'000;
-  WalkSetup setup;
+  ReplicateSetup setup;
   setup.causes = causes;
   setup.restart = whole_micros(profile.restart.at(gpus));
   setup.regroup = whole_micros(profile.regroup.at(gpus));
@@ -68,17 +68,17 @@ double least_time_over_steps(const Scenario& scenario, const Reliability& profil
   setup.replicas_hold_all = replicas_hold_all(scenario.plan);
   setup.replicas = replicas;
   setup.replicas_of_unit = replicas_of_unit(scenario);
-  setup.spares = spares.value_or(always_one);
+  setup.spares = spares.value_or(unlimited_spares);
   setup.tiers = {{whole_micros(times.stall), whole_micros(times.write), whole_micros(times.load)}};
-  WalkPhase phase{replicas, {}, {steps}, {0}};
+  ReplicatePhase phase{replicas, {}, {steps}, {0}};
   const Micros step = std::max<Micros>(1, whole_micros(work) / steps);
   const int most = elastic ? most_units_away * setup.replicas_of_unit : 0;
   for (int away = 0; away <= std::min(most, replicas - 1); ++away)
     phase.by_away.push_back({step, replicas - away});
   setup.phases = {phase};
-  return 1.0 /
-         policy_shares(setup, law.per_day, law.repair_us, std::numeric_limits<double>::infinity())
-             .goodput;
+  return 1.0 / policy_shares(setup, distribution.per_day, distribution.repair_us,
+                             std::numeric_limits<double>::infinity())
+                   .goodput;
 }
 
 }  // namespace orrery

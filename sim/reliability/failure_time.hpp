@@ -10,16 +10,16 @@
 
 namespace orrery {
 
-/// What failures make of time by the closed form, with one tier and a spare always at hand.
+/// The closed form of time lost to failures, with one tier and unlimited spares.
 class FailureTime {
  public:
-  /// `per_day`: failures of the job by cause, each `factor` times as often.
-  FailureTime(const std::vector<WalkCause>& causes, const std::vector<double>& per_day,
+  /// The rates of causes are `per_day`, for the whole job, times `factor`.
+  FailureTime(const std::vector<ReplicateCause>& causes, const std::vector<double>& per_day,
               double factor = 1.0);
 
-  double unplanned() const { return unplanned_; }  ///< A second.
-  /// Time that passes for each second of steps: time_over_work() of what is not planned, times what
-  /// announced stops take. `start`: of all processes, with the reading of a checkpoint; `stop`:
+  double unplanned() const { return unplanned_; }  ///< Rate per second.
+  /// Time that passes for each second of steps: time_over_work() of unplanned failures, times what
+  /// announced stops take. `start`: time to start all processes and read a checkpoint; `stop`: time
   /// from an announcement to the next step.
   double over_steps(const CheckpointCycle& cycle, Seconds start, Seconds stop) const;
 
@@ -29,13 +29,13 @@ class FailureTime {
 };
 
 /// The least time that passes for each second of a plan's steps, whatever a step takes: a
-/// checkpoint in the store at the best interval, a spare always at hand, writes that slow no step.
-/// It depends on the plan by how its state is sharded, which says how long steps stand, how long a
-/// write takes and how long it takes to read. `store`: of the file system; else the profile's.
+/// checkpoint in the store at the best interval, unlimited spares, writes that slow no step. It
+/// depends on the plan only by the sharding of its state, which sets the times to stall, write and
+/// read. `store`: bandwidth of the file system; else the profile's.
 double least_time_over_steps(const Scenario& scenario, const Reliability& profile,
                              std::optional<BytesPerSecond> store);
 
-/// The same with so many spare units (nothing: always one), elastic or not, in the long run:
+/// The same with `spares` units (nullopt: unlimited), elastic or not, for a run without end:
 /// policy_shares(). A job without replicas takes its share of their tokens in the same time; one
 /// that has one replica is not elastic.
 double least_time_over_steps(const Scenario& scenario, const Reliability& profile,

@@ -7,7 +7,7 @@
 namespace orrery {
 namespace {
 
-// Of streams that must not repeat those of a law.
+// Random streams that must not repeat those of FailureDraws.
 constexpr std::uint64_t of_origins = 4, of_places = 5;
 
 Micros beginning(const FaultRecord& record, std::uint64_t seed, std::uint64_t replicate) {
@@ -47,8 +47,8 @@ Failure FaultReplay::next() {
 
 std::vector<double> batches_of_part(const std::vector<double>& batches, double part) {
   std::vector<double> smaller(batches.size());
-  // Of a batch of that size, the chance that 0, 1, ... of it strike; one more failure strikes or
-  // does not. Products and sums alone: the same bits on every machine.
+  // Chances that 0, 1, ... failures of a batch strike; each further failure strikes or does not.
+  // Only products and sums are used: the same bits on every machine.
   std::vector<double> struck{1.0};
   for (const double count : batches) {
     struck.push_back(0.0);
@@ -62,17 +62,19 @@ std::vector<double> batches_of_part(const std::vector<double>& batches, double p
 
 Micros whole_micros(Seconds time) { return std::llround(time.si() * 1e6); }
 
-FailureLaw law_of(const Reliability& profile, int gpus) {
-  FailureLaw law;
-  for (const FailureCause& cause : profile.causes) law.per_day.push_back(cause.per_day(gpus));
-  law.error = {profile.events(), profile.spread};
-  law.month_deviation = profile.month_deviation;
-  law.month = whole_micros(profile.month);
+FailureDistribution distribution_of(const Reliability& profile, int gpus) {
+  FailureDistribution distribution;
+  for (const FailureCause& cause : profile.causes)
+    distribution.per_day.push_back(cause.per_day(gpus));
+  distribution.error = {profile.events(), profile.spread};
+  distribution.month_deviation = profile.month_deviation;
+  distribution.month = whole_micros(profile.month);
   if (!profile.batches.empty())
-    law.batches = batches_of_part(profile.batches,
-                                  std::min(1.0, static_cast<double>(gpus) / profile.batch_gpus));
-  for (const Seconds quantile : profile.repair) law.repair_us.push_back(quantile.si() * 1e6);
-  return law;
+    distribution.batches = batches_of_part(
+        profile.batches, std::min(1.0, static_cast<double>(gpus) / profile.batch_gpus));
+  for (const Seconds quantile : profile.repair)
+    distribution.repair_us.push_back(quantile.si() * 1e6);
+  return distribution;
 }
 
 FaultRecord record_of(const FaultTrace& trace) {
@@ -86,9 +88,9 @@ FaultRecord record_of(const FaultTrace& trace) {
   return record;
 }
 
-std::vector<WalkCause> causes_of(const Reliability& profile,
-                                 const std::vector<CheckpointRule>& tiers) {
-  std::vector<WalkCause> causes;
+std::vector<ReplicateCause> causes_of(const Reliability& profile,
+                                      const std::vector<CheckpointRule>& tiers) {
+  std::vector<ReplicateCause> causes;
   for (const FailureCause& cause : profile.causes) {
     const FailureGroup& group = profile.groups[cause.group];
     std::size_t first = 0;

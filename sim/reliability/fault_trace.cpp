@@ -17,7 +17,7 @@ namespace {
 constexpr Seconds day{86400.0};
 constexpr int most_servers = 1 << 20;
 
-// As a file has it: of one server, possibly while it is down already.
+// A line of the file: a fault of one server, possibly while it is already down.
 struct Event {
   Seconds start, end;
   std::string server;
@@ -36,7 +36,7 @@ class TraceReader {
   }
   void add(Event event) { events_.push_back(std::move(event)); }
 
-  // Of each server the spans that it was down for, in the order in which they begin.
+  // Merges the overlapping events of each server; its spans are sorted by their start.
   void finish(const JsonValue& json) {
     std::stable_sort(events_.begin(), events_.end(),
                      [](const Event& a, const Event& b) { return a.start < b.start; });
@@ -87,8 +87,8 @@ class TraceReader {
   std::vector<Event> events_;
 };
 
-int servers_of(const JsonValue& json, std::optional<int> said) {
-  if (said) return *said;
+int servers_of(const JsonValue& json, std::optional<int> given) {
+  if (given) return *given;
   if (!json.is_object() || !json.has("servers"))
     json.fail("does not say how many servers the fleet has, with those that never failed",
               "add --servers N");
@@ -115,15 +115,15 @@ void read_own(const JsonValue& json, FaultTrace& trace) {
   reader.finish(json);
 }
 
-// Their classes are ours but for what they name more closely. What they call "other", for most of
-// which no cause was found, takes a server away like a fault of the host.
+// Their classes map to ours, by more specific names where they give them. Most of "other" had no
+// cause found; it takes a server away like a fault of the host.
 std::string group_of(const std::string& level, const std::string& of_class) {
   if (of_class == "GPU" || of_class == "Riser Card") return "gpu";
   if (of_class == "NIC" || of_class == "Parameter Plane Cable") return "network";
   return level == "Software Failure" ? "software" : "host";
 }
 
-// A list of starts and ends in days, each with the fault that it is of.
+// A list of starts and ends in days, each with its fault.
 void read_infinite_hbd(const JsonValue& json, FaultTrace& trace) {
   TraceReader reader{trace};
   std::map<std::pair<std::string, std::size_t>, Seconds> open;
@@ -170,8 +170,8 @@ std::vector<double> batches_of(const FaultTrace& trace) {
   return counts;
 }
 
-// Of counts of a month, over their mean, if their rate did not differ: a batch counts as often as
-// it is large.
+// The variance of a month's count over its mean at a constant rate: a batch counts as often as it
+// is large.
 double counting_variance(const std::vector<double>& batches) {
   double faults = 0.0, squares = 0.0;
   for (std::size_t i = 0; i < batches.size(); ++i) {

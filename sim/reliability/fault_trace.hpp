@@ -8,35 +8,36 @@
 
 namespace orrery {
 
-/// Of a server: from its first moment until the server is back.
+/// The outage of one server, from its first moment until the server is back.
 struct ServerFault {
   Seconds start, end;
   std::size_t cause = 0;  ///< Index into FaultTrace::causes.
   int down_before = 0;    ///< Servers that are down when it comes.
 };
 
-/// When servers of a fleet were down: a record of what happened, not of what may happen.
+/// The recorded outages of the servers of a fleet.
 struct FaultTrace {
   struct Cause {
     std::string name;
-    std::string group;  ///< Of a profile: "gpu", "host", "network", "software".
+    std::string group;  ///< Group of a profile: "gpu", "host", "network", "software".
     int faults = 0;
   };
 
   std::string file;
-  std::string name;  ///< Of the file, without ".json".
+  std::string name;  ///< The file's name, without ".json".
   int servers = 0;
   Seconds length;
   std::vector<Cause> causes;
-  /// By their start. None comes to a server that is down; none lasts beyond the record.
+  /// Sorted by start. None comes to a server that is down; none lasts beyond the record.
   std::vector<ServerFault> faults;
 };
 
 /// `word`: a name in workloads/faults or a path. Reads "orrery.faults/1"
 /// (docs/reference/failure-models.md), and the list of events that StepFun published with
-/// InfiniteHBD (Shou et al., SIGCOMM 2025). `servers`: of the fleet, where the file does not say
-/// how many had no fault. Faults of a server that overlap are one, of the first one's cause. Errors
-/// (bad_input): ends before their starts, events out of place, more servers than there are.
+/// InfiniteHBD (Shou et al., SIGCOMM 2025). `servers`: size of the fleet, if the file does not
+/// count servers without a fault. Faults of a server that overlap are one, of the first one's
+/// cause. Errors (bad_input): ends before their starts, events out of place, more servers than
+/// there are.
 FaultTrace read_fault_trace(const std::string& word, std::optional<int> servers, const Place& at);
 FaultTrace parse_fault_trace(const JsonValue& json, std::optional<int> servers);
 

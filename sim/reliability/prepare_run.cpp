@@ -13,9 +13,9 @@
 namespace orrery {
 namespace {
 
-// A run that takes longer than so many times its steps is no run.
+// A run that would take longer than so many times its steps is infeasible.
 constexpr double hopeless = 100.0;
-// In seconds, three centuries: a hundred times as many microseconds have 60 bits.
+// Three centuries in seconds: a hundred times as many microseconds have 60 bits.
 constexpr double longest_run = 1e10;
 constexpr Seconds longest_write{1e6};
 
@@ -49,8 +49,8 @@ double rate_of(const PreparedRun& run, std::size_t tier) {
   double per_day = 0.0;
   for (std::size_t i = 0; i < run.setup.causes.size(); ++i)
     if (run.setup.causes[i].first_tier == tier && !run.setup.causes[i].planned)
-      per_day += run.law.per_day[i];
-  return per_day / 86400.0 / run.law.mean_batch();
+      per_day += run.distribution.per_day[i];
+  return per_day / 86400.0 / run.distribution.mean_batch();
 }
 
 void price_tier(const Scenario& scenario, EstimateContext& context, BytesPerSecond store,
@@ -60,11 +60,11 @@ void price_tier(const Scenario& scenario, EstimateContext& context, BytesPerSeco
   if (tier.times.write > longest_write)
     fail_input({"", "--storage"}, "a checkpoint would take " + span_text(tier.times.write),
                "write a rate like \"100 GB/s\"");
-  const StepsBesideWrite beside =
-      steps_beside(scenario, context, checkpoint_write(scenario, size, tier.tier, store));
-  tier.times.write = beside.write;
+  const StepsDuringWrite overlap =
+      steps_during(scenario, context, checkpoint_write(scenario, size, tier.tier, store));
+  tier.times.write = overlap.write;
   // The last of them may be slowed for a part of it.
-  tier.slowed = beside.longer / static_cast<double>(beside.steps);
+  tier.slowed = overlap.longer / static_cast<double>(overlap.steps);
 }
 
 void choose_interval(const CheckpointRule& rule, double rate, Seconds step, RunTier& tier) {
@@ -124,20 +124,20 @@ void add_phase(const Scenario& scenario, EstimateContext& context, Seconds step,
   const Reliability& profile = question.reliability;
   const BytesPerSecond store = policy.store.value_or(profile.store_per_gpu * scenario.plan.gpus());
   RunPhase phase{scenario.plan.gbs, steps, step, {}};
-  WalkPhase walked;
-  walked.samples = static_cast<std::int64_t>(steps) * scenario.plan.gbs;
-  walked.by_away = states_of(scenario, step, policy.elastic);
+  ReplicatePhase replicate;
+  replicate.samples = static_cast<std::int64_t>(steps) * scenario.plan.gbs;
+  replicate.by_away = states_of(scenario, step, policy.elastic);
   for (std::size_t i = 0; i < policy.checkpoints.size(); ++i) {
     RunTier tier;
     tier.tier = policy.checkpoints[i].tier;
     price_tier(scenario, context, store, profile, run.size, tier);
     choose_interval(policy.checkpoints[i], rate_of(run, i), step, tier);
-    walked.every.push_back(tier.steps);
-    walked.slowed.push_back(whole_micros(tier.slowed));
+    replicate.every.push_back(tier.steps);
+    replicate.slowed.push_back(whole_micros(tier.slowed));
     phase.tiers.push_back(tier);
   }
   run.phases.push_back(std::move(phase));
-  run.setup.phases.push_back(std::move(walked));
+  run.setup.phases.push_back(std::move(replicate));
 }
 
 // Whole steps, as the bill counts them.
@@ -160,8 +160,9 @@ void add_phases(Seconds step, const RunQuestion& question, PreparedRun& run) {
   }
   // Replicas that can be away at one batch and not at another must be there.
   std::size_t least = run.setup.phases.front().by_away.size();
-  for (const WalkPhase& phase : run.setup.phases) least = std::min(least, phase.by_away.size());
-  for (WalkPhase& phase : run.setup.phases) phase.by_away.resize(least);
+  for (const ReplicatePhase& phase : run.setup.phases)
+    least = std::min(least, phase.by_away.size());
+  for (ReplicatePhase& phase : run.setup.phases) phase.by_away.resize(least);
 }
 
 // Knots beyond which no GPU is slower, but for one of healthy ones in millions.
@@ -199,7 +200,7 @@ void add_slowness(const RunQuestion& question, PreparedRun& run) {
   if (!slow.any()) return;
   slow.gpus_of_stage.assign(static_cast<std::size_t>(plan.pp), plan.gpus() / plan.pp);
   slow.units = plan.gpus() / run.gpus_of_unit;
-  slow.repair_us = run.law.repair_us;
+  slow.repair_us = run.distribution.repair_us;
   if (policy.evict) slow.evict = policy.evict->longer;
   const SlowStates states = question.slow_states
                                 ? *question.slow_states
@@ -234,9 +235,9 @@ PreparedRun prepare_run(const Scenario& scenario, Seconds step, const RunQuestio
                   {},
                   gpus_of_unit(scenario),
                   {},
-                  law_of(profile, gpus),
+                  distribution_of(profile, gpus),
                   {}};
-  WalkSetup& setup = run.setup;
+  ReplicateSetup& setup = run.setup;
   setup.causes = causes_of(profile, policy.checkpoints);
   setup.restart = whole_micros(profile.restart.at(gpus));
   setup.regroup = whole_micros(profile.regroup.at(gpus));
@@ -244,7 +245,7 @@ PreparedRun prepare_run(const Scenario& scenario, Seconds step, const RunQuestio
   setup.replicas_hold_all = replicas_hold_all(scenario.plan);
   setup.replicas = scenario.plan.dp;
   setup.replicas_of_unit = replicas_of_unit(scenario);
-  setup.spares = policy.spares.value_or(always_one);
+  setup.spares = policy.spares.value_or(unlimited_spares);
   if (question.faults) replay(*question.faults, run);
   add_slowness(question, run);
 
@@ -265,13 +266,14 @@ PreparedRun prepare_run(const Scenario& scenario, Seconds step, const RunQuestio
 }
 
 Seconds replacement_stop(const PreparedRun& run) {
-  const WalkTier& last = run.setup.tiers.back();
+  const ReplicateTier& last = run.setup.tiers.back();
   const Micros start = run.setup.elastic ? run.setup.regroup : run.setup.restart;
   return Seconds{static_cast<double>(last.stall + last.write + last.load + start) / 1e6};
 }
 
 double expected_ettr(const PreparedRun& run, std::size_t place, double factor) {
-  const FailureTime failures{run.setup.causes, run.law.per_day, factor / run.law.mean_batch()};
+  const FailureTime failures{run.setup.causes, run.distribution.per_day,
+                             factor / run.distribution.mean_batch()};
   const Seconds start =
       Seconds{static_cast<double>(run.setup.restart) / 1e6} + run.tiers()[place].times.load;
   Seconds steps, all;

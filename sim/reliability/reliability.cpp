@@ -28,7 +28,7 @@ double leading_number(std::string_view& text, const JsonValue& json) {
   return value;
 }
 
-// What something is counted over: GPUs, whose days are what a cause's rate is kept in, or jobs.
+// The time in which events were counted, of GPUs or of jobs.
 struct Exposure {
   double days = 0.0;
   bool of_jobs = false;
@@ -50,7 +50,7 @@ void set_rate(FailureCause& cause, double count, const Exposure& over) {
   (over.of_jobs ? cause.per_job_day : cause.per_gpu_day) = count / over.days;
 }
 
-// "6.5 per 1000 node-days"
+// Reads a rate like "6.5 per 1000 node-days".
 void read_rate(FailureCause& cause, const JsonValue& json, int gpus_per_node) {
   const std::string whole = json.text();
   std::string_view text = whole;
@@ -219,7 +219,7 @@ Reliability parse_reliability(const JsonValue& json, const Reliability& base) {
     profile.speed_deviation = speeds->at("deviation").number(0, 1);
   }
   if (const auto spread = json.find("spread")) profile.spread = spread->sourced().number(1, 10);
-  // What the base leaves open must be said here.
+  // A key is required where the base has no value.
   for (const auto& [key, open] :
        {std::pair{"months", profile.month == Seconds{}},
         std::pair{"repair", profile.repair.empty()},
@@ -253,9 +253,9 @@ Reliability parse_reliability(const JsonValue& json, const Reliability& base) {
 }
 
 Reliability read_reliability(const std::string& word, const Place& at) {
-  const std::string shelf = "workloads/reliability";
-  const std::string path = find_in_catalog(shelf, word, at);
-  const std::string usual = find_in_catalog(shelf, "default", {});
+  const std::string folder = "workloads/reliability";
+  const std::string path = find_in_catalog(folder, word, at);
+  const std::string usual = find_in_catalog(folder, "default", {});
   const Reliability base = parse_reliability(JsonValue::read_file(usual), {});
   return path == usual ? base : parse_reliability(JsonValue::read_file(path), base);
 }

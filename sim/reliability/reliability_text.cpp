@@ -50,7 +50,7 @@ std::string reliability_details(const Reliability& profile, int gpus) {
   text += table.text();
   Seconds mean;
   for (std::size_t i = 0; i + 1 < profile.repair.size(); ++i) {
-    // Of a time that is uniform in its logarithm.
+    // The mean of a log-uniform time.
     const double low = profile.repair[i].si(), high = profile.repair[i + 1].si();
     const double part = high > low ? (high - low) / std::log(high / low) : low;
     mean += Seconds{part / static_cast<double>(profile.repair.size() - 1)};

@@ -11,12 +11,11 @@
 
 namespace orrery {
 
-/// How often a tier gets a checkpoint: every so many seconds or steps, or as often as costs the
-/// least.
+/// The interval between a tier's checkpoints, in seconds or steps, or the one that costs least.
 struct CheckpointRule {
   CheckpointTier tier = CheckpointTier::store;
-  Seconds every;           ///< 0: not said.
-  std::int64_t steps = 0;  ///< 0: not said.
+  Seconds every;           ///< 0: unset.
+  std::int64_t steps = 0;  ///< 0: unset.
 
   bool best() const { return every == Seconds{} && steps == 0; }
 };
@@ -25,19 +24,19 @@ struct CheckpointRule {
 /// unknown tiers, tiers named twice, intervals that are none.
 std::vector<CheckpointRule> parse_checkpoints(const std::string& text, const Place& at);
 
-/// When a slow GPU is replaced.
+/// The condition under which a slow GPU is replaced.
 struct EvictionRule {
-  double longer = 0.0;  ///< It makes the step so much longer. 0: whenever it pays.
+  double longer = 0.0;  ///< Minimum lengthening of the step. 0: whenever replacing pays.
 };
 
-/// What the user decides about a run that failures interrupt.
+/// The user's choices for a run that failures interrupt.
 struct RunPolicy {
   std::vector<CheckpointRule> checkpoints{CheckpointRule{}};
-  std::optional<BytesPerSecond> store;  ///< Of the whole file system; else as the profile has it.
-  std::optional<int> spares;            ///< Units; else as many as do in 99 % of the time.
+  std::optional<BytesPerSecond> store;  ///< Bandwidth of the whole file system; else the profile's.
+  std::optional<int> spares;            ///< Units; else enough for 99 % of the time.
   bool elastic = false;                 ///< The job goes on without replicas that are away.
-  std::optional<EvictionRule> evict;    ///< Nothing: slow GPUs stay.
-  /// Healthy GPUs differ as the profile has it; else all are as fast as the step's prices have it.
+  std::optional<EvictionRule> evict;    ///< Unset: slow GPUs stay.
+  /// Healthy GPUs differ by the profile's deviation; else all are as fast as the step assumes.
   bool speeds = false;
   BatchRamp ramp;  ///< Empty: the batch is the plan's from the first step on.
 };

@@ -9,26 +9,26 @@
 
 namespace orrery {
 
-void UnitPool::settle(Micros now) {
+void SparePool::settle(Micros now) {
   while (!returns_.empty() && returns_.next().time <= now) {
     returns_.pop();
     ++ready_;
   }
 }
 
-void UnitPool::lose(Micros at, Micros repair) {
+void SparePool::lose(Micros at, Micros repair) {
   settle(at);
   returns_.push(at + repair, 0, {});
   lost_.push_back(at);
   back_.push_back(at + repair);
 }
 
-void UnitPool::lose_spare(Micros at, Micros repair) {
+void SparePool::lose_spare(Micros at, Micros repair) {
   lose(at, repair);
   --ready_;
 }
 
-std::vector<Micros> UnitPool::with_away(Micros end) const {
+std::vector<Micros> SparePool::with_away(Micros end) const {
   std::vector<Micros> back = back_;
   std::sort(back.begin(), back.end());
   std::vector<Micros> with;
@@ -51,19 +51,19 @@ namespace {
 
 constexpr std::uint64_t of_slow_gpus = 0;
 
-class Walk {
+class Replicate {
  public:
-  Walk(const WalkSetup& setup, FailureSource& failures)
+  Replicate(const ReplicateSetup& setup, FailureSource& failures)
       : setup_{setup},
         failures_{failures},
-        job_{setup, tally_},
+        job_{setup, totals_},
         pool_{spares_of(setup)},
         slow_{setup.slowness, failures.other_random(of_slow_gpus)} {
-    tally_.interruptions.resize(setup.causes.size());
-    tally_.rate_factor = failures.rate_factor();
+    totals_.interruptions.resize(setup.causes.size());
+    totals_.rate_factor = failures.rate_factor();
   }
 
-  RunTally to_the_end() {
+  RunTotals to_the_end() {
     next_ = failures_.next();
     begin_with_repairs();
     begin_with_what_is_up();
@@ -85,15 +85,15 @@ class Walk {
       else
         rejoin();
     }
-    tally_.finished = job_.finished();
-    tally_.with_away = pool_.with_away(now_);
-    tally_.log = log_.stretches();
-    return std::move(tally_);
+    totals_.finished = job_.finished();
+    totals_.with_away = pool_.with_away(now_);
+    totals_.log = log_.stretches();
+    return std::move(totals_);
   }
 
  private:
   void run_until(Micros limit) {
-    const Micros from = now_, lost = tally_[RunTime::redone];
+    const Micros from = now_, lost = totals_[RunTime::redone];
     now_ = job_.run(now_, limit, slow_.next_change());
     log(from, RunTime::productive);
     take_back(lost);
@@ -101,28 +101,28 @@ class Walk {
   void log(Micros from, RunTime as) {
     if (setup_.keeps_log) log_.add(from, now_, as);
   }
-  // What was lost since then.
+  // Marks steps as redone that were lost since `redone`.
   void take_back(Micros redone) {
-    if (setup_.keeps_log) log_.take_back(tally_[RunTime::redone] - redone);
+    if (setup_.keeps_log) log_.take_back(totals_[RunTime::redone] - redone);
   }
-  // Replicas that cannot run for want of units.
+  // Replicas that cannot run because their units are missing.
   int away() const { return std::min(missing_ * setup_.replicas_of_unit, setup_.replicas); }
   bool can_run_without_them() const {
     return setup_.elastic &&
            static_cast<std::size_t>(away()) < setup_.phases.front().by_away.size();
   }
-  static int spares_of(const WalkSetup& setup) {
+  static int spares_of(const ReplicateSetup& setup) {
     return setup.fleet > 0 ? std::min(setup.spares, setup.fleet - setup.units) : setup.spares;
   }
 
-  // What failed before the run and is in repair, whose place others have.
+  // Units that failed before the run are in repair, and others have their places.
   void begin_with_repairs() {
     for (; next_.at < 0; next_ = failures_.next())
       if (cause_of(next_).replaces) pool_.lose_spare(next_.at, next_.repair);
     pool_.settle(0);
   }
 
-  // The job takes what is up of the fleet, then its spares do.
+  // The job takes the units of the fleet that are up first, then the spares.
   void begin_with_what_is_up() {
     if (setup_.fleet == 0) return;
     const std::vector<Micros> down = failures_.down_at_start();
@@ -135,14 +135,14 @@ class Walk {
         pool_.lose(0, down[static_cast<std::size_t>(i)]), ++missing_;
     }
     while (missing_ > 0 && !can_run_without_them()) {
-      if (!stand(pool_.next_return(), RunTime::waiting)) return interrupt();
+      if (!wait_until(pool_.next_return(), RunTime::waiting)) return interrupt();
       fill_places();
     }
     job_.set_away(away());
   }
 
-  // Whether it strikes the job. Of an elastic job, fewer nodes fail less often; one of a fleet may
-  // strike a spare.
+  // True if it strikes the job. An elastic job with fewer nodes fails less often; a failure of a
+  // fleet may strike a spare.
   bool strikes(const Failure& failure) {
     if (failure.fleet_up == 0)
       return !setup_.elastic || failure.presence * setup_.replicas < setup_.replicas - away();
@@ -153,15 +153,15 @@ class Walk {
     if (place < there + pool_.ready()) pool_.lose_spare(failure.at, failure.repair);
     return false;
   }
-  const WalkCause& cause_of(const Failure& failure) const {
+  const ReplicateCause& cause_of(const Failure& failure) const {
     return setup_.causes[static_cast<std::size_t>(failure.cause)];
   }
 
-  // Stands until `until`; false if the next failure comes first.
-  bool stand(Micros until, RunTime as) {
+  // Stops until `until`; false if the next failure comes first.
+  bool wait_until(Micros until, RunTime as) {
     while (next_.at < until && !strikes(next_)) next_ = failures_.next();
     const Micros end = std::max(now_, std::min(until, next_.at));
-    tally_[as] += end - now_;
+    totals_[as] += end - now_;
     const Micros from = std::exchange(now_, end);
     log(from, as);
     pool_.settle(now_);
@@ -177,18 +177,18 @@ class Walk {
     fill_places();
     job_.keep();
     job_.set_away(away());
-    if (!stand(now_ + setup_.regroup, RunTime::restarting)) interrupt();
+    if (!wait_until(now_ + setup_.regroup, RunTime::restarting)) interrupt();
   }
 
-  // Stops for the slow GPUs that are known and worth it, as for what is announced.
+  // Stops to replace the known slow GPUs where that pays, as for an announced failure.
   void replace_slow_gpus() {
     slow_.settle(now_);
-    const WalkTier& last = setup_.tiers.back();
+    const ReplicateTier& last = setup_.tiers.back();
     const Micros start = (setup_.elastic ? setup_.regroup : setup_.restart) + last.load;
     const std::vector<Micros> repairs =
         slow_.evict(now_, last.stall + last.write + start, job_.left());
     if (repairs.empty()) return;
-    ++tally_.evictions;
+    ++totals_.evictions;
     const Micros from = std::exchange(now_, job_.save(now_, next_.at));
     log(from, RunTime::saving);
     for (const Micros repair : repairs) pool_.lose(now_, repair), ++missing_;
@@ -197,19 +197,19 @@ class Walk {
     job_.set_away(away());
   }
 
-  // Takes spares, or waits for what comes back, and starts; false where a failure comes first.
+  // Takes spares, or waits for repairs, and starts; false where a failure comes first.
   bool starts_again(Micros start) {
     fill_places();
     while (missing_ > 0 && !can_run_without_them()) {
-      if (!stand(pool_.next_return(), RunTime::waiting)) return false;
+      if (!wait_until(pool_.next_return(), RunTime::waiting)) return false;
       fill_places();
     }
-    if (!stand(now_ + start, RunTime::restarting)) return false;
+    if (!wait_until(now_ + start, RunTime::restarting)) return false;
     load_ = 0;
     return true;
   }
 
-  // Where in the job a failure strikes, which strikes any unit that is there alike: [0, 1).
+  // The position of a failure among the job's present units, uniform in [0, 1).
   double place_of(const Failure& failure) const {
     if (failure.fleet_up > 0)
       return failure.presence * failure.fleet_up / std::max(1, setup_.units - missing_);
@@ -217,14 +217,14 @@ class Walk {
                           : failure.presence;
   }
 
-  // From the next failure until the job steps again.
+  // Recovers from the next failure, and from those during the recovery.
   void interrupt() {
     while (!recovers_from(std::exchange(next_, failures_.next())) && now_ < setup_.give_up) {
     }
     job_.set_away(away());
   }
 
-  // Whether its unit leaves.
+  // True if the failed unit leaves.
   bool lose_unit_of(const Failure& failure) {
     if (!cause_of(failure).replaces) return false;
     slow_.replace_unit(place_of(failure));
@@ -232,12 +232,12 @@ class Walk {
     return true;
   }
 
-  // False where another failure, which is then the next one, strikes before it steps.
+  // False if another failure, which is then the next one, strikes before the job steps.
   bool recovers_from(const Failure& failure) {
-    const WalkCause& cause = cause_of(failure);
-    ++tally_.interruptions[static_cast<std::size_t>(failure.cause)];
+    const ReplicateCause& cause = cause_of(failure);
+    ++totals_.interruptions[static_cast<std::size_t>(failure.cause)];
     bool replaces = lose_unit_of(failure);
-    // What fails together interrupts once.
+    // Simultaneous failures interrupt once.
     for (; next_.follows && next_.at == failure.at; next_ = failures_.next())
       if (strikes(next_)) replaces |= lose_unit_of(next_);
     const bool regroups = replaces && setup_.elastic;
@@ -249,7 +249,7 @@ class Walk {
     } else if (regroups && setup_.replicas_hold_all && can_run_without_them()) {
       job_.keep();
     } else {
-      const Micros lost = tally_[RunTime::redone];
+      const Micros lost = totals_[RunTime::redone];
       load_ = job_.fall_back(now_, cause.first_tier);
       take_back(lost);
     }
@@ -257,38 +257,38 @@ class Walk {
         cause.detect_low +
         static_cast<Micros>(failure.detection *
                             static_cast<double>(cause.detect_high - cause.detect_low));
-    if (!stand(now_ + detection, RunTime::detecting)) return false;
+    if (!wait_until(now_ + detection, RunTime::detecting)) return false;
     return starts_again((regroups ? setup_.regroup : setup_.restart) + load_);
   }
 
-  const WalkSetup& setup_;
+  const ReplicateSetup& setup_;
   FailureSource& failures_;
-  RunTally tally_;
+  RunTotals totals_;
   SteppingJob job_;
-  UnitPool pool_;
+  SparePool pool_;
   SlowFleet slow_;
   RunLog log_;
   Failure next_;
   Micros now_ = 0;
-  Micros load_ = 0;  ///< Of the checkpoint that the job fell back to, until it was read.
+  Micros load_ = 0;  ///< Time to read the checkpoint of the last fall-back; 0 once it was read.
   int missing_ = 0;  ///< Units whose places in the job are empty.
 };
 
 }  // namespace
 
-RunTally walk(const WalkSetup& setup, FailureSource&& failures) {
-  return Walk{setup, failures}.to_the_end();
+RunTotals run_replicate(const ReplicateSetup& setup, FailureSource&& failures) {
+  return Replicate{setup, failures}.to_the_end();
 }
 
 namespace {
 
 template <class Source, class Of>
-std::vector<RunTally> replicates_of(const WalkSetup& setup, const Of& of, std::uint64_t seed,
-                                    int replicates) {
-  std::vector<RunTally> runs;
+std::vector<RunTotals> replicates_of(const ReplicateSetup& setup, const Of& of, std::uint64_t seed,
+                                     int replicates) {
+  std::vector<RunTotals> runs;
   runs.reserve(static_cast<std::size_t>(replicates));
   for (int i = 0; i < replicates; ++i)
-    runs.push_back(walk(setup, Source{of, seed, static_cast<std::uint64_t>(i)}));
+    runs.push_back(run_replicate(setup, Source{of, seed, static_cast<std::uint64_t>(i)}));
   return runs;
 }
 
@@ -298,7 +298,7 @@ ChanceRange chance_range(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   ChanceRange range;
   for (const double value : values) range.mean += value / static_cast<double>(values.size());
-  // Between two values in proportion.
+  // Linear interpolation between two values.
   const auto quantile = [&](double share) {
     const double at = share * static_cast<double>(values.size() - 1);
     const auto below = static_cast<std::size_t>(at);
@@ -310,20 +310,21 @@ ChanceRange chance_range(std::vector<double> values) {
   return range;
 }
 
-std::vector<RunTally> run_replicates(const WalkSetup& setup, const FailureLaw& law,
-                                     std::uint64_t seed, int replicates) {
-  return replicates_of<FailureDraws>(setup, law, seed, replicates);
+std::vector<RunTotals> run_replicates(const ReplicateSetup& setup,
+                                      const FailureDistribution& distribution, std::uint64_t seed,
+                                      int replicates) {
+  return replicates_of<FailureDraws>(setup, distribution, seed, replicates);
 }
 
-std::vector<RunTally> run_replicates(const WalkSetup& setup, const FaultRecord& record,
-                                     std::uint64_t seed, int replicates) {
+std::vector<RunTotals> run_replicates(const ReplicateSetup& setup, const FaultRecord& record,
+                                      std::uint64_t seed, int replicates) {
   return replicates_of<FaultReplay>(setup, record, seed, replicates);
 }
 
-std::vector<double> shares_away(std::span<const RunTally> runs) {
+std::vector<double> shares_away(std::span<const RunTotals> runs) {
   std::vector<double> time;
   double all = 0.0;
-  for (const RunTally& run : runs) {
+  for (const RunTotals& run : runs) {
     if (time.size() < run.with_away.size()) time.resize(run.with_away.size());
     for (std::size_t i = 0; i < run.with_away.size(); ++i) {
       time[i] += static_cast<double>(run.with_away[i]);
@@ -334,7 +335,7 @@ std::vector<double> shares_away(std::span<const RunTally> runs) {
   return time;
 }
 
-int units_away(std::span<const RunTally> runs, double share) {
+int units_away(std::span<const RunTotals> runs, double share) {
   const std::vector<double> shares = shares_away(runs);
   double sum = 0.0;
   for (std::size_t i = 0; i < shares.size(); ++i)

@@ -13,7 +13,7 @@
 namespace orrery {
 namespace {
 
-// Ranks of a stage that save, each as much as any other of them.
+// Ranks of a stage that save, each equally much.
 int writing_ranks(const Plan& plan, bool every_replica) {
   return every_replica ? plan.gpus() / plan.pp : plan.tp;
 }
@@ -32,7 +32,7 @@ CheckpointSize checkpoint_size(const Scenario& scenario) {
   Bytes optimizer;
   for (const StageMemory& stage : memory.stages) optimizer = std::max(optimizer, stage.optimizer);
   size.a_gpu = optimizer * (saved / state);
-  // Where experts lie on several replicas, those save them.
+  // Experts are sharded over several replicas, all of which save.
   const Plan& plan = scenario.plan;
   size.every_replica = plan.zero >= 1 || plan.ep > 1;
   Bytes saved_by_all;
@@ -109,7 +109,7 @@ std::vector<AwayState> away_states(const Scenario& scenario, Seconds whole, int 
     try {
       const Scenario left = without_replicas(scenario, away);
       const MemoryReport memory = memory_of(left, *context.loads(left));
-      // An estimate says how much is missing.
+      // The error of an estimate states how much memory is missing.
       if (memory.peak() > memory.capacity) estimate(left, context);
       const AwayState state{step_time(left, context), left.plan.gbs};
       states.insert(states.end(), static_cast<std::size_t>(stopped), state);

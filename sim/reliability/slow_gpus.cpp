@@ -15,7 +15,7 @@ constexpr Micros no_change = std::numeric_limits<Micros>::max() / 4;
 }  // namespace
 
 double largest_of_normal(int count, double u) {
-  // Of the largest P(x)^n = u, and 1 - P(x) = q.
+  // The largest of n has P(x)^n = u, and 1 - P(x) = q.
   const double q = 1.0 - portable_exp(portable_log(std::max(u, 1e-300)) / count);
   if (q >= 0.5) return 0.0;
   const double t = std::sqrt(-2.0 * portable_log(std::max(q, 1e-300)));
@@ -108,7 +108,7 @@ std::vector<Micros> SlowFleet::evict(Micros now, Micros stop, Micros left) {
     const bool pays = *slowness_.evict > 0.0
                           ? longer >= *slowness_.evict
                           : longer * static_cast<double>(left) > static_cast<double>(stop);
-    // What is left gets less: a GPU that does not pay now never will.
+    // The remaining time shrinks: a GPU that does not pay now never will.
     gpu.stays = !pays;
     if (!pays || std::find(units.begin(), units.end(), gpu.unit) != units.end()) continue;
     units.push_back(gpu.unit);

@@ -10,11 +10,11 @@ std::int64_t rounded_up(std::int64_t amount, std::int64_t by) { return (amount +
 
 }  // namespace
 
-SteppingJob::SteppingJob(const WalkSetup& setup, RunTally& tally)
-    : setup_{setup}, tally_{tally}, tiers_(setup.tiers.size()) {
+SteppingJob::SteppingJob(const ReplicateSetup& setup, RunTotals& totals)
+    : setup_{setup}, totals_{totals}, tiers_(setup.tiers.size()) {
   assert(!setup.tiers.empty() && !setup.phases.empty());
   std::int64_t end = 0;
-  for (const WalkPhase& phase : setup.phases) phase_ends_.push_back(end += phase.samples);
+  for (const ReplicatePhase& phase : setup.phases) phase_ends_.push_back(end += phase.samples);
   tiers_.back().holds = true;  // The run begins with weights that are safe.
 }
 
@@ -31,10 +31,10 @@ void SteppingJob::settle(Micros now) {
     }
 }
 
-// Stands until `until`; false if `limit` comes first.
+// Stops until `until`; false if `limit` comes first.
 bool SteppingJob::spend(Micros& now, Micros until, Micros limit, RunTime as) {
   const Micros end = std::min(until, limit);
-  tally_[as] += end - now;
+  totals_[as] += end - now;
   now = end;
   return until <= limit;
 }
@@ -70,7 +70,7 @@ bool SteppingJob::step(Micros& now, Micros limit, Micros pause) {
   advance(whole, slowed);
   now += whole * each;
   if (whole == steps) return true;
-  tally_[RunTime::redone] += limit - now;
+  totals_[RunTime::redone] += limit - now;
   now = limit;
   return false;
 }
@@ -97,14 +97,14 @@ bool SteppingJob::take_checkpoints(Micros& now, Micros limit, const std::vector<
   return true;
 }
 
-// Between two checkpoints of the other tiers, each cycle of the quickest one is like the last.
+// Every cycle of the quickest tier is identical between two checkpoints of the other tiers.
 void SteppingJob::skip_cycles(Micros& now, Micros limit) {
   if (setup_.step_by_step) return;
   std::size_t quick = 0;
   for (std::size_t i = 0; i < tiers_.size(); ++i)
     if (phase().every[i] < phase().every[quick]) quick = i;
   if (tiers_[quick].since != 0) return;
-  const WalkTier& rule = setup_.tiers[quick];
+  const ReplicateTier& rule = setup_.tiers[quick];
   const Micros slowed = phase().slowed[quick];
   const std::int64_t every = phase().every[quick];
   const Micros step = state().step;
@@ -118,12 +118,11 @@ void SteppingJob::skip_cycles(Micros& now, Micros limit) {
       slowed > 0 ? std::min(every, rounded_up(rule.write, step + slowed)) : 0;
   const Micros steps = every * step + slow_steps * slowed;
   if (steps < rule.write) return;  // It waits for its own writes.
-  // The first cycle after a restart has no write beside it.
+  // The first cycle after a restart has no concurrent write.
   const bool just_taken = tiers_[quick].writes && tiers_[quick].write_ends == now + rule.write;
   if (slow_steps > 0 && !just_taken) return;
   const Micros cycle = steps + rule.stall;
-  // One is left to be stepped through, so that whatever is on its way is so for the reason that it
-  // should be.
+  // One cycle is simulated step by step, so that the state of its write is right.
   cycles = std::min(cycles, (limit - now) / cycle) - 1;
   if (cycles < 1) return;
   at_.samples += cycles * every * state().samples;
@@ -131,7 +130,7 @@ void SteppingJob::skip_cycles(Micros& now, Micros limit) {
   at_.slowed += cycles * slow_steps * slowed;
   at_.shrunk += cycles * every * step_shrunk();
   at_.lagged += cycles * every * step_lag();
-  tally_[RunTime::saving] += cycles * rule.stall;
+  totals_[RunTime::saving] += cycles * rule.stall;
   now += cycles * cycle;
   for (Tier& tier : tiers_) tier.since += cycles * every;
   Tier& tier = tiers_[quick];
@@ -158,7 +157,7 @@ bool SteppingJob::finish(Micros& now, Micros limit) {
 Micros SteppingJob::left() const {
   double left = 0.0;
   for (std::size_t i = at_.phase; i < phase_ends_.size(); ++i) {
-    const WalkPhase& phase = setup_.phases[i];
+    const ReplicatePhase& phase = setup_.phases[i];
     const std::int64_t samples = std::min(phase.samples, phase_ends_[i] - at_.samples);
     left += static_cast<double>(samples) / static_cast<double>(phase.by_away[0].samples) *
             static_cast<double>(phase.by_away[0].step);
@@ -173,10 +172,10 @@ Micros SteppingJob::run(Micros now, Micros limit, Micros pause) {
     if (at_.samples == phase_ends_.back()) {
       if (!finish(now, limit)) return limit;
       finished_ = true;
-      tally_[RunTime::slowed_by_writes] = at_.slowed;
-      tally_[RunTime::replicas_away] = at_.shrunk;
-      tally_[RunTime::slow_gpus] = at_.lagged;
-      tally_[RunTime::productive] = at_.stepped - at_.slowed - at_.shrunk - at_.lagged;
+      totals_[RunTime::slowed_by_writes] = at_.slowed;
+      totals_[RunTime::replicas_away] = at_.shrunk;
+      totals_[RunTime::slow_gpus] = at_.lagged;
+      totals_[RunTime::productive] = at_.stepped - at_.slowed - at_.shrunk - at_.lagged;
       return now;
     }
     if (now >= pause) return now;
@@ -203,7 +202,7 @@ Micros SteppingJob::fall_back(Micros now, std::size_t first_tier) {
     if (tiers_[i].holds && tiers_[i].safe.samples >= tiers_[best].safe.samples) best = i;
     tiers_[i].since = 0;
   }
-  tally_[RunTime::redone] += at_.stepped - tiers_[best].safe.stepped;
+  totals_[RunTime::redone] += at_.stepped - tiers_[best].safe.stepped;
   at_ = tiers_[best].safe;
   return setup_.tiers[best].load;
 }

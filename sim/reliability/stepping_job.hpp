@@ -8,28 +8,28 @@ namespace orrery {
 /// Nothing here is random.
 class SteppingJob {
  public:
-  SteppingJob(const WalkSetup& setup, RunTally& tally);
+  SteppingJob(const ReplicateSetup& setup, RunTotals& totals);
 
   /// Goes on from `now` until `limit`, until the first step ends at `pause` or later, or until
-  /// everything is trained and safe; says when that was. A step that `limit` cuts is lost.
+  /// everything is trained and safe; returns that time. A step that `limit` cuts is lost.
   Micros run(Micros now, Micros limit, Micros pause);
   bool finished() const { return finished_; }
 
-  /// Falls back to the newest checkpoint that is safe in tiers from `first_tier` on; those before
-  /// it lose theirs. Says how long it takes to read.
+  /// Falls back to the newest durable checkpoint in tiers from `first_tier` on; those before it
+  /// lose theirs. Returns the time to read it.
   Micros fall_back(Micros now, std::size_t first_tier);
   /// Only the step under way is lost.
   void keep();
   /// Takes a checkpoint in the last tier, and waits until it is safe.
   Micros save(Micros now, Micros limit);
   void set_away(int replicas) { away_ = static_cast<std::size_t>(replicas); }
-  /// Steps take so much longer than those of a whole cluster, by its slow GPUs.
+  /// Factor of the step by slow GPUs, over a cluster without them.
   void set_slow(double ratio) { slow_ = ratio; }
-  /// What the steps that are left would take on the whole and undisturbed cluster.
+  /// Time of the remaining steps on the whole and undisturbed cluster.
   Micros left() const;
 
  private:
-  /// How far the job is, and what the steps took that led there.
+  /// Progress of the job, and the time of the steps that led there.
   struct Progress {
     std::int64_t samples = 0;
     std::size_t phase = 0;
@@ -47,7 +47,7 @@ class SteppingJob {
     std::int64_t since = 0;  ///< Steps since its last checkpoint.
   };
 
-  const WalkPhase& phase() const { return setup_.phases[at_.phase]; }
+  const ReplicatePhase& phase() const { return setup_.phases[at_.phase]; }
   StepState state() const {
     const StepState whole = phase().by_away[away_];
     return {whole.step + step_lag(), whole.samples};
@@ -56,7 +56,7 @@ class SteppingJob {
     return static_cast<Micros>((slow_ - 1.0) * static_cast<double>(phase().by_away[away_].step));
   }
   std::int64_t steps_to_phase_end() const;
-  /// What the replicas that are there take longer for a step's samples than all would.
+  /// Extra time of the present replicas for a step's samples, over that of all replicas.
   Micros step_shrunk() const;
   void settle(Micros now);
   bool spend(Micros& now, Micros until, Micros limit, RunTime as);
@@ -66,9 +66,9 @@ class SteppingJob {
   void skip_cycles(Micros& now, Micros limit);
   bool finish(Micros& now, Micros limit);
 
-  const WalkSetup& setup_;
-  RunTally& tally_;
-  std::vector<std::int64_t> phase_ends_;  ///< In samples.
+  const ReplicateSetup& setup_;
+  RunTotals& totals_;
+  std::vector<std::int64_t> phase_ends_;  ///< Cumulative samples.
   Progress at_;
   std::vector<Tier> tiers_;
   std::size_t away_ = 0;

@@ -16,7 +16,7 @@
 namespace orrery {
 namespace {
 
-constexpr double enough = 0.99;  // Of the time.
+constexpr double enough = 0.99;  // Share of the time.
 
 std::vector<SlowGpu> slow_gpus(const PreparedRun& run, double slower) {
   const double stop = replacement_stop(run).si();
@@ -25,7 +25,7 @@ std::vector<SlowGpu> slow_gpus(const PreparedRun& run, double slower) {
   const Seconds whole = step_time(run.scenario, context);
   for (int stage = 0; stage < run.scenario.plan.pp; ++stage) {
     const Seconds step = step_with_slow_gpu(run.scenario, stage, slower);
-    // To a millionth steps are alike.
+    // Steps count as equal to a millionth.
     const double longer = std::max(0.0, step / whole - 1.0 - 1e-6);
     const double infinite = std::numeric_limits<double>::infinity();
     slow.push_back({stage, longer, Seconds{longer > 0.0 ? stop / longer : infinite}});
@@ -47,7 +47,7 @@ std::vector<StageEviction> evictions_of(const PreparedRun& run) {
   return stages;
 }
 
-double share_beyond(const std::vector<RunTally>& runs, int units) {
+double share_beyond(const std::vector<RunTotals>& runs, int units) {
   const std::vector<double> shares = shares_away(runs);
   double beyond = 0.0;
   for (std::size_t i = static_cast<std::size_t>(units) + 1; i < shares.size(); ++i)
@@ -55,7 +55,7 @@ double share_beyond(const std::vector<RunTally>& runs, int units) {
   return beyond;
 }
 
-SpareNeed spare_need(const std::vector<RunTally>& never_waited, std::optional<int> chosen) {
+SpareNeed spare_need(const std::vector<RunTotals>& never_waited, std::optional<int> chosen) {
   SpareNeed need;
   need.units = units_away(never_waited, enough);
   need.kept = chosen.value_or(need.units);
@@ -65,13 +65,13 @@ SpareNeed spare_need(const std::vector<RunTally>& never_waited, std::optional<in
 
 }  // namespace
 
-RunFigures figures_of(const std::vector<RunTally>& runs) {
+RunFigures figures_of(const std::vector<RunTotals>& runs) {
   std::vector<double> ettr, goodput, interruptions, evictions;
   RunFigures figures;
   figures.by_cause.resize(runs.front().interruptions.size());
   double all = 0.0;
   const auto count = static_cast<double>(runs.size());
-  for (const RunTally& run : runs) {
+  for (const RunTotals& run : runs) {
     figures.days_of.push_back(static_cast<double>(run.total()) / micros_per_day);
     ettr.push_back(run.ettr());
     goodput.push_back(run.goodput());
@@ -91,12 +91,12 @@ RunFigures figures_of(const std::vector<RunTally>& runs) {
   return figures;
 }
 
-std::vector<RunTally> finished_runs(const PreparedRun& run, const RunQuestion& question) {
-  std::vector<RunTally> runs =
+std::vector<RunTotals> finished_runs(const PreparedRun& run, const RunQuestion& question) {
+  std::vector<RunTotals> runs =
       run.record ? run_replicates(run.setup, *run.record, question.seed, question.replicates)
-                 : run_replicates(run.setup, run.law, question.seed, question.replicates);
+                 : run_replicates(run.setup, run.distribution, question.seed, question.replicates);
   const auto lost = std::count_if(runs.begin(), runs.end(),
-                                  [](const RunTally& tally) { return !tally.finished; });
+                                  [](const RunTotals& totals) { return !totals.finished; });
   if (lost > 0)
     fail_infeasible({"", "--reliability"},
                     grouped(lost) + " of " + grouped(question.replicates) +
@@ -106,36 +106,37 @@ std::vector<RunTally> finished_runs(const PreparedRun& run, const RunQuestion& q
   return runs;
 }
 
-RunTally middle_run(const PreparedRun& run, const RunQuestion& question,
-                    const std::vector<RunTally>& runs) {
+RunTotals median_run(const PreparedRun& run, const RunQuestion& question,
+                     const std::vector<RunTotals>& runs) {
   std::vector<std::uint64_t> order(runs.size());
   std::iota(order.begin(), order.end(), std::uint64_t{0});
   const auto middle = order.begin() + static_cast<std::ptrdiff_t>(runs.size() / 2);
-  // Of runs that take as long, the first.
+  // Ties go to the first run.
   std::nth_element(order.begin(), middle, order.end(), [&](std::uint64_t a, std::uint64_t b) {
     return std::pair{runs[a].total(), a} < std::pair{runs[b].total(), b};
   });
-  WalkSetup setup = run.setup;
+  ReplicateSetup setup = run.setup;
   setup.keeps_log = true;
-  return run.record ? walk(setup, FaultReplay{*run.record, question.seed, *middle})
-                    : walk(setup, FailureDraws{run.law, question.seed, *middle});
+  return run.record ? run_replicate(setup, FaultReplay{*run.record, question.seed, *middle})
+                    : run_replicate(setup, FailureDraws{run.distribution, question.seed, *middle});
 }
 
-TrainingRun drawn_run(const Scenario& scenario, Seconds step, const RunQuestion& question,
-                      const Economics& economics) {
+TrainingRun sampled_run(const Scenario& scenario, Seconds step, const RunQuestion& question,
+                        const Economics& economics) {
   TrainingRun answer{question, prepare_run(scenario, step, question), {}, {}, {}, {}, {}, {}, {},
                      {}};
   const RunPolicy& policy = question.policy;
   answer.runs = finished_runs(answer.prepared, question);
   answer.figures = figures_of(answer.runs);
   PreparedRun never_waits = answer.prepared;
-  never_waits.setup.spares = always_one;
+  never_waits.setup.spares = unlimited_spares;
   answer.spares = policy.spares ? spare_need(finished_runs(never_waits, question), policy.spares)
                                 : spare_need(answer.runs, {});
   answer.evictions = evictions_of(answer.prepared);
   if (has_expected_shares(question) && !answer.prepared.setup.slowness.any()) {
     const double ettr = expected_shares(answer.prepared).ettr;
-    // A job that mostly waits gets on in months with few failures, of which the formula is silent.
+    // A job that mostly waits makes progress in months with few failures, which the formula
+    // ignores.
     constexpr double mostly = 0.5;
     if (ettr > mostly) answer.expected_ettr = ettr;
   }
@@ -145,30 +146,30 @@ TrainingRun drawn_run(const Scenario& scenario, Seconds step, const RunQuestion&
 
 TrainingRun training_run(const Scenario& scenario, Seconds step, const RunQuestion& question,
                          const Economics& economics) {
-  TrainingRun answer = drawn_run(scenario, step, question, economics);
+  TrainingRun answer = sampled_run(scenario, step, question, economics);
   if (question.slower > 0.0) answer.slow = slow_gpus(answer.prepared, question.slower);
   answer.worth = run_worth(answer, economics);
   return answer;
 }
 
 PolicyShares expected_shares(const PreparedRun& run, double factor) {
-  const WalkSetup& setup = run.setup;
-  if (!setup.elastic && setup.spares == always_one) {
+  const ReplicateSetup& setup = run.setup;
+  if (!setup.elastic && setup.spares == unlimited_spares) {
     const double ettr = expected_ettr(run, run.tiers().size() - 1, factor);
     return {ettr, ettr};
   }
   std::vector<double> per_day;
-  for (const double rate : run.law.per_day) per_day.push_back(factor * rate);
+  for (const double rate : run.distribution.per_day) per_day.push_back(factor * rate);
   double work = 0.0, all = 0.0, steps = 0.0;
-  WalkSetup phase = setup;
+  ReplicateSetup phase = setup;
   phase.tiers = {setup.tiers.back()};
   for (std::size_t i = 0; i < run.phases.size(); ++i) {
-    WalkPhase only = setup.phases[i];
+    ReplicatePhase only = setup.phases[i];
     only.every = {only.every.back()};
     only.slowed = {only.slowed.back()};
     phase.phases = {only};
     const double whole = (run.phases[i].step * run.phases[i].steps).si() * 1e6;
-    const PolicyShares shares = policy_shares(phase, per_day, run.law.repair_us, whole);
+    const PolicyShares shares = policy_shares(phase, per_day, run.distribution.repair_us, whole);
     work += whole;
     all += whole / shares.goodput;
     steps += whole / shares.goodput * shares.ettr;
@@ -184,14 +185,15 @@ bool has_expected_shares(const RunQuestion& question) {
 }
 
 ChanceRange expected_days(const PreparedRun& run) {
-  const FailureLaw& law = run.law;
+  const FailureDistribution& distribution = run.distribution;
   const double days = run.without_interruption().si() / 86400.0;
-  double variance = law.error.events > 0.0
-                        ? 1.0 / law.error.events
-                        : std::pow(std::log(law.error.factor) / range_deviations, 2.0);
-  if (law.month > 0) {
-    const double months = days * micros_per_day / static_cast<double>(law.month);
-    variance += std::log1p(law.month_deviation * law.month_deviation / std::max(1.0, months));
+  double variance = distribution.error.events > 0.0
+                        ? 1.0 / distribution.error.events
+                        : std::pow(std::log(distribution.error.factor) / range_deviations, 2.0);
+  if (distribution.month > 0) {
+    const double months = days * micros_per_day / static_cast<double>(distribution.month);
+    variance += std::log1p(distribution.month_deviation * distribution.month_deviation /
+                           std::max(1.0, months));
   }
   const double factor = std::exp(range_deviations * std::sqrt(variance));
   const auto at = [&](double times) { return days / expected_shares(run, times).goodput; };
@@ -200,16 +202,16 @@ ChanceRange expected_days(const PreparedRun& run) {
 
 namespace {
 
-// GPUs as they work, as they wait, and as they do one or the other.
-struct Draw {
+// Power of a GPU that works, that waits, and that does one or the other.
+struct GpuPower {
   Range working, waiting, either;
 };
 
-Draw draw_of(const Economics& economics) {
+GpuPower gpu_power(const Economics& economics) {
   const Range working = economics.server_watts_per_gpu;
   if (!working.known()) return {};
-  const Range told = economics.waiting_watts_per_gpu;
-  const Range waiting = told.known() ? told : Range{0.0, working.high};
+  const Range reported = economics.waiting_watts_per_gpu;
+  const Range waiting = reported.known() ? reported : Range{0.0, working.high};
   return {
       working, waiting, {std::min(waiting.low, working.low), std::max(waiting.high, working.high)}};
 }
@@ -233,17 +235,17 @@ RunBill run_bill(const PreparedRun& run, const RunFigures& figures, int kept,
   const double jobs = hours * gpus / bill.gpu_hours;
   bill.spares = 1.0 - jobs;
   bill.redone = jobs * redone;
-  bill.standing = jobs * (hangs + waits);
+  bill.stopped = jobs * (hangs + waits);
   bill.steps = jobs * (1.0 - redone - hangs - waits);
 
-  const Draw draw = draw_of(economics);
+  const GpuPower power = gpu_power(economics);
   const auto kwh = [&](Range watts, double times) { return watts * economics.pue * (times / 1e3); };
   const auto switches =
       static_cast<double>(fabric_parts(run.scenario.system, gpus, economics).switches);
-  bill.standing_kwh =
-      kwh(draw.either, hours * gpus * hangs) + kwh(draw.waiting, hours * gpus * waits);
-  bill.spares_kwh = kwh(draw.waiting, spare_hours);
-  bill.energy_kwh = kwh(draw.working, hours * gpus * (1.0 - hangs - waits)) + bill.standing_kwh +
+  bill.stopped_kwh =
+      kwh(power.either, hours * gpus * hangs) + kwh(power.waiting, hours * gpus * waits);
+  bill.spares_kwh = kwh(power.waiting, spare_hours);
+  bill.energy_kwh = kwh(power.working, hours * gpus * (1.0 - hangs - waits)) + bill.stopped_kwh +
                     bill.spares_kwh + kwh(economics.switch_watts, hours * switches);
   bill.energy_usd = bill.energy_kwh * economics.usd_per_kwh;
   return bill;
@@ -258,14 +260,14 @@ class Worth {
   Worth(const TrainingRun& answer, const Economics& economics)
       : answer_{answer}, economics_{economics} {}
 
-  // What changes nothing but the walk.
+  // A change of the setup alone.
   void try_setup(const std::string& what, const std::function<void(PreparedRun&)>& change) {
     PreparedRun run = answer_.prepared;
     change(run);
     add(what, run);
   }
 
-  // What changes what is asked. Where the plan cannot do it, it is no improvement.
+  // A change of the policy. An infeasible one is no improvement.
   void try_policy(const std::string& what, const std::function<void(RunPolicy&)>& change) {
     RunQuestion question = answer_.question;
     change(question.policy);
@@ -321,7 +323,7 @@ std::vector<Improvement> run_worth(const TrainingRun& answer, const Economics& e
   const RunPolicy& policy = answer.question.policy;
   Worth worth{answer, economics};
   worth.try_setup("failures found in 10 s", [](PreparedRun& better) {
-    for (WalkCause& cause : better.setup.causes) {
+    for (ReplicateCause& cause : better.setup.causes) {
       cause.detect_low = std::min(cause.detect_low, quick_detection);
       cause.detect_high = std::min(cause.detect_high, quick_detection);
     }
@@ -330,7 +332,7 @@ std::vector<Improvement> run_worth(const TrainingRun& answer, const Economics& e
                   [](PreparedRun& better) { better.setup.restart /= 2; });
   if (!run.record)
     worth.try_setup("half as many failures", [](PreparedRun& better) {
-      for (double& rate : better.law.per_day) rate /= 2.0;
+      for (double& rate : better.distribution.per_day) rate /= 2.0;
     });
   if (!has_tier(run, CheckpointTier::peer))
     worth.try_policy("copies in other nodes' memory", [](RunPolicy& better) {

@@ -56,7 +56,7 @@ Json causes_json(const TrainingRun& run) {
   for (std::size_t i = 0; i < profile.causes.size(); ++i)
     causes.push_back({{"cause", profile.causes[i].name},
                       {"group", profile.groups[profile.causes[i].group].name},
-                      {"per_day", rounded(run.prepared.law.per_day[i])},
+                      {"per_day", rounded(run.prepared.distribution.per_day[i])},
                       {"interruptions", rounded(run.figures.by_cause[i])}});
   return causes;
 }
@@ -133,20 +133,20 @@ std::string training_run_json(const TrainingRun& run) {
                {"shares",
                 {{"steps", rounded(run.bill.steps)},
                  {"redone", rounded(run.bill.redone)},
-                 {"standing", rounded(run.bill.standing)},
+                 {"standing", rounded(run.bill.stopped)},
                  {"spares", rounded(run.bill.spares)}}},
                {"energy_kwh", money(run.bill.energy_kwh)},
                {"energy_of",
-                {{"standing_kwh", money(run.bill.standing_kwh)},
+                {{"standing_kwh", money(run.bill.stopped_kwh)},
                  {"spares_kwh", money(run.bill.spares_kwh)}}},
                {"energy_usd", money(run.bill.energy_usd)}}}}
              .dump(2) +
          "\n";
 }
 
-std::string training_run_csv(const std::vector<RunTally>& runs) {
+std::string training_run_csv(const std::vector<RunTotals>& runs) {
   std::vector<Figures> rows;
-  for (const RunTally& run : runs) {
+  for (const RunTotals& run : runs) {
     Figures& row = rows.emplace_back();
     row.add("replicate", rows.size() - 1);
     row.add("days", rounded(seconds(run.total()) / 86400.0));

@@ -16,7 +16,7 @@ namespace {
 
 const std::string in_nine = " in 9 of 10";
 
-// Decimals enough to tell one policy from another.
+// Enough decimals to distinguish policies.
 std::string days_text(double days) { return fixed(days, days < 10.0 ? 2 : 1) + " days"; }
 
 std::string days_range(const ChanceRange& days) {
@@ -28,7 +28,7 @@ std::string percent_range(const ChanceRange& share) {
   return fixed(100.0 * share.low, 1) + " .. " + fixed(100.0 * share.high, 1) + in_nine;
 }
 
-// What a ramp takes, and what its tokens would take at the plan's batch.
+// Adds the time of a ramp, and that of its tokens at the plan's batch.
 void add_ramp(Table& table, const PreparedRun& run) {
   if (run.phases.size() < 2) return;
   double tokens = 0.0;
@@ -75,7 +75,7 @@ std::string causes_text(const TrainingRun& run) {
   return wrapped("  interrupted by ", items, ", ", 78);
 }
 
-// "2.84 s", and from a hundred seconds on in the unit that a person would choose.
+// A time like "2.84 s"; above a hundred seconds in a larger unit.
 std::string short_text(Seconds span) {
   return span < Seconds{100.0} ? fixed(span.si(), 2) + " s" : span_text(span);
 }
@@ -85,7 +85,7 @@ std::string interval_text(const RunTier& tier, Seconds step) {
   return "every " + span_text(every) + " (" + plural(tier.steps, "step") + ")";
 }
 
-// Of a step: what a write takes of it.
+// Least shown lengthening of a step by a write.
 constexpr double least_shown = 5e-4;
 
 void add_tiers(Table& table, const PreparedRun& run) {
@@ -116,7 +116,7 @@ std::string energy_lines(const RunBill& bill) {
   if (all.empty()) return "";
   const std::string price = dollars_text(bill.energy_usd);
   return "  energy         " + all + (price.empty() ? "" : ", " + price) +
-         "\n                 of it while the job stands " + energy_text(bill.standing_kwh) +
+         "\n                 of it while the job stands " + energy_text(bill.stopped_kwh) +
          (bill.spares > 0.0 ? ", by spares " + energy_text(bill.spares_kwh) : "") + "\n";
 }
 
@@ -253,7 +253,7 @@ std::string training_run_text(const TrainingRun& run) {
   if (!rent.empty())
     text += "  rent           " + rent + ": steps that last " + percent(run.bill.steps) +
             ", redone " + percent(run.bill.redone) + ",\n                 a job that stands " +
-            percent(run.bill.standing) + ", spares " + percent(run.bill.spares) + "\n";
+            percent(run.bill.stopped) + ", spares " + percent(run.bill.spares) + "\n";
   text += energy_lines(run.bill);
   return text + "\n" + worth_text(run) + slow_text(run) + evictions_text(run) +
          plural(run.question.replicates, "run") + ", seed " + std::to_string(run.question.seed) +

@@ -32,25 +32,25 @@ void RunLog::take_back(Micros steps) {
   }
 }
 
-Micros RunTally::total() const {
+Micros RunTotals::total() const {
   Micros sum = 0;
   for (const Micros part : of) sum += part;
   return sum;
 }
 
-int RunTally::all_interruptions() const {
+int RunTotals::all_interruptions() const {
   int sum = 0;
   for (const int count : interruptions) sum += count;
   return sum;
 }
 
-double RunTally::ettr() const {
+double RunTotals::ettr() const {
   const Micros steps = (*this)[RunTime::productive] + (*this)[RunTime::slowed_by_writes] +
                        (*this)[RunTime::replicas_away] + (*this)[RunTime::slow_gpus];
   return static_cast<double>(steps) / static_cast<double>(total());
 }
 
-double RunTally::goodput() const {
+double RunTotals::goodput() const {
   return static_cast<double>((*this)[RunTime::productive]) / static_cast<double>(total());
 }
 

@@ -151,7 +151,7 @@ constexpr std::size_t most_known = 200'000;
 Plan as_priced(Plan plan) {
   plan.zero = 0;
   plan.dp_overlap = false;
-  if (plan.schedule->wraps()) plan.schedule = &usual_schedule(1);
+  if (plan.schedule->wraps()) plan.schedule = &default_schedule(1);
   plan.gbs = plan.microbatches = 1;
   return plan;
 }
@@ -159,7 +159,7 @@ Plan as_priced(Plan plan) {
 // The plan with what makes no difference to its layers taken out as well (LayerLengths).
 Plan as_layers(Plan plan) {
   plan = as_priced(std::move(plan));
-  plan.schedule = &usual_schedule(1);
+  plan.schedule = &default_schedule(1);
   plan.pp = plan.vpp = plan.dp = 1;
   return plan;
 }

@@ -124,9 +124,9 @@ class Enumeration {
     try {
       cut.plan = setup.deployment = make_deployment(model_, platform_->system, platform_->engine,
                                                     request, static_cast<int>(gpus), {"", ""});
-      need_room(setup, prompt, {"", ""});
+      need_space(setup, prompt, {"", ""});
       cut.prefills = prefills;
-      if (decodes) need_room(setup, longest_, {"", ""});
+      if (decodes) need_space(setup, longest_, {"", ""});
       cut.decodes = decodes;
     } catch (const Error& error) {
       if (!cut.prefills) return count_refused(error);
@@ -175,7 +175,7 @@ class Enumeration {
       ServingSetup setup{model_, platform_->system, platform_->engine, {}};
       layout.plan = setup.deployment = make_deployment(model_, platform_->system, platform_->engine,
                                                        request, platform_->gpus, {"", ""});
-      need_room(setup, longest_, {"", ""});
+      need_space(setup, longest_, {"", ""});
       space_.layouts.push_back(std::move(layout));
     } catch (const Error& error) {
       count(error, space_);

@@ -321,7 +321,7 @@ std::vector<PlanStep> plan_steps(const Scenario& before, const Scenario& after,
   PlanRequest request = plan_again(before.plan);
   std::vector<std::string> together;
   for (const PlanKey* key : changed_keys(before.plan, after.plan)) {
-    key->access.ask_again(request, after.plan);
+    key->access.copy_value(request, after.plan);
     if (key->text(steps.back().scenario.plan) == key->text(after.plan)) continue;  // By itself.
     together.push_back(key->name);
     std::optional<PlanStep> step = plan_step(after, request, context);

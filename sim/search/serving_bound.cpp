@@ -194,7 +194,7 @@ Seconds ServingBound::least_span(const AskedWork& work, const ServingLoad& load,
                                  bool together) const {
   const ServingSetup& setup = priced_.setup;
   const Deployment& plan = setup.deployment;
-  const auto most_of_copy = static_cast<double>(most_of_a_batch(setup.engine, plan));
+  const auto most_of_copy = static_cast<double>(batch_limit(setup.engine, plan));
   const std::int64_t kv_tokens = priced_.kv.tokens / plan.pp;
   double rows = copies_ * most_of_copy;
   if (!work.shares_prefixes) {

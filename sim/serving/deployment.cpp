@@ -65,7 +65,7 @@ void cut_experts(const Model& model, const Deployment& plan, const Place& at) {
   need_divides(at / "moe_tp", "columns of an expert", model.experts->ffn, plan.moe_tp);
 }
 
-// Degrees that are open follow from the GPUs and the others.
+// Derives unspecified degrees from the number of GPUs and the other degrees.
 void settle_degrees(const Model& model, const DeploymentRequest& request, int gpus, const Place& at,
                     Deployment& plan) {
   plan.pp = request.pp.value_or(1);
@@ -137,11 +137,11 @@ void settle_mixing(const ServingEngine& engine, const DeploymentRequest& request
                     "leave it out, or use " + schedulers_with(&SchedulerKind::may_change_mixing));
 }
 
-void settle_speculation(const Model& model, const ServingEngine& engine, const Speculation& asked,
-                        const Place& at, Deployment& plan) {
-  need_format(at / "speculate", engine, name(asked.method), engine.drafts);
-  plan.speculation = asked;
-  plan.drafter = drafting_model(model, asked, at / "speculate");
+void settle_speculation(const Model& model, const ServingEngine& engine,
+                        const Speculation& requested, const Place& at, Deployment& plan) {
+  need_format(at / "speculate", engine, name(requested.method), engine.drafts);
+  plan.speculation = requested;
+  plan.drafter = drafting_model(model, requested, at / "speculate");
   if (plan.drafter)
     need_divides(at / "speculate", "heads of what drafts", plan.drafter->heads, plan.tp);
 }
@@ -184,7 +184,7 @@ bool hides_host(const Model& model, const ServingEngine& engine, const Deploymen
   return plan.dp > 1 && model.experts ? engine.host.hidden_with_copies : engine.host.hidden;
 }
 
-std::int64_t most_of_a_batch(const ServingEngine& engine, const Deployment& plan) {
+std::int64_t batch_limit(const ServingEngine& engine, const Deployment& plan) {
   if (engine.pipeline.limits_a_batch) return plan.max_seqs;
   return std::max<std::int64_t>(1, plan.max_seqs / plan.pp);
 }
@@ -206,7 +206,7 @@ std::string pool_text(const JsonValue& pool) {
   return joined(words, ",");
 }
 
-// In the order in which a deployment is told.
+// The allowed keys, in the order of the options that a file gives.
 std::vector<std::string> known_words() {
   std::vector<std::string> words = names_of(deployment_keys());
   words.insert(words.begin(), {"schema", "model", "engine", "system", "gpus"});
@@ -252,7 +252,7 @@ std::vector<std::pair<std::string, std::string>> read_deployment_file(const std:
 
 namespace {
 
-// Far above any deployment, far below overflow: products of all of these fit in 64 bits.
+// Limits far above any deployment, far below overflow: their products fit in 64 bits.
 constexpr std::int64_t most_ranks = 1 << 10;
 constexpr std::int64_t most_tokens = 1 << 30;
 constexpr Bytes most_host_memory{1e15};

@@ -16,7 +16,7 @@
 
 namespace orrery {
 
-/// How a model is to be served, as far as the user says it.
+/// The options of a deployment that the user gives; make_deployment() has defaults for the others.
 struct DeploymentRequest {
   std::optional<int> tp, pp, ep, dp, moe_tp, replicas;
   std::optional<Dtype> weights, experts;
@@ -28,7 +28,7 @@ struct DeploymentRequest {
   std::optional<Speculation> speculate;
 };
 
-/// The same, complete and checked: it can run but for memory, which kv_capacity() decides.
+/// A complete, checked deployment: it runs unless memory is short, which kv_capacity() decides.
 ///
 /// A stage of a replica has tp x dp GPUs. Attention is cut over tp ranks and copied dp times, each
 /// copy with requests of its own; experts lie on the same GPUs as moe_tp x ep.
@@ -38,26 +38,26 @@ struct Deployment {
   Dtype experts = Dtype::bf16;
   Dtype kv = Dtype::bf16;
   std::int64_t budget = 0;    ///< Tokens of an iteration of one attention rank.
-  std::int64_t max_seqs = 0;  ///< Requests of it.
+  std::int64_t max_seqs = 0;  ///< Requests of an iteration of it.
   std::int64_t block = 0;     ///< Tokens of a KV block.
-  double kv_share = 0.0;      ///< As the engine's MemoryRule counts it.
+  double kv_share = 0.0;      ///< Share of GPU memory, by the engine's MemoryRule.
   bool chunked = true;
-  bool mixed = true;  ///< Decodes go on beside prompts; without it, prompts go first.
-  Bytes host_kv;      ///< Memory of the host for each GPU's keys and values; 0: none.
+  bool mixed = true;  ///< Decodes run in iterations with prompts; else prompts go first.
+  Bytes host_kv;      ///< Host memory of each GPU for keys and values; 0: none.
   std::optional<Speculation> speculation;
-  std::shared_ptr<const Model> drafter;  ///< What drafts, where that is a model.
+  std::shared_ptr<const Model> drafter;  ///< The draft model; null: no model drafts.
 
-  /// Tokens of each request that a decode step works on.
+  /// Tokens of each request that a decode step computes.
   int step_tokens() const { return 1 + (speculation ? speculation->tokens : 0); }
   std::int64_t stage_gpus() const { return std::int64_t{tp} * dp; }
   std::int64_t replica_gpus() const { return stage_gpus() * pp; }
   std::int64_t gpus() const { return replica_gpus() * replicas; }
 };
 
-/// Requests that a batch has at most, of those that take turns in a pipeline.
-std::int64_t most_of_a_batch(const ServingEngine& engine, const Deployment& plan);
+/// The most requests in one of the batches that take turns in a pipeline.
+std::int64_t batch_limit(const ServingEngine& engine, const Deployment& plan);
 
-/// Whether the host prepares an iteration while another one runs.
+/// True if the host prepares an iteration while another one runs.
 bool hides_host(const Model& model, const ServingEngine& engine, const Deployment& plan);
 
 /// One key of a deployment, for flags, files and --help.
@@ -67,24 +67,24 @@ const std::vector<DeploymentKey>& deployment_keys();
 /// Sets one key from a flag's text. Errors (bad_input): unknown key, wrong value.
 void set_deployment_flag(DeploymentRequest& request, const std::string& key,
                          const std::string& text);
-/// Reads an object of keys on top of `request`.
+/// Sets the keys of a JSON object in `request`.
 void read_deployment(DeploymentRequest& request, const JsonValue& json);
 
-/// Fills in what `request` leaves open: one stage, tensor parallelism over all GPUs of a replica,
-/// the model's 16-bit weights, the engine's defaults. Errors: bad_input for contradictions;
-/// infeasible for what does not divide, for a format that engine or GPU lacks, and for layers that
-/// are not modelled; each with the nearest that would do.
+/// Completes `request`: one stage, tensor parallelism over all GPUs of a replica, the model's
+/// 16-bit weights, the engine's defaults. Errors: bad_input for contradictions; infeasible for
+/// sizes that do not divide, for a format that engine or GPU lacks, and for layers that are not
+/// modelled; each names the nearest feasible value.
 Deployment make_deployment(const Model& model, const System& system, const ServingEngine& engine,
                            const DeploymentRequest& request, int gpus, const Place& at);
 
-/// A deployment as a file, orrery.deployment/1: model (a name, or all of a model), engine, system,
+/// Reads a deployment file, orrery.deployment/1: model (a name, or all of a model), engine, system,
 /// gpus, the keys of a deployment or of "prefill" and "decode", prefix_cache, router.
 ///
-/// As options of `orrery serve` that say the same, each with its text, in that order; a model
-/// that the file holds is named by the file. Errors (bad_input): unknown keys, wrong values, pools
-/// of which one is missing.
+/// Returns the equivalent options of `orrery serve`, each with its text, in that order; a model
+/// that the file holds is named by the file. Errors (bad_input): unknown keys, wrong values, only
+/// one of two pools.
 std::vector<std::pair<std::string, std::string>> read_deployment_file(const std::string& path);
-/// The same of a document.
+/// The same for a parsed document.
 std::vector<std::pair<std::string, std::string>> deployment_options_of(const JsonValue& file);
 
 }  // namespace orrery

@@ -62,12 +62,12 @@ double LocalFit::outside(std::span<const double> x) const {
   return std::sqrt(square);
 }
 
-LocalFit::Answer LocalFit::at(std::span<const double> asked) const {
-  assert(asked.size() == dimensions_ && !values_.empty());
+LocalFit::Answer LocalFit::at(std::span<const double> query) const {
+  assert(query.size() == dimensions_ && !values_.empty());
   std::array<double, most_dimensions> x{};
-  for (std::size_t j = 0; j < dimensions_; ++j) x[j] = std::clamp(asked[j], least_[j], most_[j]);
+  for (std::size_t j = 0; j < dimensions_; ++j) x[j] = std::clamp(query[j], least_[j], most_[j]);
 
-  std::array<Near, nearest_points> near;  // By rising distance.
+  std::array<Near, nearest_points> near;  // Sorted by distance.
   for (std::size_t i = 0; i < values_.size(); ++i) {
     const double* point = &points_[i * dimensions_];
     double square = 0.0;
@@ -77,7 +77,7 @@ LocalFit::Answer LocalFit::at(std::span<const double> asked) const {
     for (; slot > 0 && near[slot - 1].square > square; --slot) near[slot] = near[slot - 1];
     near[slot] = {square, i};
   }
-  const double beyond = outside(asked);
+  const double beyond = outside(query);
   if (near[0].square < same) return {values_[near[0].index], beyond == 0.0, beyond};
 
   const std::size_t n = dimensions_ + 1;

@@ -13,18 +13,17 @@
 
 namespace orrery {
 
-/// Values at scattered points, and between them the plane that fits the nearest ones best: locally
-/// weighted linear regression (Cleveland and Devlin, JASA 83, 1988) over the 16 nearest points,
+/// Interpolates values at scattered points by locally weighted linear regression (Cleveland and
+/// Devlin, JASA 83, 1988) over the 16 nearest points,
 ///
 ///     minimise sum_i w_i (r_i - r - g (x_i - x))^2 + 0.01 sum_i w_i |g|^2
 ///     w_i = (d_i^2 + 0.1)^-2.5
 ///
 /// Tables of kernels are grids with holes, and what a roofline misses changes steadily with each
-/// size, so that slopes are worth more than the nearest rows alone: left out rows of decode
-/// attention are missed by 5.4 % where weights by distance alone miss them by some 8 %. The
-/// constants were chosen on rows left out (`orrery validate calibration/data/serving/...`). The
-/// answer stays within the values of the 16, widened by a quarter in logarithms, so that no slope
-/// runs away.
+/// size, so that slopes are worth more than the nearest rows alone: left-out rows of decode
+/// attention are missed by 5.4 %, and by some 8 % with weights by distance alone. The constants
+/// were chosen on left-out rows (`orrery validate calibration/data/serving/...`). The answer stays
+/// within the values of the 16, widened by a quarter in logarithms, which bounds the slopes.
 class LocalFit {
  public:
   explicit LocalFit(std::size_t dimensions) : dimensions_{dimensions} {}
@@ -34,11 +33,11 @@ class LocalFit {
   struct Answer {
     double value = 0.0;
     bool exact = false;    ///< `x` is a point.
-    double outside = 0.0;  ///< How far `x` lies outside the box of all points; at its border then.
+    double outside = 0.0;  ///< Distance from the box of all points, to which `x` is clamped.
   };
-  /// Of a fit with points.
+  /// Requires at least one point.
   Answer at(std::span<const double> x) const;
-  /// As Answer::outside.
+  /// Distance of `x` from the box of all points.
   double outside(std::span<const double> x) const;
 
   std::size_t size() const { return values_.size(); }
@@ -48,34 +47,34 @@ class LocalFit {
   std::vector<double> points_, values_, least_, most_;
 };
 
-/// The machine whose rooflines divide a table's times.
+/// Peaks of the machine whose rooflines divide a table's times.
 struct RoofRates {
-  FlopPerSecond peak;        ///< Of the kernel's units.
-  BytesPerSecond bandwidth;  ///< Of the memory; of an all-reduce one GPU's to the others.
+  FlopPerSecond peak;        ///< Peak of the kernel's units.
+  BytesPerSecond bandwidth;  ///< Rate of the memory, or of one GPU's links in an all-reduce.
 };
 
-/// Those of a GPU for kernels of `op`. Errors (infeasible): it has no units for the format.
+/// Rates of a GPU for kernels of `op`. Errors (infeasible): it has no units for the format.
 RoofRates roof_rates(const Gpu& gpu, const std::string& op, const KernelFormats& formats);
 
-/// A table and how it goes on between its rows:
+/// A table of kernel times, interpolated between its rows:
 ///
 ///     t(sizes) = roof(sizes) exp(fit of ln(t_i / roof_i) in log2 of the sizes)
 ///
-/// A window is no size but a kind (four octaves from none); a head dimension counts twice. Experts
-/// are compared by how many ranks share them, and then by how: a layout that a table lacks is near
-/// the one with as many weights a rank.
+/// A window is a category (four octaves from none); a head dimension counts twice. Experts are
+/// compared by how many ranks share them, and then by how: a layout that a table lacks is near the
+/// one with as many weights a rank.
 class FittedTable {
  public:
-  /// `measured_on`: rates of the GPU of the table. The table is not needed afterwards.
+  /// `measured_on`: rates of the table's GPU. The table is not needed afterwards.
   FittedTable(const ServingTable& table, const KernelFormats& formats,
               const RoofRates& measured_on);
 
   struct Time {
     Seconds time;
-    bool exact = false;    ///< This very row.
+    bool exact = false;    ///< The sizes are a row of the table.
     double outside = 0.0;  ///< Octaves outside all rows.
   };
-  /// On a machine of these rates, which differ from measured_on where the table stands in.
+  /// Time at these rates, which differ from measured_on if the table is a proxy for another GPU.
   Time at(std::span<const std::int64_t> sizes, const RoofRates& rates) const;
   double outside(std::span<const std::int64_t> sizes) const;
 
@@ -89,16 +88,16 @@ class FittedTable {
   LocalFit fit_;
 };
 
-/// A row that a table was made to predict, and what it says.
+/// A left-out row and its prediction from the others.
 struct LeftOutRow {
-  std::size_t row = 0;  ///< Of the table.
+  std::size_t row = 0;  ///< Its number in the table.
   Seconds measured, predicted;
 };
 
-/// Every fourth of a table's rows, picked by a hash of its sizes: all of them left out at once and
-/// predicted from the others. None where no other row is left.
+/// Leaves out every fourth row, picked by a hash of its sizes, and predicts all of them from the
+/// others. Empty if there are no others.
 std::vector<LeftOutRow> left_out_rows(const ServingTable& table, const Gpu& gpu);
-/// How far they are missed: predicted / measured - 1.
+/// Errors of the left-out rows: predicted / measured - 1.
 std::vector<double> left_out_errors(const ServingTable& table, const Gpu& gpu);
 
 }  // namespace orrery

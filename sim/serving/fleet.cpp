@@ -35,12 +35,12 @@ std::uint32_t RequestRouter::choose(const Request& request, std::uint32_t index,
   if (routing_ == Routing::power_of_two) {
     const auto one = static_cast<std::uint32_t>(random_.below(replicas_));
     const auto other = static_cast<std::uint32_t>(random_.below(replicas_));
-    return replicas[other].tokens_to_come() < replicas[one].tokens_to_come() ? other : one;
+    return replicas[other].present_tokens() < replicas[one].present_tokens() ? other : one;
   }
   std::uint32_t best = 0;
   std::int64_t fewest = 0;
   for (std::uint32_t r = 0; r < replicas_; ++r) {
-    std::int64_t tokens = replicas[r].tokens_to_come();
+    std::int64_t tokens = replicas[r].present_tokens();
     if (routing_ == Routing::prefix) tokens -= replicas[r].known_tokens(index);
     if (r == 0 || tokens < fewest) {
       best = r;
@@ -64,7 +64,7 @@ Fleet::Fleet(const RequestList& list, const ReplicaShape& shape, std::uint32_t r
     replicas_.emplace_back(list, shape, times, stages_ > 1 ? &busy_[r / stages_] : nullptr);
 }
 
-// Of a group, those that are in an iteration.
+// Returns the replicas of a group that are in an iteration.
 const std::vector<Replica*>& Fleet::running(std::uint32_t group) {
   running_.clear();
   for (std::uint32_t copy = 0; copy < copies_; ++copy)
@@ -92,8 +92,8 @@ void Fleet::will_start(std::uint32_t group) {
   to_start_.push_back(group);
 }
 
-// Where another number of batches takes turns in a pipeline, those of the others end with the step
-// that is running.
+// The number of batches that take turns in a pipeline sets their times: if it changes, the plans of
+// the others end with the step that is running.
 void Fleet::cut_others(std::uint32_t group, std::int64_t were_busy, Seconds now) {
   if (stages_ == 1 || busy(group) == were_busy) return;
   const std::uint32_t first = group / stages_ * stages_;
@@ -117,8 +117,8 @@ void Fleet::start_group(std::uint32_t group, Seconds now) {
   cut_others(group, were_busy, now);
 }
 
-// All wait for the slowest at the exchange, where the experts work on the tokens of all. What a
-// copy said of its own step counts their time for itself alone.
+// All wait for the slowest at the exchange, where the experts work on the tokens of all. A copy's
+// own step counts their time for its own tokens alone.
 void Fleet::go_in_step(std::uint32_t group) {
   if (running(group).empty()) return;
   std::int64_t tokens = 0;
@@ -133,7 +133,7 @@ void Fleet::go_in_step(std::uint32_t group) {
   DecodeSteps common{alone(slowest) + together, slowest->steps().growth, slowest->steps().steps};
   for (const Replica* replica : running_) {
     common.steps = std::min(common.steps, replica->steps().steps);
-    // Until another one would be the slowest.
+    // The plan ends where another copy would be the slowest.
     const Seconds gain = replica->steps().growth - slowest->steps().growth;
     const Seconds lead = alone(slowest) - alone(replica);
     if (gain > Seconds{} && lead < static_cast<double>(common.steps) * gain)
@@ -143,45 +143,45 @@ void Fleet::go_in_step(std::uint32_t group) {
   for (Replica* replica : running_) replica->adopt(common);
 }
 
-// Something comes to a replica, by `coming`: the group of it may have to be started, or cut.
-template <class Coming>
-void Fleet::disturb(std::uint32_t number, Seconds now, const Coming& coming) {
+// Calls `action` with a replica: its group may have to be started, or cut.
+template <class Action>
+void Fleet::update_replica(std::uint32_t number, Seconds now, const Action& action) {
   const std::uint32_t group = number / copies_;
   Replica& replica = replicas_[number];
   const bool was_idle = replica.is_idle();
   const bool group_idle = running(group).empty();
   const Seconds before = replica.change_at();
   const std::int64_t were_busy = busy(group);
-  coming(replica);
+  action(replica);
   cut_others(group, were_busy, now);
   if (group_idle) return will_start(group);
   if (starts_[group] || (!was_idle && replica.change_at() == before)) return;
-  // The others go on no longer than until it can enter.
+  // The other copies stop where this one can admit the arrival.
   for (Replica* other : running(group)) other->cut_at(now);
   expect(group);
 }
 
 std::uint32_t Fleet::deliver(std::uint32_t index, Seconds now) {
   const std::uint32_t number = router_.choose(list_.requests[index], index, replicas_);
-  disturb(number, now, [&](Replica& replica) { replica.arrive(index, now); });
+  update_replica(number, now, [&](Replica& replica) { replica.arrive(index, now); });
   return number;
 }
 
 std::uint32_t Fleet::deliver_remote(std::uint32_t index, Seconds now) {
   const std::uint32_t number = router_.choose(list_.requests[index], index, replicas_);
-  disturb(number, now, [&](Replica& replica) { replica.arrive_remote(index, now); });
+  update_replica(number, now, [&](Replica& replica) { replica.arrive_remote(index, now); });
   return number;
 }
 
-void Fleet::receive(std::uint32_t number, const CalledRequest& called,
+void Fleet::receive(std::uint32_t number, const PlacedRequest& placed,
                     const PrefilledRequest& prefilled, Seconds now) {
-  disturb(number, now, [&](Replica& replica) { replica.receive(called, prefilled, now); });
+  update_replica(number, now, [&](Replica& replica) { replica.receive(placed, prefilled, now); });
 }
 
 void Fleet::release(std::uint32_t number, const PrefilledRequest& request) {
   const std::uint32_t group = number / copies_;
   replicas_[number].release(request);
-  // Who runs looks at its blocks when that is over.
+  // A running replica looks at its blocks when its iteration is over.
   if (running(group).empty() && replicas_[number].present() > 0) will_start(group);
 }
 

@@ -15,14 +15,14 @@ namespace orrery {
 /// Whether it looks at the replicas. Others split a stream before anything is simulated.
 bool looks_at_replicas(Routing routing);
 
-/// Chooses for one request after the other.
+/// Chooses a replica for one request after the other.
 class RequestRouter {
  public:
   RequestRouter(Routing routing, std::uint32_t replicas, std::uint64_t seed);
 
-  /// Of a routing that does not look at them.
+  /// Requires a routing that does not look at replicas.
   std::uint32_t choose(const Request& request);
-  /// Of any. Replicas in the state of this moment.
+  /// Works for any routing; `replicas` are in their present state.
   std::uint32_t choose(const Request& request, std::uint32_t index,
                        const std::deque<Replica>& replicas);
 
@@ -34,23 +34,23 @@ class RequestRouter {
 };
 
 /// Replicas on one clock, for a router that looks at them when a request arrives: a heap of their
-/// next changes. Those of a pipeline take turns in it; copies of attention go in step.
+/// next changes. Replicas of a pipeline take turns; copies of attention go in step.
 class Fleet {
  public:
-  /// `list`, `shape` and `times` are kept by reference. As many replicas as a pipeline has stages,
-  /// or as attention has copies, are numbered one behind the other.
+  /// Keeps references to `list`, `shape` and `times`. The replicas of a pipeline (one a stage), or
+  /// the copies of one attention, have consecutive numbers.
   Fleet(const RequestList& list, const ReplicaShape& shape, std::uint32_t replicas,
         StepTimes& times, RequestRouter router);
 
-  /// Until all that `source` sends is answered. `ended` hears of each replica of which requests
-  /// ended.
+  /// Runs until all requests of `source` are answered. Calls `ended` with a replica after each of
+  /// its completions.
   template <class Source, class Ended>
   void run(Source& source, const Ended& ended) {
     while (true) {
       const Seconds change = next_change();
       const Seconds now = std::min(change, source.next());
       if (now == Replica::never) return;
-      // All that changes at this moment, before anybody who arrives at it is sent on.
+      // All completions of this moment precede the routing of its arrivals.
       complete_all(now, [&](const Replica& replica, std::uint32_t) {
         source.ended(replica.ended().size(), now);
         ended(replica);
@@ -62,12 +62,12 @@ class Fleet {
 
   const std::deque<Replica>& replicas() const { return replicas_; }
 
-  // The same step by step, for whoever drives several fleets on one clock. Of one moment first all
-  // that completes, then all that comes, then start_all().
+  // Single steps of run(), for driving several fleets on one clock. Each moment first has all
+  // completions, then all deliveries, then start_all().
 
-  /// When the next of them completes what it does; Replica::never.
+  /// Time of the next completion; Replica::never if there is none.
   Seconds next_change();
-  /// `completed(replica, number)` hears of each that completes something at `now`.
+  /// Completes all work that ends at `now`, and calls `completed(replica, number)` for each.
   template <class Completed>
   void complete_all(Seconds now, const Completed& completed) {
     while (next_change() == now) {
@@ -82,14 +82,14 @@ class Fleet {
       will_start(group);
     }
   }
-  /// Sends request `index` on to the replica that the router chooses, and says which.
+  /// Sends request `index` to the replica that the router chooses, and returns its number.
   std::uint32_t deliver(std::uint32_t index, Seconds now);
   std::uint32_t deliver_remote(std::uint32_t index, Seconds now);
-  /// Replica::receive() and release() of one of them, which may have something to do then.
-  void receive(std::uint32_t replica, const CalledRequest& called,
+  /// Calls Replica::receive() or release(), after which the replica may have something to do.
+  void receive(std::uint32_t replica, const PlacedRequest& placed,
                const PrefilledRequest& prefilled, Seconds now);
   void release(std::uint32_t replica, const PrefilledRequest& request);
-  /// Starts all that have something new to do; `started(replica, number)` hears of each.
+  /// Starts groups with something new to do, and calls `started(replica, number)` for each replica.
   template <class Started>
   void start_all(Seconds now, const Started& started) {
     started_.swap(to_start_);
@@ -121,8 +121,8 @@ class Fleet {
   void go_in_step(std::uint32_t group);
   void cut_others(std::uint32_t group, std::int64_t were_busy, Seconds now);
   std::int64_t busy(std::uint32_t group) const { return busy_[group / stages_]; }
-  template <class Coming>
-  void disturb(std::uint32_t number, Seconds now, const Coming& coming);
+  template <class Action>
+  void update_replica(std::uint32_t number, Seconds now, const Action& action);
 
   const RequestList& list_;
   StepTimes& times_;
@@ -130,11 +130,11 @@ class Fleet {
   std::uint32_t copies_, stages_;
   std::deque<Replica> replicas_;
   EventQueue<Seconds, Change> changes_;  // Simultaneous changes come by their group.
-  std::vector<std::uint64_t> versions_;  // Of each group's change: older ones are void.
-  std::vector<std::uint32_t> to_start_;  // Those whose last iteration ended at this moment,
+  std::vector<std::uint64_t> versions_;  // The valid change of each group.
+  std::vector<std::uint32_t> to_start_;  // Groups that may start at this moment.
   std::vector<std::uint32_t> started_;
-  std::vector<bool> starts_;        // and whether a group is among them.
-  std::vector<std::int64_t> busy_;  // Of each pipeline, the replicas that have work.
+  std::vector<bool> starts_;        // True for groups in to_start_.
+  std::vector<std::int64_t> busy_;  // Replicas with work, by pipeline.
   std::vector<Replica*> running_;
 };
 

@@ -1,4 +1,4 @@
-// Of which kernels an iteration consists: the private half of IterationPrices.
+// The kernels of an iteration: the private half of IterationPrices.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,12 +12,12 @@ namespace {
 // to 0.85 of it: calibration/kernel_facts.json).
 constexpr double small_kernel_traffic = 1.3;
 
-// Of an engine that fuses nothing: some four tensors of the hidden width each.
+// Bytes per hidden element and kernel of an engine that fuses nothing: some four tensors.
 constexpr double small_kernel_bytes = 8.0;
 
-constexpr double activation_bytes = 2.0;  // Bytes, of activations.
+constexpr double activation_bytes = 2.0;  // Bytes of one activation.
 
-// Dispatch and combine of copies of attention, each: a start, and a rate over NVLink inferred on
+// Dispatch and combine of copies of attention each take a start, and a rate over NVLink inferred on
 // published wide expert parallelism (DeepEP's table of H800, NVIDIA's sweeps of GB200 NVL72). No
 // link carries more than it can.
 constexpr Seconds exchange_start = microseconds(8);
@@ -26,8 +26,8 @@ BytesPerSecond exchange_rate(const System& system) {
   return std::min(BytesPerSecond{nvlink}, system.scale_up);
 }
 
-// Kernels with a window were measured at 128 tokens alone. A longer one is priced as attention to
-// as many tokens.
+// Kernels with a window were measured at 128 tokens alone. A longer window is priced as attention
+// to as many tokens.
 constexpr std::int64_t longest_measured_window = 256;
 
 }  // namespace
@@ -86,8 +86,8 @@ void IterationPrices::mlp_products(std::int64_t m, std::vector<IterationPart>& p
     mlp("gemm.shared", expert_layers_, model_.experts->shared_ffn, plan_.tp);
 }
 
-// Ranks of a stage lie side by side. Those in other domains than one of them get their share of
-// `bytes` over its NIC, beside what NVLink carries.
+// Ranks of a stage are adjacent. Those in other domains than one of them get their share of `bytes`
+// over its NIC, overlapped with NVLink's.
 Seconds IterationPrices::exchange_time(Bytes bytes) const {
   const auto ranks = static_cast<double>(plan_.stage_gpus());
   const double domain = std::min(ranks, static_cast<double>(system_.nvlink_domain));
@@ -150,13 +150,13 @@ void IterationPrices::expert_layers(std::int64_t m, std::vector<IterationPart>& 
                    {}});
 }
 
-// What kernels between the products of all layers move for one token, of an engine that fuses them,
-// whether few or many of them do: two norms with their residual, the rotation with the way into the
-// cache, and the activation of MLPs (that of experts is in their tables).
+// Traffic for one token between the products of all layers in an engine that fuses its kernels,
+// however many they are: two norms with their residual, the rotation and the write to the cache,
+// and the activation of MLPs (that of experts is in their tables).
 Bytes IterationPrices::bytes_between_products() const {
   const double tp = plan_.tp;
   const auto hidden = static_cast<double>(model_.hidden);
-  const double norms = 2.0 * (2.0 + 2.0) * hidden;  // Two tensors come and two go, twice.
+  const double norms = 2.0 * (2.0 + 2.0) * hidden;  // Two tensors read and two written, twice.
   const double heads = static_cast<double>(model_.heads) / tp;
   double turned = 0.0, attended = heads * static_cast<double>(model_.head_dim);
   if (model_.latent) {
@@ -172,10 +172,10 @@ Bytes IterationPrices::bytes_between_products() const {
   const double shared = expert_layers_ > 0
                             ? expert_layers_ * static_cast<double>(model_.experts->shared_ffn) / tp
                             : 0.0;
-  // What is turned comes and goes; of a gated MLP two tensors come and their product goes.
+  // Rotated tensors are read and written; a gated MLP reads two and writes their product.
   const double between =
       model_.layers * (norms + 2.0 * turned) + (model_.gated ? 3.0 : 2.0) * (dense + shared);
-  // What products take comes in 16 bits and goes in fewer.
+  // Inputs of products are read in 16 bits and written in fewer.
   const double taken = model_.layers * (hidden + attended) + dense + shared +
                        (dense_layers_ + (shared > 0.0 ? expert_layers_ : 0)) * hidden;
   const bool apart = std::ranges::count(engine_.small.quantises_apart, plan_.weights) > 0;
@@ -195,8 +195,8 @@ void IterationPrices::between_products(std::int64_t m, std::vector<IterationPart
     parts.push_back(
         {"small", static_cast<int>(std::lround(count)), time, Tag::interpolated, moved, {}, {}});
   if (plan_.tp == 1) return;
-  // One after attention and one after the MLP or the experts, whose results copies of attention
-  // bring home by the exchange.
+  // One all-reduce follows attention and one the MLP or the experts, unless the exchange returns
+  // the results of experts to copies of attention.
   const int after_mlp = plan_.dp > 1 ? dense_layers_ : model_.layers;
   const int sums = model_.parallel_residual ? model_.layers : model_.layers + after_mlp;
   const std::int64_t elements = m * model_.hidden;
@@ -254,7 +254,7 @@ std::vector<IterationPart> IterationPrices::decode_parts(std::int64_t requests,
 }
 
 AttentionFloor IterationPrices::least_decode_attention() const {
-  // Of one request: what a token more in the cache adds to the bytes that are read.
+  // Bytes that one request with `context` cached tokens reads.
   const auto bytes = [&](std::int64_t context) {
     if (model_.latent)
       return kernel_work("latent_decode", {Dtype::bf16, plan_.kv},
@@ -284,7 +284,7 @@ std::vector<IterationPart> IterationPrices::prefill_parts(const PrefillChunk& ch
   const auto q = static_cast<double>(chunk.tokens), p = static_cast<double>(chunk.cached);
   std::vector<IterationPart> parts;
   for (const auto& [window, count] : layers_by_window_) {
-    // Of a window a query sees so many keys at most.
+    // A query sees no more keys than the window has.
     const auto cached = window > 0
                             ? std::clamp<std::int64_t>(window - chunk.tokens, 0, chunk.cached)
                             : chunk.cached;

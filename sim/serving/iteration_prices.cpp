@@ -9,7 +9,7 @@
 namespace orrery {
 namespace {
 
-// Below, no engine asks NCCL while it has a kernel of its own: custom all-reduces of vLLM and
+// Smaller tensors never go to NCCL if the engine has a kernel: custom all-reduces of vLLM and
 // SGLang take up to 8 MB (csrc/custom_all_reduce.cuh).
 constexpr std::int64_t own_kernel_elements = 4 << 20;
 
@@ -40,16 +40,16 @@ KernelTime GroupReduce::operator()(int gpus, std::int64_t elements) const {
 
 namespace {
 
-// Exact prices to here, and so many to an octave beyond: as dense as the rows of the tables.
+// Prices are exact to here, and beyond at so many points an octave, as dense as the tables' rows.
 constexpr std::int64_t exact_tokens = 64;
 constexpr double dense_points = 16.0;
 constexpr double context_points = 8.0;
 
-// Of a pipeline's transfer beside its bytes: two launches and a semaphore between processes;
+// Cost of a pipeline's transfer without its bytes: two launches and a semaphore between processes;
 // inferred on published pipelines of TensorRT-LLM over PCIe.
 constexpr Seconds hop_start = microseconds(25);
 
-// `value` between the prices of the two nearest of `points` an octave.
+// Interpolates at `value` between the prices of the two nearest of `points` an octave.
 template <class Price>
 Seconds between_points(double value, double points, Price price) {
   const double place = std::log2(value) * points;
@@ -103,7 +103,7 @@ IterationPrices::IterationPrices(const Model& model, const System& system,
     ++layers_by_window_[local ? model.window : 0];
   }
   if (plan_.dp > 1 && plan_.stage_gpus() > system.nvlink_domain) {
-    // That of DeepEP's low-latency dispatch (docs/explanation/collectives.md).
+    // DeepEP's low-latency dispatch has these constants (docs/explanation/collectives.md).
     const ExchangeConstants network =
         read_exchange_kernels(system.gpu.name).deepep_low_latency.dispatch.remote;
     const double domains =
@@ -116,7 +116,7 @@ IterationPrices::IterationPrices(const Model& model, const System& system,
   drafts.drafter.reset();
   drafts.pp = 1;
   if (!plan_.drafter->experts) drafts.dp = drafts.ep = drafts.moe_tp = 1;
-  // Heads trained beside a model are kept in 16 bits.
+  // Heads trained for a model are kept in 16 bits.
   if (plan_.speculation->method == DraftMethod::eagle) drafts.weights = Dtype::bf16;
   drafter_ =
       std::make_unique<const IterationPrices>(*plan_.drafter, system, drafts, engine, kernels_);
@@ -199,7 +199,7 @@ Seconds IterationPrices::planning(std::int64_t requests) const {
 
 Seconds IterationPrices::hop(std::int64_t tokens) const {
   if (plan_.pp == 1) return {};
-  // Neighbouring stages lie side by side: inside the domain unless a stage fills it.
+  // Neighbouring stages are adjacent: they share a domain that holds the whole replica.
   const bool inside = plan_.replica_gpus() <= system_.nvlink_domain;
   const BytesPerSecond link = inside ? system_.scale_up : system_.network_efficiency * system_.nic;
   const Bytes bytes{2.0 * static_cast<double>(tokens * model_.hidden)};

@@ -13,16 +13,16 @@
 
 namespace orrery {
 
-/// Tensor-parallel all-reduces of an engine on a system: its own kernel inside a node, where one
-/// was measured over so many GPUs, and NCCL's where that is faster (engines hand long tensors to
-/// NCCL) or the group leaves the node.
+/// Tensor-parallel all-reduces of an engine on a system: its own kernel inside a node, if one was
+/// measured over so many GPUs, and NCCL's if that is faster (engines hand long tensors to NCCL) or
+/// the group leaves the node.
 class GroupReduce {
  public:
   GroupReduce(const System& system, const ServingKernels& kernels);
 
-  /// Of `elements` of 16 bits over `gpus` neighbouring GPUs. One GPU takes no time.
+  /// An all-reduce of `elements` of 16 bits over `gpus` neighbouring GPUs. One GPU takes no time.
   KernelTime operator()(int gpus, std::int64_t elements) const;
-  /// A collective by NCCL over as many. `tensor`: as CollectiveTime counts it.
+  /// A collective by NCCL over `gpus` GPUs. `tensor`: its size as CollectiveTime counts it.
   KernelTime by_nccl(CollectiveKind kind, int gpus, Bytes tensor) const;
 
  private:
@@ -31,16 +31,16 @@ class GroupReduce {
   mutable std::shared_ptr<const CollectiveTime> nccl_;  // Read when first needed.
 };
 
-/// Part of a prompt that an iteration prefills: `tokens` new ones behind `cached` ones.
+/// A part of a prompt that an iteration prefills: `tokens` new ones behind `cached` ones.
 struct PrefillChunk {
   std::int64_t tokens = 0;
   std::int64_t cached = 0;
 };
 
-/// What one attention rank works on in an iteration.
+/// The work of one attention rank in an iteration.
 struct Iteration {
   std::int64_t decodes = 0;  ///< Requests that get one token each.
-  std::int64_t context = 0;  ///< Their tokens in the cache, all together.
+  std::int64_t context = 0;  ///< Sum of their tokens in the cache.
   std::vector<PrefillChunk> chunks{};
   std::int64_t heads = 0;  ///< Rows of the output head: decodes, and prompts that end here.
 
@@ -53,80 +53,80 @@ struct IterationPart {
   int count = 0;   ///< Kernels.
   Seconds time;
   Tag tag = Tag::default_value;
-  Bytes bytes;  ///< Memory traffic; of an all-reduce on a link.
+  Bytes bytes;  ///< Traffic of memory; of the link in an all-reduce.
   Flop flop;
-  FlopPerSecond peak;  ///< Of the units that multiply; 0: none do.
+  FlopPerSecond peak;  ///< Peak of the units that multiply; 0: none do.
 };
 
-/// What limits a part on a GPU whose memory has this bandwidth.
+/// Returns the bottleneck of a part on a GPU whose memory has this bandwidth.
 Bound bound_of(const IterationPart& part, BytesPerSecond bandwidth);
 
 struct IterationPrice {
   std::vector<IterationPart> parts;
-  Seconds eager;  ///< Launches, where kernels are launched one by one and are shorter than that.
+  Seconds eager;  ///< Lower bound by launches, if kernels are launched one by one.
   Seconds gpu;    ///< All parts, or `eager` if that is longer.
   Seconds host, gap;
-  Seconds step;  ///< From the start of this iteration to that of the next.
+  Seconds step;  ///< Time from the start of this iteration to that of the next.
   Bound bound = Bound::memory;
 };
 
-/// What attention over the cache takes at least, over all layers: in an iteration in which requests
-/// decode, and for each token that they have there.
+/// Lower bound of attention over the cache, over all layers: for an iteration with decodes, and for
+/// each token that they have in the cache.
 struct AttentionFloor {
   Seconds an_iteration;
   Seconds a_token;
 };
 
-/// What iterations of a deployment cost, uncontended (docs/explanation/serving.md).
+/// Costs of a deployment's iterations, uncontended (docs/explanation/serving.md).
 ///
 ///     gpu  = dense(tokens) + decode_attention + prefill_attention + head(rows)
 ///     step = max(gpu, host) + gap, or gpu + host + gap where the engine does not hide its host
 ///
 /// With speculative decoding a step works on all drafted tokens of its requests: price() counts
-/// them, and whoever asks for parts says so in `tokens` and `rows`.
+/// them, and callers of single parts count them in `tokens` and `rows`.
 ///
 /// All layers of a replica are counted, whatever the number of stages: an iteration passes through
 /// all of them. With attention parallelism by copies the tokens are those of the fullest rank.
 class IterationPrices {
  public:
-  /// `kernels`: those of the system's GPU and the engine, where others use them, too; null: own.
+  /// `kernels`: those of the system's GPU and the engine, shared with others; null: own ones.
   IterationPrices(const Model& model, const System& system, const Deployment& deployment,
                   const ServingEngine& engine,
                   std::shared_ptr<const ServingKernels> kernels = nullptr);
-  IterationPrices(const IterationPrices&) = delete;  // Its parts know each other.
+  IterationPrices(const IterationPrices&) = delete;  // reduce_ refers to *kernels_.
   IterationPrices& operator=(const IterationPrices&) = delete;
 
-  /// All but attention over the cache and the head. Exact to 64 tokens; beyond, between 16 points
-  /// an octave.
+  /// All kernels except attention over the cache and the head. Exact up to 64 tokens, then
+  /// interpolated between 16 points an octave.
   Seconds dense(std::int64_t tokens) const;
-  /// `context`: of all `requests` together. Between 8 points an octave.
+  /// `context`: summed over all `requests`. Interpolated between 8 points an octave.
   Seconds decode_attention(std::int64_t requests, std::int64_t context) const;
-  /// Below decode_attention(), whatever the batch: the memory's bandwidth. Layers with windows
-  /// count no token.
+  /// A lower bound of decode_attention() for all batches, by the memory's bandwidth. Layers with
+  /// windows count no token.
   AttentionFloor least_decode_attention() const;
   Seconds prefill_attention(const PrefillChunk& chunk) const;
   Seconds head(std::int64_t rows) const;
   Seconds host(std::int64_t requests) const;
   Seconds gap(std::int64_t requests) const;
-  /// The least that the GPU takes for so many tokens, as launches go on from the host.
+  /// Lower bound of the GPU's time by launches from the host, for `tokens` tokens.
   Seconds eager(std::int64_t tokens) const;
 
-  /// The whole of one iteration with its parts, each at its own sizes.
+  /// The price of one iteration with its parts, each at its own sizes.
   IterationPrice price(const Iteration& iteration) const;
 
-  /// What drafts the tokens that a decode step of `requests` requests verifies; nothing where none
-  /// are. Its attention over the cache apart.
+  /// Time to draft the tokens that a decode step of `requests` requests verifies, without attention
+  /// over the cache; 0 if nothing is drafted.
   Seconds draft(std::int64_t requests) const;
   Seconds draft_attention(std::int64_t requests, std::int64_t context) const;
 
-  /// Between two stages of a pipeline; nothing where there is one.
+  /// Time between two stages of a pipeline; 0 if there is one stage.
   Seconds hop(std::int64_t tokens) const;
   /// Shares of the layers that the longest stage and the last one have: the first stages have one
-  /// more where layers do not divide (tensorrt_llm/mapping.py, pp_layers, and, but for the first
-  /// one, vllm/distributed/utils.py, get_pp_indices).
+  /// more if layers do not divide (tensorrt_llm/mapping.py, pp_layers, and, but for the first one,
+  /// vllm/distributed/utils.py, get_pp_indices).
   double longest_stage() const;
   double last_stage() const;
-  /// What a stage's host does for the requests of all batches between two of them.
+  /// Time of a stage's host between two batches, for the requests of all batches.
   Seconds planning(std::int64_t requests) const;
 
   const ServingKernels& kernels() const { return *kernels_; }
@@ -152,9 +152,9 @@ class IterationPrices {
   ServingEngine engine_;
   std::shared_ptr<const ServingKernels> kernels_;
   GroupReduce reduce_;
-  std::unique_ptr<const IterationPrices> drafter_;  // Of one drafted token; null: no kernels draft.
+  std::unique_ptr<const IterationPrices> drafter_;  // One token's draft; null: no kernels.
   int dense_layers_ = 0, expert_layers_ = 0;
-  Seconds network_start_;  // Of an exchange that leaves an NVLink domain.
+  Seconds network_start_;  // Latency of an exchange that leaves an NVLink domain.
   std::map<std::int64_t, int> layers_by_window_;
   mutable std::map<std::int64_t, Seconds> known_dense_, known_head_;
   mutable std::map<std::pair<std::int64_t, std::int64_t>, Seconds> known_decode_;

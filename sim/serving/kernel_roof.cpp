@@ -10,11 +10,11 @@ namespace {
 
 constexpr double elements_16_bit = 2.0;
 
-// DeepSeek-V3, arXiv 2412.19437, section 4.2: what tables of latent attention were measured with.
+// Tables of latent attention have these sizes: DeepSeek-V3, arXiv 2412.19437, section 4.2.
 constexpr double latent_rank = 512.0, latent_rope = 64.0, latent_nope = 128.0, latent_value = 128.0;
 
 // Starts of kernels that were measured in CUDA graphs: the time of the smallest rows, rounded. They
-// only divide what the roofline says from what interpolation does.
+// only decide how much of a time is roofline and how much is interpolated.
 const std::map<std::string, Seconds>& starts() {
   static const std::map<std::string, Seconds> all{{"gemm", microseconds(2)},
                                                   {"decode_attention", microseconds(3)},
@@ -28,7 +28,7 @@ const std::map<std::string, Seconds>& starts() {
   return all;
 }
 
-// Each weight is read as it is stored, and written.
+// Each weight is read in its format and written in 16 bits.
 double written_out_bytes(Dtype format) { return element_bytes(format) + elements_16_bit; }
 
 KernelWork gemm_work(double n, double k, double m, Dtype format) {
@@ -87,7 +87,7 @@ KernelWork kernel_work(const std::string& op, const KernelFormats& formats,
   if (op == "experts") {
     const double hidden = size(0), inter = size(1), per_token = size(2), tp = size(4), ep = size(5),
                  tokens = size(6);
-    const double rows = tokens * per_token / ep;  // Products of a rank.
+    const double rows = tokens * per_token / ep;  // Rows of a rank's products.
     const double read = distinct_experts(sizes[3], sizes[5], sizes[2], tokens, power_law_evenness);
     const double weights = 3.0 * hidden * inter / tp;
     const bool fused = std::isinf(facts(formats.weights).fused_rows);

@@ -8,7 +8,7 @@
 
 namespace orrery {
 
-/// What an inference kernel must do: products and memory traffic.
+/// Work of an inference kernel: operations of its products, and memory traffic.
 struct KernelWork {
   Flop flop;
   Bytes bytes;
@@ -20,7 +20,7 @@ struct KernelFormats {
   Dtype kv = Dtype::bf16;
 };
 
-/// Work of one kernel of `op`, with the sizes that serving_table_columns() names. b requests, a
+/// Work of one kernel of `op` with the sizes that serving_table_columns() names: b requests, a
 /// heads, v key heads, d = head dimension, B bytes of a value, s tokens of a prompt, c of the
 /// cache.
 ///
@@ -35,9 +35,9 @@ struct KernelFormats {
 KernelWork kernel_work(const std::string& op, const KernelFormats& formats,
                        std::span<const std::int64_t> sizes);
 
-/// Experts of a rank that `tokens` tokens visit, `per_token` each of `experts`, of which a rank
-/// holds 1/ep. Draws are uneven: they count as `evenness` times as many even ones, 0.75 for the
-/// power law of 1.2 that tables were measured with (fitted on their rows); 1: even.
+/// Expected number of a rank's experts (1/ep of `experts`) that `tokens` tokens visit, `per_token`
+/// each. Uneven routing counts as `evenness` times as many even draws: 0.75 for power_law_1.2, with
+/// which tables were measured (fitted on their rows); 1: even.
 double distinct_experts(std::int64_t experts, std::int64_t ep, std::int64_t per_token,
                         double tokens, double evenness);
 inline constexpr double power_law_evenness = 0.75;
@@ -47,8 +47,8 @@ FlopPerSecond peak_of(const Gpu& gpu, Dtype format, const Place& at);
 MaybeRefused lacks_units(const Gpu& gpu, Dtype format);
 
 /// The least time that the work takes on a GPU, with a fixed start: the base of all interpolation.
-/// `peak` is that of the kernel's units, 0 where it multiplies nothing; `bandwidth` of the memory,
-/// of an all-reduce of the link. The starts are in kernel_roof.cpp.
+/// `peak` is that of the kernel's units, 0 if it multiplies nothing; `bandwidth` is the memory's,
+/// or the link's for an all-reduce. The starts are in kernel_roof.cpp.
 Seconds kernel_roof(const std::string& op, const KernelWork& work, FlopPerSecond peak,
                     BytesPerSecond bandwidth);
 

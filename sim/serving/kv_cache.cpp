@@ -8,7 +8,7 @@
 namespace orrery {
 
 PrefixTree::PrefixTree(std::int64_t most_nodes) {
-  // At most half of the buckets are full, so that a search is short.
+  // Half of the buckets at most are full, so that a search is short.
   const std::size_t buckets =
       std::bit_ceil(static_cast<std::size_t>(most_nodes < 4 ? 4 : most_nodes) * 2);
   buckets_.assign(buckets, none);
@@ -28,7 +28,7 @@ void PrefixTree::enter(std::uint64_t hash, Index node) {
   buckets_[at] = node;
 }
 
-// Those behind a gap that could stand in it move up (Knuth, TAOCP 6.4, algorithm R).
+// Entries behind a gap that could stand in it move up (Knuth, TAOCP 6.4, algorithm R).
 void PrefixTree::erase(std::uint64_t hash) {
   const std::size_t mask = buckets_.size() - 1;
   std::size_t gap = bucket_of(hash);
@@ -58,14 +58,14 @@ void PrefixTree::remove_unused(Index node) {
   --unused_;
 }
 
-// Whoever is there has all above it there: how far a way goes is found by halving.
-PrefixTree::Match PrefixTree::match(const PrefixWay& way) const {
+// Nodes above a present one are present: bisection finds how far a path goes.
+PrefixTree::Match PrefixTree::match(const PrefixPath& path) const {
   Match match;
-  std::size_t absent = way.nodes + 1;  // Counted from 1, as `match.nodes` is.
-  // Most ways are there to their end, or not at all.
-  for (std::size_t at = way.nodes; match.nodes + 1 < absent;
+  std::size_t absent = path.nodes + 1;  // Counted from 1, as `match.nodes` is.
+  // Most paths are present to their end, or not at all.
+  for (std::size_t at = path.nodes; match.nodes + 1 < absent;
        at = match.nodes + (absent - match.nodes) / 2) {
-    const Index node = find(way[at - 1]);
+    const Index node = find(path[at - 1]);
     if (node == none) {
       absent = at;
     } else {
@@ -86,16 +86,16 @@ void PrefixTree::use(Index node) {
   }
 }
 
-PrefixTree::Index PrefixTree::extend(Index above, const PrefixWay& way, std::size_t from) {
-  for (std::size_t i = from; i < way.nodes; ++i) {
+PrefixTree::Index PrefixTree::extend(Index above, const PrefixPath& path, std::size_t from) {
+  for (std::size_t i = from; i < path.nodes; ++i) {
     if (free_.empty()) {
       free_.push_back(static_cast<Index>(pool_.size()));
       pool_.emplace_back();
     }
     const Index node = free_.back();
     free_.pop_back();
-    pool_[node] = {.hash = way[i], .above = above, .uses = 1};
-    enter(way[i], node);
+    pool_[node] = {.hash = path[i], .above = above, .uses = 1};
+    enter(path[i], node);
     above = node;
     ++nodes_;
     assert(static_cast<std::size_t>(nodes_) * 2 <= buckets_.size());
@@ -151,42 +151,42 @@ KvBlocks::KvBlocks(const KvShape& shape, std::uint32_t hash_tokens)
   }
 }
 
-PrefixWay KvBlocks::way_of(std::span<const std::uint64_t> hashes,
-                           std::int64_t prompt_tokens) const {
+PrefixPath KvBlocks::path_of(std::span<const std::uint64_t> hashes,
+                             std::int64_t prompt_tokens) const {
   const std::int64_t nodes = std::min(static_cast<std::int64_t>(hashes.size()) / node_hashes_,
                                       prompt_tokens / (node_blocks_ * block_tokens_));
   return {hashes, static_cast<std::size_t>(node_hashes_), static_cast<std::size_t>(nodes)};
 }
 
-// Blocks, not nodes: a node may be many blocks, of which only the last is computed again.
+// The result counts blocks: a node may be many blocks, of which only the last is computed again.
 std::int64_t KvBlocks::cached_tokens(std::size_t matched, std::int64_t prompt_tokens) const {
   return std::min(blocks_of_nodes(matched) * block_tokens_,
                   (prompt_tokens - 1) / block_tokens_ * block_tokens_);
 }
 
-// On the host as on the GPU, whoever is there has all above it in one of both.
-KvBlocks::Match KvBlocks::match(const PrefixWay& way) const {
-  Match match{tree_.match(way)};
+// Nodes above one on the host are on the host or the GPU.
+KvBlocks::Match KvBlocks::match(const PrefixPath& path) const {
+  Match match{tree_.match(path)};
   if (!host_.exists()) return match;
-  for (std::size_t node = match.nodes; node < way.nodes && host_.has(way[node]); ++node)
+  for (std::size_t node = match.nodes; node < path.nodes && host_.has(path[node]); ++node)
     ++match.host_nodes;
   return match;
 }
 
-PrefixTree::Index KvBlocks::hold(const PrefixWay& way, const Match& match) {
-  // Those that come back leave the host before others go there.
+PrefixTree::Index KvBlocks::hold(const PrefixPath& path, const Match& match) {
+  // Nodes that come back leave the host before others go there.
   if (!copies_at_once_)
     for (std::size_t node = match.nodes; node < match.nodes + match.host_nodes; ++node)
-      host_.take(way[node]);
+      host_.take(path[node]);
   if (copies_at_once_ && host_.exists())
-    for (std::size_t node = way.nodes; node > 0; --node) host_.put(way[node - 1]);
-  // What is there is used first, so that it is not evicted for the rest.
+    for (std::size_t node = path.nodes; node > 0; --node) host_.put(path[node - 1]);
+  // Present nodes are used first, so that they are not evicted for the others.
   if (match.deepest != PrefixTree::none) tree_.use(match.deepest);
-  if (match.nodes == way.nodes) return match.deepest;
-  const std::int64_t blocks = blocks_of_nodes(way.nodes - match.nodes);
+  if (match.nodes == path.nodes) return match.deepest;
+  const std::int64_t blocks = blocks_of_nodes(path.nodes - match.nodes);
   make_free(blocks);
   free_ -= blocks;
-  return tree_.extend(match.deepest, way, match.nodes);
+  return tree_.extend(match.deepest, path, match.nodes);
 }
 
 void KvBlocks::make_free(std::int64_t blocks) {

@@ -9,13 +9,12 @@
 
 namespace orrery {
 
-/// Nodes of prompts (PrefixTree) whose keys and values are in the host's memory, by their hashes.
-/// The one that was put here or touched the longest ago goes first. Whoever puts and touches the
-/// nodes of a prompt does so from its end on, so that none is here without those above it being
-/// here or on the GPU.
+/// Nodes of prompts (PrefixTree) whose keys and values are in the host's memory, by their hashes,
+/// evicted in LRU order. Callers put and touch the nodes of a prompt from its end on, so that those
+/// above a node here are all here or on the GPU.
 class HostBlocks {
  public:
-  /// Room for so many nodes; 0: there is no such memory.
+  /// `most_nodes`: the capacity; 0: there is no such memory.
   explicit HostBlocks(std::int64_t most_nodes) : most_{most_nodes} {}
 
   bool exists() const { return most_ > 0; }
@@ -23,7 +22,7 @@ class HostBlocks {
   std::int64_t nodes() const { return static_cast<std::int64_t>(by_hash_.size()); }
   bool has(std::uint64_t hash) const { return by_hash_.contains(hash); }
 
-  /// Makes it the newest; true if it was not here.
+  /// Makes `hash` the newest; true if it was not here.
   bool put(std::uint64_t hash) {
     assert(exists());
     const auto found = by_hash_.find(hash);
@@ -40,7 +39,7 @@ class HostBlocks {
     ++stored_;
     return true;
   }
-  /// It must be here.
+  /// Removes `hash`, which must be here.
   void take(std::uint64_t hash) {
     const auto found = by_hash_.find(hash);
     assert(found != by_hash_.end());
@@ -49,21 +48,21 @@ class HostBlocks {
     ++taken_;
   }
 
-  /// Nodes that were ever copied here, moved away, and forgotten: those here are what is left.
+  /// Counts of nodes that were copied here, moved away, and evicted; nodes() is what is left.
   std::int64_t stored() const { return stored_; }
   std::int64_t taken() const { return taken_; }
   std::int64_t dropped() const { return dropped_; }
 
  private:
   std::int64_t most_;
-  std::list<std::uint64_t> ages_;  // The oldest first.
+  std::list<std::uint64_t> ages_;  // The oldest is first.
   std::unordered_map<std::uint64_t, std::list<std::uint64_t>::iterator> by_hash_;
   std::int64_t stored_ = 0, taken_ = 0, dropped_ = 0;
 };
 
-/// The nodes of one prompt, from the root on: every `stride`-th of its hashes, which stands for the
-/// tokens since the last one and for all before them.
-struct PrefixWay {
+/// The nodes of one prompt, from the root on: every `stride`-th of its hashes, which covers the
+/// tokens since the last one and all before them.
+struct PrefixPath {
   std::span<const std::uint64_t> hashes;
   std::size_t stride = 1;
   std::size_t nodes = 0;
@@ -72,42 +71,42 @@ struct PrefixWay {
 };
 
 /// Beginnings of prompts whose keys and values are in the cache, as a tree of nodes. A node is
-/// named by a hash that stands for its own tokens and all before them, so that a prompt's hashes
-/// are its way down the tree. Nodes in use stay, and with them all above them; of the others the
-/// one that was used the longest ago goes first, a leaf before the node that it hangs from.
+/// named by a hash of its own tokens and all before them, so that a prompt's hashes are its path
+/// down the tree. Nodes in use stay, and all above them; the others are evicted in LRU order,
+/// children before parents.
 class PrefixTree {
  public:
   using Index = std::uint32_t;
   static constexpr Index none = 0xffffffff;
 
-  /// Room for `most_nodes`; whoever makes nodes sees to it that there are never more.
+  /// `most_nodes`: the capacity, which callers never exceed.
   explicit PrefixTree(std::int64_t most_nodes);
 
   struct Match {
-    std::size_t nodes = 0;    ///< Of the way, from the root on, that are there.
+    std::size_t nodes = 0;    ///< Present nodes of the path, from the root on.
     Index deepest = none;     ///< The last of them.
-    std::int64_t unused = 0;  ///< Of them, those that nobody uses.
+    std::int64_t unused = 0;  ///< Those of them that are not in use.
   };
-  Match match(const PrefixWay& way) const;
-  /// One more uses this node, and so all above it.
+  Match match(const PrefixPath& path) const;
+  /// Adds a use of this node, and so of all above it.
   void use(Index node);
-  /// Hangs the way's nodes from `from` on below `above`, which counts their use, and uses them.
-  /// The last one.
-  Index extend(Index above, const PrefixWay& way, std::size_t from);
-  /// One fewer uses this node, and so all above it.
+  /// Appends the path's nodes from `from` on below `above`, whose use the caller has added, and
+  /// uses them. Returns the last one.
+  Index extend(Index above, const PrefixPath& path, std::size_t from);
+  /// Removes a use of this node, and so of all above it.
   void release(Index node);
 
   std::int64_t nodes() const { return nodes_; }
   std::int64_t unused() const { return unused_; }
-  /// Removes the node that was unused the longest, of which there must be one. Its hash.
+  /// Removes the node that was unused the longest, of which there must be one; returns its hash.
   std::uint64_t evict();
 
  private:
   struct Node {
     std::uint64_t hash = 0;
     Index above = none;
-    std::uint32_t uses = 0;             // Requests that end here, and used nodes right below.
-    Index before = none, after = none;  // In the list of the unused, the oldest first.
+    std::uint32_t uses = 0;             // Requests that end here, and used children.
+    Index before = none, after = none;  // Neighbours in the list of unused nodes.
   };
 
   std::size_t bucket_of(std::uint64_t hash) const {
@@ -133,17 +132,17 @@ struct KvShape {
   std::int64_t tokens = 0;
   std::int64_t block_tokens = 16;
   bool keeps_prefixes = false;
-  /// Of the host's memory, which keeps prefixes that the GPU has no room for; 0: it keeps none.
+  /// Capacity of the host's memory for prefixes; 0: it keeps none.
   std::int64_t host_tokens = 0;
-  bool copies_at_once = false;  ///< They go there when they are computed (EngineHostKv).
+  bool copies_at_once = false;  ///< They go there when computed (EngineHostKv).
 };
 
 /// Its blocks: free, in use by one request, or nodes of the tree of prompts that begin alike, which
-/// requests share and which stay until their place is needed. Then, or when they are made, they go
+/// requests share and which stay until their space is needed. Then, or when they are made, they go
 /// to the host's memory, if there is such.
 class KvBlocks {
  public:
-  /// `hash_tokens`: of the requests' hashes; 0: they have none.
+  /// `hash_tokens`: tokens of one of the requests' hashes; 0: they have none.
   KvBlocks(const KvShape& shape, std::uint32_t hash_tokens);
 
   std::int64_t capacity() const { return capacity_; }
@@ -155,7 +154,7 @@ class KvBlocks {
   std::int64_t block_tokens() const { return block_tokens_; }
   bool keeps_prefixes() const { return node_blocks_ > 0; }
 
-  /// Blocks for one request alone, at most available().
+  /// Takes blocks for one request alone, at most available().
   void take(std::int64_t blocks) {
     assert(0 <= blocks && blocks <= available());
     make_free(blocks);
@@ -166,21 +165,21 @@ class KvBlocks {
     assert(0 <= blocks && free_ <= capacity_);
   }
 
-  /// The whole nodes of a prompt, by its hashes. Only where prefixes are kept.
-  PrefixWay way_of(std::span<const std::uint64_t> hashes, std::int64_t prompt_tokens) const;
+  /// Returns the whole nodes of a prompt, by its hashes. Requires keeps_prefixes().
+  PrefixPath path_of(std::span<const std::uint64_t> hashes, std::int64_t prompt_tokens) const;
   struct Match : PrefixTree::Match {
-    std::size_t host_nodes = 0;  ///< Behind `nodes`: those that are in the host's memory.
+    std::size_t host_nodes = 0;  ///< Nodes behind `nodes` that are in the host's memory.
   };
-  Match match(const PrefixWay& way) const;
-  /// Tokens of a prompt that need not be computed where so many of its nodes are there. The last
-  /// token always is, and its block with it.
+  Match match(const PrefixPath& path) const;
+  /// Tokens of a prompt that need not be computed if `matched` of its nodes are present. The last
+  /// token, and its block with it, is always computed.
   std::int64_t cached_tokens(std::size_t matched, std::int64_t prompt_tokens) const;
-  /// Blocks that holding a way takes from available(): nodes to make, and unused ones.
-  std::int64_t cost_of(const PrefixWay& way, const Match& match) const {
-    return blocks_of_nodes(way.nodes - match.nodes) + match.unused * node_blocks_;
+  /// Blocks of available() that holding a path takes: nodes to make, and unused ones.
+  std::int64_t cost_of(const PrefixPath& path, const Match& match) const {
+    return blocks_of_nodes(path.nodes - match.nodes) + match.unused * node_blocks_;
   }
-  /// Uses all nodes of a way; what release() is to be called with. Those of the host come back.
-  PrefixTree::Index hold(const PrefixWay& way, const Match& match);
+  /// Uses all nodes of a path, of which those of the host come back; returns release()'s argument.
+  PrefixTree::Index hold(const PrefixPath& path, const Match& match);
   void release(PrefixTree::Index node) { tree_.release(node); }
   std::int64_t blocks_of_nodes(std::size_t nodes) const {
     return static_cast<std::int64_t>(nodes) * node_blocks_;

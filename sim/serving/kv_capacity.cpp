@@ -49,7 +49,7 @@ Bytes layer_weights(const Model& model, const Deployment& plan, int layer) {
   return Bytes{bytes};
 }
 
-// Layers that a kind of page is allotted for: groups as large as the rarer kind, filled up.
+// Layers that pages are allotted for: groups as large as the rarer kind of layers, filled up.
 std::int64_t allotted_layers(const Model& model) {
   if (model.layer_is_local.empty() || model.window == 0) return model.layers;
   const auto local = std::count(model.layer_is_local.begin(), model.layer_is_local.end(), true);
@@ -92,7 +92,7 @@ Bytes rank_weights(const Model& model, const Deployment& plan) {
     for (int layer = first; layer < last; ++layer) sum += layer_weights(model, plan, layer);
     if (stage == 0) sum += Bytes{bytes_16_bit * embedding};
     if (stage == plan.pp - 1) {
-      // A tied head is on the last stage again where that is not the first.
+      // The last stage has a copy of a tied head, unless it is the first.
       const bool again = model.tied_embeddings && plan.pp > 1;
       sum += Bytes{bytes_16_bit * (again ? embedding : head)};
     }
@@ -103,7 +103,7 @@ Bytes rank_weights(const Model& model, const Deployment& plan) {
 
 namespace {
 
-// The same of what drafts; a layer of the model shares its embedding and head.
+// Weights of the draft model; a layer of the model itself shares its embedding and head.
 Bytes draft_weights(const Deployment& plan) {
   if (!plan.drafter) return {};
   Deployment drafts = plan;
@@ -153,7 +153,7 @@ KvCapacity kv_capacity(const Model& model, const System& system, const Deploymen
 
 namespace {
 
-// The first of the usual remedies under which a request fits, as its flag; "" where none does.
+// Returns the first of the usual remedies under which a request fits, as its flag, or "".
 std::string remedy(const Model& model, const System& system, const Deployment& plan,
                    const ServingEngine& engine, std::int64_t tokens) {
   const auto fits = [&](const Deployment& changed) {

@@ -6,23 +6,23 @@
 
 namespace orrery {
 
-/// What a rank's memory holds.
+/// Memory of one rank.
 struct ServingMemory {
-  Bytes total;        ///< As CUDA reports it.
-  Bytes weights;      ///< Of the fullest rank.
-  Bytes activations;  ///< Of the largest iteration, where the engine counts them by themselves.
+  Bytes total;        ///< Capacity as CUDA reports it.
+  Bytes weights;      ///< Weights of the fullest rank.
+  Bytes activations;  ///< Tensors of the largest iteration, if the engine counts them apart.
   Bytes reserve;      ///< Contexts, graphs, communicators.
-  Bytes kv;           ///< What is left for keys and values; below 0: it misses as much.
+  Bytes kv;           ///< Rest for keys and values; below 0: it misses as much.
 };
 
 /// The KV cache of one attention rank, which all its requests share.
 struct KvCapacity {
-  double bytes_per_token = 0.0;  ///< Of one GPU: of its layers and its share of the key heads.
+  double bytes_per_token = 0.0;  ///< Bytes in one GPU: its layers and its share of the key heads.
   std::int64_t tokens = 0;       ///< Whole blocks; 0: none fits.
   std::int64_t block = 1;
   ServingMemory memory;
 
-  /// Requests of so many tokens that it holds at once.
+  /// Requests of `tokens_each` tokens that it holds at once.
   std::int64_t requests(std::int64_t tokens_each) const;
 };
 
@@ -39,13 +39,13 @@ Bytes rank_weights(const Model& model, const Deployment& deployment);
 /// equal size, so that the last group of a kind is filled up (vllm/v1/core/kv_cache_utils.py).
 double kv_bytes_per_token(const Model& model, const Deployment& deployment);
 
-/// By the engine's MemoryRule, of the GPU with the least left. Errors: none; what does not fit has
-/// no tokens, and need_kv() says so.
+/// Applies the engine's MemoryRule to the GPU with the least left. Errors: none; a deployment that
+/// does not fit has no tokens, and need_kv() says so.
 KvCapacity kv_capacity(const Model& model, const System& system, const Deployment& deployment,
                        const ServingEngine& engine);
 
-/// Refuses a deployment that does not hold one request of `tokens` (infeasible), with the miss in
-/// tokens and the nearest change that would do.
+/// Refuses a deployment that does not hold one request of `tokens` (infeasible), with the number of
+/// missing tokens and the nearest change that would do.
 void need_kv(const Model& model, const System& system, const Deployment& deployment,
              const ServingEngine& engine, std::int64_t tokens, const Place& at);
 

@@ -14,7 +14,7 @@ double bytes_of_layer(const Model& model, Dtype format) {
   return values * element_bytes(format);
 }
 
-// Whole numbers from `first` to before `last`.
+// The whole numbers from `first` to before `last`.
 struct Run {
   std::int64_t first = 0, last = 0;
   std::int64_t common(const Run& other) const {
@@ -28,7 +28,7 @@ Run layers_of(const Model& model, int stages, int stage) {
   return {std::min(layers, stage * each), std::min(layers, (stage + 1) * each)};
 }
 
-// Key heads of a rank; of a latent cache, which is not cut, the one that stands for it.
+// Key heads of a model; a latent cache, which is not cut, counts as one.
 std::int64_t heads_of(const Model& model) { return model.latent ? 1 : model.kv_heads; }
 Run heads_of_rank(const Model& model, int ranks, int rank) {
   const std::int64_t heads = heads_of(model);
@@ -52,7 +52,7 @@ std::vector<KvLane> kv_lanes(const Model& model, const Deployment& prefill,
                              const Deployment& decode) {
   std::vector<KvLane> lanes;
   const std::int64_t heads = heads_of(model);
-  // How many ranks of the prefill pool hold the same heads.
+  // Number of prefill ranks that hold the same heads.
   const int holders = static_cast<int>(std::max<std::int64_t>(1, prefill.tp / heads));
   for (int to_stage = 0; to_stage < decode.pp; ++to_stage)
     for (int to_rank = 0; to_rank < decode.tp; ++to_rank)
@@ -72,34 +72,34 @@ std::vector<KvLane> kv_lanes(const Model& model, const Deployment& prefill,
   return lanes;
 }
 
-KvWay KvWays::way(const Sends& sends) const {
-  KvWay way;
+KvRoute KvRoutes::route(const Sends& sends) const {
+  KvRoute route;
   std::vector<Flow> flows;
   for (const KvSend& send : sends) {
     const bool inside = topology_.same_domain(send.from, send.to);
-    Way links;
+    FlowRoute links;
     for (const LinkId link : topology_.route(send.from, send.to)) links.push_back({link, 1});
-    way.latency =
-        std::max(way.latency,
+    route.latency =
+        std::max(route.latency,
                  inside ? rates_.latency_inside
                         : rates_.latency_outside + topology_.further_switches(send.from, send.to));
-    way.sent += send.share;
+    route.sent += send.share;
     flows.push_back({std::move(links), Bytes{send.share}, inside ? rates_.inside : rates_.outside});
   }
-  way.flows = flows;
-  // So many bytes that a tick of the clock is nothing of their time.
+  route.flows = flows;
+  // Moving this many bytes takes far longer than a tick of the clock.
   constexpr double many = 1e12;
   Transfers links{topology_, Simulator::own};
-  links.start(way.flows, many, Seconds{});
+  links.start(route.flows, many, Seconds{});
   const Seconds last = links.advance(Transfers::never);
-  way.alone = last / many;
-  return way;
+  route.alone = last / many;
+  return route;
 }
 
-const KvWay& KvWays::between(std::uint32_t from, std::uint32_t to) {
+const KvRoute& KvRoutes::between(std::uint32_t from, std::uint32_t to) {
   const auto key = std::pair{from, to};
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
-  return known_.emplace(key, way(sends_(from, to))).first->second;
+  return known_.emplace(key, route(sends_(from, to))).first->second;
 }
 
 }  // namespace orrery

@@ -9,23 +9,23 @@
 
 namespace orrery {
 
-/// Bytes of the keys and values of so many tokens of a prompt, of all layers and heads once: what a
-/// decode step reads of them. Layers with a window count no token that has left it.
+/// Bytes of the keys and values of `tokens` tokens of a prompt, of all layers and heads once: what
+/// a decode step reads. Layers with a window count no token that has left it.
 ///
 ///     sum over layers of min(tokens, window) x 2 kv_heads head_dim B      latent: (512 + 64) B
 Bytes kv_bytes(const Model& model, Dtype format, std::int64_t tokens);
 
-/// What one GPU of a copy of the prefill pool sends to one of a copy of the decode pool. GPUs count
-/// within their copy, stage by stage and rank by rank: stage x tp + rank.
+/// A transfer from one GPU of a copy of the prefill pool to one of a copy of the decode pool. GPUs
+/// count within their copy, stage by stage and rank by rank: stage x tp + rank.
 struct KvLane {
   int from = 0, to = 0;
-  double share = 0.0;  ///< Of kv_bytes().
+  double share = 0.0;  ///< Share of kv_bytes().
 };
 
-/// Who sends what to whom, between copies of attention that are cut differently: each rank gets the
-/// layers of its stage and the key heads of its rank from one that has them. Ranks of the decode
-/// pool that hold the same heads, as all do of a latent cache, each get them, so that the shares
-/// may add up to more than one; ranks of the prefill pool that hold the same take turns.
+/// The transfers between copies of attention that are cut differently: each rank gets the layers of
+/// its stage and the key heads of its rank from one that has them. Ranks of the decode pool that
+/// hold the same heads, as all do of a latent cache, each get them, so that the shares may add up
+/// to more than one; ranks of the prefill pool that hold the same take turns.
 std::vector<KvLane> kv_lanes(const Model& model, const Deployment& prefill,
                              const Deployment& decode);
 
@@ -35,44 +35,44 @@ struct KvSend {
   double share = 0.0;
 };
 
-/// What two GPUs that send to each other reach on idle links, inside a domain and beyond.
+/// Rates between two GPUs on idle links, inside a domain and beyond.
 struct SendRates {
   BytesPerSecond inside, outside;
-  Seconds latency_inside, latency_outside;  ///< Without what further switches add.
+  Seconds latency_inside, latency_outside;  ///< Latencies without further switches.
 };
 
-/// What a byte of keys and values puts on the links between a copy of attention that has computed a
-/// prompt and one that goes on with it.
-struct KvWay {
-  Flows flows;        ///< Of one byte of all keys and values.
-  Seconds latency;    ///< Of the longest way.
-  Seconds alone;      ///< A byte takes, if nobody else is on the links.
-  double sent = 0.0;  ///< Bytes that are sent for one: over 1 where ranks hold the same.
+/// The cost of moving one byte of keys and values from a copy of attention that has computed a
+/// prompt to one that decodes it.
+struct KvRoute {
+  Flows flows;        ///< Flows for one byte.
+  Seconds latency;    ///< Latency of the longest route.
+  Seconds alone;      ///< Time of one byte on idle links.
+  double sent = 0.0;  ///< Bytes sent for one: over 1 if ranks hold the same.
 };
 
-/// The ways between all copies, found when they are first asked for.
-class KvWays {
+/// The routes between all copies, found when first needed.
+class KvRoutes {
  public:
   using Sends = std::vector<KvSend>;
 
-  /// `sends(from, to)`: who sends what from copy `from` of the prefill pool to copy `to` of the
+  /// `sends(from, to)`: the transfers from copy `from` of the prefill pool to copy `to` of the
   /// decode pool.
-  KvWays(Topology topology, SendRates rates,
-         std::function<Sends(std::uint32_t from, std::uint32_t to)> sends)
+  KvRoutes(Topology topology, SendRates rates,
+           std::function<Sends(std::uint32_t from, std::uint32_t to)> sends)
       : topology_{std::move(topology)}, rates_{rates}, sends_{std::move(sends)} {}
-  KvWays(const KvWays&) = delete;
-  KvWays& operator=(const KvWays&) = delete;
+  KvRoutes(const KvRoutes&) = delete;
+  KvRoutes& operator=(const KvRoutes&) = delete;
 
   const Topology& topology() const { return topology_; }
-  const KvWay& between(std::uint32_t from, std::uint32_t to);
+  const KvRoute& between(std::uint32_t from, std::uint32_t to);
 
  private:
-  KvWay way(const Sends& sends) const;
+  KvRoute route(const Sends& sends) const;
 
   Topology topology_;
   SendRates rates_;
   std::function<Sends(std::uint32_t, std::uint32_t)> sends_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, KvWay> known_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, KvRoute> known_;
 };
 
 }  // namespace orrery

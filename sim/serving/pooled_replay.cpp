@@ -25,14 +25,14 @@ ReplayCounts counts_of(const Fleet& fleet, std::vector<ReplayedIteration>& itera
 
 }  // namespace
 
-PooledReplay replay_pools(const RequestList& list, const PooledShape& shape, KvWays& ways,
+PooledReplay replay_pools(const RequestList& list, const PooledShape& shape, KvRoutes& routes,
                           StepTimes& prefill, StepTimes& decode) {
   assert(!list.requests.empty());
   std::vector<std::uint32_t> all(list.requests.size());
   std::iota(all.begin(), all.end(), 0u);
   PooledReplay result;
   if (shape.decode.replica.replay.keeps_times) result.times.resize(list.requests.size());
-  PooledFleet fleet{list, shape, ways, prefill, decode};
+  PooledFleet fleet{list, shape, routes, prefill, decode};
   const auto ended = [&](const Replica& replica) {
     if (shape.decode.replica.replay.keeps_times)
       for (const RequestTimes& of : replica.ended()) result.times[of.request] = of;
@@ -68,20 +68,20 @@ std::uint32_t copy_of(std::uint32_t replica, const ReplayShape& pool) {
 
 }  // namespace
 
-PooledFleet::PooledFleet(const RequestList& list, const PooledShape& shape, KvWays& ways,
+PooledFleet::PooledFleet(const RequestList& list, const PooledShape& shape, KvRoutes& routes,
                          StepTimes& prefill, StepTimes& decode)
     : list_{list},
       shape_{shape},
-      ways_{ways},
+      routes_{routes},
       prefill_{fleet_of(list, shape.prefill, prefill)},
       decode_{fleet_of(list, shape.decode, decode)},
-      links_{ways.topology()},
+      links_{routes.topology()},
       parts_(shape.prefill.replicas) {
   if (shape.decode.replica.replay.keeps_times) times_.resize(list.requests.size());
 }
 
-const KvWay& PooledFleet::way_of(const Passage& passage) {
-  return ways_.between(copy_of(passage.from, shape_.prefill), copy_of(passage.to, shape_.decode));
+const KvRoute& PooledFleet::route_of(const Passage& passage) {
+  return routes_.between(copy_of(passage.from, shape_.prefill), copy_of(passage.to, shape_.decode));
 }
 
 Seconds PooledFleet::next_change() {
@@ -93,7 +93,7 @@ void PooledFleet::later(Seconds time, std::uint32_t request, Then then, double c
   later_.push(time, order_.next(), {request, then, computed});
 }
 
-// The engines' servers tell each other of a request before the decode pool hears of it.
+// The engines' servers exchange messages before the decode pool knows of a request.
 void PooledFleet::ask_for_place(std::uint32_t index, Seconds now) {
   if (shape_.handover > Seconds{})
     later(now + shape_.handover, index, Then::asks_for_place);
@@ -115,7 +115,7 @@ void PooledFleet::take(std::uint32_t index, Seconds now) {
     passage.from = prefill_.deliver(index, now);
 }
 
-// What an iteration of the prefill pool has brought.
+// Notes the results of an iteration of the prefill pool.
 void PooledFleet::note_computed(const Replica& replica, std::uint32_t number) {
   computed_.insert(computed_.end(), parts_[number].begin(), parts_[number].end());
   parts_[number].clear();
@@ -154,17 +154,17 @@ void PooledFleet::pass_on(Seconds now) {
 }
 
 void PooledFleet::start_all(Seconds now) {
-  // Who gets a place may go to the prefill pool at once.
+  // A request that gets a place may go to the prefill pool at once.
   decode_.start_all(now, [&](Replica& replica, std::uint32_t number) {
-    if (replica.batch().called().empty()) return;
-    for (const CalledRequest& called : replica.take_called()) note_called(number, called, now);
+    if (replica.batch().placed().empty()) return;
+    for (const PlacedRequest& placed : replica.take_placed()) note_placed(number, placed, now);
   });
   prefill_.start_all(now, [&](Replica& replica, std::uint32_t number) {
     if (places_first()) note_parts(replica, number, now);
   });
 }
 
-// Which parts of prompts an iteration computes that has begun. A layer's keys and values are there
+// Notes the parts of prompts that a started iteration computes. A layer's keys and values are ready
 // when the layer is; the last one's at the end.
 void PooledFleet::note_parts(const Replica& replica, std::uint32_t number, Seconds now) {
   if (replica.is_idle()) return;
@@ -183,18 +183,18 @@ void PooledFleet::note_parts(const Replica& replica, std::uint32_t number, Secon
   }
 }
 
-void PooledFleet::note_called(std::uint32_t number, const CalledRequest& called, Seconds now) {
-  Passage& passage = passages_.at(called.request);
-  assert(passage.to == number && !passage.is_called);
-  passage.called = called;
-  passage.is_called = true;
-  passage.called_at = now;
-  const std::uint32_t prompt = list_.requests[called.request].prompt_tokens;
-  passage.bytes = shape_.kv_bytes(prompt - called.known).si();
+void PooledFleet::note_placed(std::uint32_t number, const PlacedRequest& placed, Seconds now) {
+  Passage& passage = passages_.at(placed.request);
+  assert(passage.to == number && !passage.is_placed);
+  passage.placed = placed;
+  passage.is_placed = true;
+  passage.placed_at = now;
+  const std::uint32_t prompt = list_.requests[placed.request].prompt_tokens;
+  passage.bytes = shape_.kv_bytes(prompt - placed.known).si();
   if (places_first())
-    passage.from = prefill_.deliver(called.request, now);
+    passage.from = prefill_.deliver(placed.request, now);
   else
-    send(called.request, now);
+    send(placed.request, now);
 }
 
 void PooledFleet::is_computed(std::uint32_t index, double share, Seconds now) {
@@ -203,25 +203,25 @@ void PooledFleet::is_computed(std::uint32_t index, double share, Seconds now) {
   send(index, now);
 }
 
-// The next part, when the last one has arrived.
+// Sends the next part when the last one has arrived.
 void PooledFleet::send(std::uint32_t index, Seconds now) {
   Passage& passage = passages_.at(index);
-  if (passage.moves || !passage.is_called || passage.computed <= passage.sent) return;
+  if (passage.moves || !passage.is_placed || passage.computed <= passage.sent) return;
   passage.moves = true;
   passage.part_began = now;
-  later(now + way_of(passage).latency, index, Then::sets_out);
+  later(now + route_of(passage).latency, index, Then::sets_out);
 }
 
 void PooledFleet::set_out(std::uint32_t index, Seconds now) {
   Passage& passage = passages_.at(index);
-  const KvWay& way = way_of(passage);
+  const KvRoute& route = route_of(passage);
   const double bytes = passage.bytes * (passage.computed - passage.sent);
-  const std::uint32_t transfer = links_.start(way.flows, bytes, now);
+  const std::uint32_t transfer = links_.start(route.flows, bytes, now);
   if (transfer >= moving_.size()) moving_.resize(transfer + 1);
   moving_[transfer] = index;
   passage.sent = passage.computed;
-  transfers_.sent += Bytes{way.sent * bytes};
-  transfers_.alone += way.latency + bytes * way.alone;
+  transfers_.sent += Bytes{route.sent * bytes};
+  transfers_.alone += route.latency + bytes * route.alone;
 }
 
 void PooledFleet::part_arrived(std::uint32_t index, Seconds now) {
@@ -236,14 +236,14 @@ void PooledFleet::deliver(std::uint32_t index, Seconds now) {
   const Passage passage = passages_.at(index);
   passages_.erase(index);
   prefill_.release(passage.from, passage.prefilled);
-  decode_.receive(passage.to, passage.called, passage.prefilled, now);
+  decode_.receive(passage.to, passage.placed, passage.prefilled, now);
   const Seconds done = passage.prefilled.done;
-  const Seconds begins = std::max(done, passage.called_at);
+  const Seconds begins = std::max(done, passage.placed_at);
   const PoolTimes times{done - passage.prefilled.started, begins - done, now - begins};
   if (shape_.decode.replica.replay.keeps_times) times_[index] = times;
   ++transfers_.requests;
   transfers_.prompts += list_.requests[index].prompt_tokens;
-  transfers_.tokens += list_.requests[index].prompt_tokens - passage.called.known;
+  transfers_.tokens += list_.requests[index].prompt_tokens - passage.placed.known;
   transfers_.kv += Bytes{passage.bytes};
   if (index < shape_.decode.replica.replay.first_counted) return;
   transfers_.prefill.add(times.prefill);

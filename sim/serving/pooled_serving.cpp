@@ -9,8 +9,8 @@
 namespace orrery {
 namespace {
 
-// Of a long message, as those of prompts are: the rates that NCCL's sends reach on this system,
-// which its file or measurements say (docs/explanation/collectives.md).
+// Rates of long messages, as those of prompts are, that NCCL's sends reach on this system by its
+// file or measurements (docs/explanation/collectives.md).
 SendRates send_rates(const System& system) {
   constexpr Bytes long_message{1e9};
   const CollectiveTime time{system};
@@ -38,20 +38,20 @@ class CopyGpus {
   const std::vector<int>& replicas_;
 };
 
-KvWays ways_of(const PricedPools& pools) {
+KvRoutes routes_of(const PricedPools& pools) {
   const PoolsPlan& plan = pools.plan;
   const ServingSetup& setup = pools.prefill->setup;
   const auto sends = [lanes = kv_lanes(setup.model, plan.prefill, plan.decode),
                       from_gpus = CopyGpus{plan.prefill, plan.prefill_gpus},
                       to_gpus = CopyGpus{plan.decode, plan.decode_gpus}](std::uint32_t from,
                                                                          std::uint32_t to) {
-    KvWays::Sends sent;
+    KvRoutes::Sends sent;
     for (const KvLane& lane : lanes)
       sent.push_back({from_gpus(from, lane.from), to_gpus(to, lane.to), lane.share});
     return sent;
   };
-  return KvWays{Topology::build(setup.system, plan.last_gpu() + 1), send_rates(setup.system),
-                sends};
+  return KvRoutes{Topology::build(setup.system, plan.last_gpu() + 1), send_rates(setup.system),
+                  sends};
 }
 
 ReplayShape pool_shape(const PricedServing& priced, const Deployment& plan, const ServingLoad& load,
@@ -59,13 +59,13 @@ ReplayShape pool_shape(const PricedServing& priced, const Deployment& plan, cons
   ReplayShape pool;
   pool.replica = replica_shape(priced.setup, load, priced.kv);
   pool.replica.role = role;
-  // What the decode pool needs comes from the other one.
+  // The prefill pool sends all that the decode pool needs.
   if (role == ReplicaRole::decode) pool.replica.kv.host_tokens = 0;
   pool.replicas = static_cast<std::uint32_t>(plan.replicas * plan.dp * plan.pp);
   return pool;
 }
 
-// What an iteration of the pool usually has in it.
+// A typical iteration of the pool.
 Iteration usual_iteration(const ReplayTotals& all, const ReplayTotals& own, const Deployment& plan,
                           bool prefills) {
   const auto finished = static_cast<double>(std::max<std::int64_t>(1, all.finished));
@@ -120,12 +120,12 @@ PricedPools price_pools(const Model& model, const std::string& system, const std
           std::make_shared<const PricedServing>(std::move(setup), kernels)};
 }
 
-void need_room(const PricedPools& pools, const Request& longest, const Place& prefill,
-               const Place& decode) {
+void need_space(const PricedPools& pools, const Request& longest, const Place& prefill,
+                const Place& decode) {
   Request prompt = longest;
   prompt.output_tokens = 1;
-  need_room(pools.prefill->setup, prompt, prefill);
-  need_room(pools.decode->setup, longest, decode);
+  need_space(pools.prefill->setup, prompt, prefill);
+  need_space(pools.decode->setup, longest, decode);
 }
 
 ServingRun serve_pools(const PricedPools& pools, const ServingLoad& load) {
@@ -142,9 +142,9 @@ ServingRun serve_pools(const PricedPools& pools, const ServingLoad& load) {
   };
   shape.layers = model.layers;
   if (load.over_network) shape.handover = engine.handover;
-  KvWays ways = ways_of(pools);
+  KvRoutes routes = routes_of(pools);
   PooledReplay replay =
-      replay_pools(load.list, shape, ways, pools.prefill->times, pools.decode->times);
+      replay_pools(load.list, shape, routes, pools.prefill->times, pools.decode->times);
 
   ServingRun run{pools.decode->setup, pools.decode->kv, {}, false, false, {}};
   run.setup.deployment = pools.plan.decode;
@@ -154,7 +154,7 @@ ServingRun serve_pools(const PricedPools& pools, const ServingLoad& load) {
   run.replay.times = std::move(replay.times);
   run.replay.iterations = std::move(replay.prefill_iterations);
   run.replay.replayed = shape.prefill.replicas + shape.decode.replicas;
-  run.open = comes_by_itself(load.list);
+  run.open = is_open_loop(load.list);
   run.saturated = run.open && (replay.prefill.saturated() || replay.decode.saturated());
   run.pools = PooledOutcome{
       pools.plan,
@@ -166,18 +166,18 @@ ServingRun serve_pools(const PricedPools& pools, const ServingLoad& load) {
   return run;
 }
 
-LoneTransfer lone_transfer(const PricedPools& pools, std::int64_t tokens) {
-  KvWays ways = ways_of(pools);
-  const KvWay& way = ways.between(0, 0);
-  LoneTransfer lone;
-  lone.tokens = tokens;
-  lone.kv = kv_bytes(pools.prefill->setup.model, pools.plan.prefill.kv, tokens);
-  lone.sent = way.sent * lone.kv;
-  lone.flows = static_cast<int>(way.flows.size());
-  lone.inside = ways.topology().same_domain(Rank{pools.plan.prefill_gpus.front()},
-                                            Rank{pools.plan.decode_gpus.front()});
-  lone.time = way.latency + lone.kv.si() * way.alone;
-  return lone;
+IsolatedTransfer isolated_transfer(const PricedPools& pools, std::int64_t tokens) {
+  KvRoutes routes = routes_of(pools);
+  const KvRoute& route = routes.between(0, 0);
+  IsolatedTransfer transfer;
+  transfer.tokens = tokens;
+  transfer.kv = kv_bytes(pools.prefill->setup.model, pools.plan.prefill.kv, tokens);
+  transfer.sent = route.sent * transfer.kv;
+  transfer.flows = static_cast<int>(route.flows.size());
+  transfer.inside = routes.topology().same_domain(Rank{pools.plan.prefill_gpus.front()},
+                                                  Rank{pools.plan.decode_gpus.front()});
+  transfer.time = route.latency + transfer.kv.si() * route.alone;
+  return transfer;
 }
 
 }  // namespace orrery

@@ -7,39 +7,39 @@
 
 namespace orrery {
 
-/// Two pools with their memory and their prices: of the plan's deployments but for the number of
-/// their replicas, so that other splits of the same GPUs can share them.
+/// Two pools with their memory and their prices. Prices do not depend on the number of replicas, so
+/// that other splits of the same GPUs can share them.
 struct PricedPools {
   PoolsPlan plan;
   std::shared_ptr<const PricedServing> prefill, decode;
 };
 
-/// Reads and checks all, as make_serving_setup().
+/// Reads and checks all, as make_serving_setup() does.
 PricedPools price_pools(const std::string& model, const std::string& system,
                         const std::string& engine, const PoolsRequest& request, const Place& at,
                         const Place& prefill, const Place& decode);
-/// Of a model that is known.
+/// The same for a given model.
 PricedPools price_pools(const Model& model, const std::string& system, const std::string& engine,
                         const PoolsRequest& request, const Place& at, const Place& prefill,
                         const Place& decode);
 
-/// Errors (infeasible): a pool whose memory does not hold a request, of its prompt where it
-/// prefills.
-void need_room(const PricedPools& pools, const Request& longest, const Place& prefill,
-               const Place& decode);
+/// Errors (infeasible): the memory of the decode pool does not hold a request, or that of the
+/// prefill pool its prompt.
+void need_space(const PricedPools& pools, const Request& longest, const Place& prefill,
+                const Place& decode);
 
 /// Replays the requests on both pools.
 ServingRun serve_pools(const PricedPools& pools, const ServingLoad& load);
 
-/// How keys and values of a prompt go from the first replica of the prefill pool to the first of
-/// the decode pool, with nobody else on the links.
-struct LoneTransfer {
+/// The transfer of a prompt's keys and values on idle links from the first replica of the prefill
+/// pool to the first of the decode pool.
+struct IsolatedTransfer {
   std::int64_t tokens = 0;
-  Bytes kv, sent;  ///< Each once; and with copies for ranks that hold the same.
+  Bytes kv, sent;  ///< Bytes once; and with copies for ranks that hold the same.
   int flows = 0;
   bool inside = false;  ///< One NVLink domain.
   Seconds time;
 };
-LoneTransfer lone_transfer(const PricedPools& pools, std::int64_t tokens);
+IsolatedTransfer isolated_transfer(const PricedPools& pools, std::int64_t tokens);
 
 }  // namespace orrery

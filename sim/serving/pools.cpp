@@ -24,8 +24,8 @@ Deployment make_pool(const Model& model, const System& system, const ServingEngi
 
 int round_up(int value, int to) { return (value + to - 1) / to * to; }
 
-// The first GPU of a replica of `size` where all before `next` are taken: within a node if one can
-// hold it, else from the beginning of a node, and within a domain likewise.
+// Returns the first GPU of a replica of `size` if all before `next` are taken: within a node if one
+// can hold it, else from the beginning of a node, and within a domain likewise.
 int first_gpu(const System& system, int next, int size) {
   const int node = system.gpus_per_node, domain = system.nvlink_domain;
   const auto crosses = [&](int whole) { return next / whole != (next + size - 1) / whole; };
@@ -113,7 +113,7 @@ PoolsPlan make_pools(const Model& model, const System& system, const ServingEngi
                     "the engine '" + engine.name + "' has no pools of its own for prompts",
                     "use " + schedulers_with(&SchedulerKind::continuous));
   DeploymentRequest prompts = request.prefill;
-  prompts.speculate.reset();  // Who makes no tokens drafts none.
+  prompts.speculate.reset();  // Prefill makes no tokens to draft.
   DeploymentRequest answers = request.decode;
   if (answers.host_kv && !prompts.host_kv)
     fail_input(decode, "says host_kv, but what it needs of a prompt comes from the other pool",

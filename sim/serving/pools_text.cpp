@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// How much longer transfers took than alone.
+// Ratio of the transfers' time to that on idle links.
 double slowed(const TransferCounts& transfers) {
   return transfers.alone > Seconds{} ? transfers.moving / transfers.alone : 1.0;
 }
@@ -147,7 +147,7 @@ Json transfers_json(const PooledOutcome& pools) {
   return json;
 }
 
-std::string lone_transfer_text(const LoneTransfer& transfer, KvSending sending) {
+std::string isolated_transfer_text(const IsolatedTransfer& transfer, KvSending sending) {
   std::string text = "Keys and values of " + grouped(transfer.tokens) +
                      " tokens: " + bytes_text(transfer.kv) + " over " +
                      (transfer.inside ? "NVLink" : "the network");
@@ -159,7 +159,7 @@ std::string lone_transfer_text(const LoneTransfer& transfer, KvSending sending) 
          kv_sending_text(sending) + "\n";
 }
 
-Json lone_transfer_json(const LoneTransfer& transfer, KvSending sending) {
+Json isolated_transfer_json(const IsolatedTransfer& transfer, KvSending sending) {
   return {{"sending", name(sending)},
           {"tokens", transfer.tokens},
           {"kv_bytes", whole(transfer.kv)},
@@ -176,8 +176,8 @@ std::string pooled_step_text(const PooledStep& step) {
   };
   if (step.prefill) section("Prefill pool", serving_step_text(*step.prefill, {}));
   if (step.decode) section("Decode pool", serving_step_text(*step.decode, step.cost));
-  for (const LoneTransfer& transfer : step.transfers)
-    text += "\n" + lone_transfer_text(transfer, step.sending);
+  for (const IsolatedTransfer& transfer : step.transfers)
+    text += "\n" + isolated_transfer_text(transfer, step.sending);
   return text;
 }
 
@@ -196,8 +196,8 @@ std::string pooled_step_json(const PooledStep& step) {
   if (step.prefill) json["pools"].push_back(pool("prefill", *step.prefill));
   if (step.decode) json["pools"].push_back(pool("decode", *step.decode));
   json["transfers"] = Json::array();
-  for (const LoneTransfer& transfer : step.transfers)
-    json["transfers"].push_back(lone_transfer_json(transfer, step.sending));
+  for (const IsolatedTransfer& transfer : step.transfers)
+    json["transfers"].push_back(isolated_transfer_json(transfer, step.sending));
   return json.dump(2) + "\n";
 }
 

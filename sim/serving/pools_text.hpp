@@ -10,17 +10,17 @@
 
 namespace orrery {
 
-/// "2 x tp 4", "tp 1 dp 4 ep 4": how a pool's replicas are cut, and how many there are.
+/// Parallelism and number of a pool's replicas: "2 x tp 4", "tp 1 dp 4 ep 4".
 std::string pool_text(const Deployment& plan, const Model& model);
-/// "vllm, prefill 2 x tp 4, decode tp 8, weights fp8, kv bf16".
+/// Both pools: "vllm, prefill 2 x tp 4, decode tp 8, weights fp8, kv bf16".
 std::string pools_text(const ServingSetup& prefill, const ServingSetup& decode);
 
-/// "when the prompt is computed", "chunk by chunk", "layer by layer".
+/// Returns "when the prompt is computed", "chunk by chunk" or "layer by layer".
 std::string kv_sending_text(KvSending sending);
 
-/// What each pool did, and what went between them.
+/// Results of each pool, and of the transfers between them.
 std::string pooled_outcome_text(const ServingRun& run);
-/// Rows of the table of latencies, behind TTFT: what it is made of.
+/// Rows of the table of latencies, behind TTFT: its components.
 struct PoolLatency {
   std::string name;
   const LatencyHistogram& histogram;
@@ -31,17 +31,17 @@ std::vector<PoolLatency> pool_latencies(const TransferCounts& transfers);
 nlohmann::ordered_json pools_json(const ServingRun& run);
 nlohmann::ordered_json transfers_json(const PooledOutcome& pools);
 
-/// A prompt's way, alone, under the iterations of --step.
-std::string lone_transfer_text(const LoneTransfer& transfer, KvSending sending);
-nlohmann::ordered_json lone_transfer_json(const LoneTransfer& transfer, KvSending sending);
+/// The isolated transfer of a prompt, printed under the iterations of --step.
+std::string isolated_transfer_text(const IsolatedTransfer& transfer, KvSending sending);
+nlohmann::ordered_json isolated_transfer_json(const IsolatedTransfer& transfer, KvSending sending);
 
-/// One iteration of each pool: what is there to prefill, what decodes, and how prompts get from the
-/// one to the other.
+/// One iteration of each pool: the prompts, the decodes, and the transfers of prompts from one to
+/// the other.
 struct PooledStep {
   std::optional<ServingStep> prefill, decode;
-  std::vector<LoneTransfer> transfers;  ///< Of each prompt.
+  std::vector<IsolatedTransfer> transfers;  ///< One for each prompt.
   KvSending sending = KvSending::whole;
-  TokenCost cost;  ///< Of the decode pool's tokens.
+  TokenCost cost;  ///< Cost of the decode pool's tokens.
 };
 std::string pooled_step_text(const PooledStep& step);
 /// orrery.serving/1 with "pools", each with its "step", and "transfers".

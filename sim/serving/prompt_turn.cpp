@@ -4,7 +4,7 @@
 
 namespace orrery {
 
-void PromptTurn::go_on() {
+void PromptTurn::resume() {
   for (const std::uint32_t place : batch_.prefilling()) {
     const Sequence& sequence = batch_.sequence(place);
     const std::int64_t tokens =
@@ -15,8 +15,8 @@ void PromptTurn::go_on() {
   }
 }
 
-bool PromptTurn::goes_on() const {
-  return batch_.anybody_seen_waits() && budget_ > 0 &&
+bool PromptTurn::may_begin() const {
+  return batch_.has_seen_waiting() && budget_ > 0 &&
          batch_.running() < batch_.rules().most_requests;
 }
 
@@ -31,7 +31,7 @@ void PromptTurn::begin(const ServingBatch::Candidate& next, bool reserving) {
   budget_ -= tokens;
 }
 
-void make_room_for_step(ServingBatch& batch, Seconds now) {
+void free_blocks_for_step(ServingBatch& batch, Seconds now) {
   while (batch.growth_of_step() > batch.kv().available()) batch.preempt_youngest(now);
 }
 

@@ -7,16 +7,16 @@
 
 namespace orrery {
 
-/// The prompts of one iteration, while its budget of tokens lasts: what schedulers have in common.
+/// Fills an iteration with prompts while its budget of tokens lasts, for all schedulers.
 class PromptTurn {
  public:
   PromptTurn(ServingBatch& batch, std::int64_t budget, Seconds now)
       : batch_{batch}, budget_{budget}, now_{now} {}
 
   /// Prompts of which a part is computed continue, first come first served.
-  void go_on();
+  void resume();
   /// Another may begin if a request waits, and the budget and the places of the batch last.
-  bool goes_on() const;
+  bool may_begin() const;
   /// A prompt that may not be cut and is longer than the budget has an iteration to itself.
   bool takes(const ServingBatch::Candidate& next) const;
   /// The first request that waits gets its blocks and as many tokens as the budget allows. If
@@ -31,6 +31,6 @@ class PromptTurn {
 };
 
 /// Preempts the youngest requests until the next step of the decodes has its blocks.
-void make_room_for_step(ServingBatch& batch, Seconds now);
+void free_blocks_for_step(ServingBatch& batch, Seconds now);
 
 }  // namespace orrery

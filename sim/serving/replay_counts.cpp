@@ -36,7 +36,7 @@ void LatencyHistogram::add(const LatencyHistogram& other) {
   note(Seconds{other.least_}, Seconds{other.most_}, other.count_, other.sum_);
 }
 
-// The k-th of all in order, from 0: as if those of a bucket lay evenly in it.
+// Returns the k-th time in order, from 0, as if those of a bucket lay evenly in it.
 double LatencyHistogram::at_rank(std::uint64_t rank) const {
   if (rank == 0) return least_;
   if (rank + 1 >= count_) return most_;

@@ -12,9 +12,8 @@
 
 namespace orrery {
 
-/// How often which time occurred. Counts are exact; a time is known to the bucket that it is in,
-/// whose width is 1/128 of its octave, between 0.4 and 0.8 % of the time. The mean and the extremes
-/// are exact.
+/// A histogram of times. Counts are exact; a time is known to the bucket that it is in, whose width
+/// is 1/128 of its octave, between 0.4 and 0.8 % of the time. The mean and the extremes are exact.
 ///
 /// Buckets are the leading bits of a double: no logarithm is taken, and adding up histograms gives
 /// the same counts in any order.
@@ -24,27 +23,27 @@ class LatencyHistogram {
     buckets_[bucket_of(time.si())] += count;
     note(time, time, count, static_cast<double>(count) * time.si());
   }
-  /// `each` times of `count` each: first, first + growth, ... (growth may not be negative).
+  /// Adds `each` times of `count` each: first, first + growth, ... (growth may not be negative).
   void add_range(Seconds first, Seconds growth, std::uint64_t each, std::uint64_t count);
   void add(const LatencyHistogram& other);
 
   std::uint64_t count() const { return count_; }
   Seconds sum() const { return Seconds{sum_}; }
-  /// 0 of nothing.
+  /// The mean; 0 if the histogram is empty.
   Seconds mean() const { return Seconds{count_ > 0 ? sum_ / static_cast<double>(count_) : 0.0}; }
   Seconds least() const { return Seconds{count_ > 0 ? least_ : 0.0}; }
   Seconds most() const { return Seconds{most_}; }
   /// The time at or below which a share of all times lies: that at place share (n - 1) of all in
   /// order, between two of them in proportion, as numpy.percentile has it, but for the width of
-  /// their buckets. 0 of nothing.
+  /// their buckets. 0 if the histogram is empty.
   Seconds percentile(double share) const;
 
-  /// For a process that is to add it up: the same bytes for the same times.
+  /// Serialises it for another process, which adds it up: the same bytes for the same times.
   std::string bytes() const;
   static LatencyHistogram of_bytes(const std::string& bytes);
 
  private:
-  // From 2^-24 s (60 ns) to 2^40 s; what is shorter, as 0 is, is in the first bucket.
+  // Buckets go from 2^-24 s (60 ns) to 2^40 s; shorter times, and 0, are in the first one.
   static constexpr int digits = 7;
   static constexpr int least_octave = -24;
   static constexpr int most_octave = 40;
@@ -75,13 +74,13 @@ class LatencyHistogram {
   double sum_ = 0.0, least_ = 0.0, most_ = 0.0;
 };
 
-/// What one finished request saw.
+/// Times of one finished request.
 struct RequestTimes {
   std::uint32_t request = 0;
-  Seconds arrival;  ///< When it was sent.
-  Seconds queue;    ///< From there until it was first in an iteration.
-  Seconds ttft;     ///< To its first token.
-  Seconds tpot;     ///< (e2e - ttft) / (output - 1); 0 of one token.
+  Seconds arrival;  ///< Sending time.
+  Seconds queue;    ///< Wait until it was first in an iteration.
+  Seconds ttft;     ///< Time to its first token.
+  Seconds tpot;     ///< (e2e - ttft) / (output - 1); 0 for one token.
   Seconds e2e;
   std::uint32_t prefix_hits = 0;  ///< Tokens of its prompt,
   std::uint32_t host_hits = 0;    ///< and of them those that came from the host's memory.
@@ -92,21 +91,21 @@ struct RequestTimes {
 struct ReplayTotals {
   std::int64_t arrived = 0, finished = 0;  ///< Requests.
   std::int64_t within_slo = 0;
-  std::int64_t prompt_tokens = 0, output_tokens = 0, prefix_hit_tokens = 0;  ///< Of the finished.
-  std::int64_t host_hit_tokens = 0;  ///< Of prefix_hit_tokens, those that came from the host.
-  /// Of all requests, also of those that were sent back: from the host's memory and to it.
+  std::int64_t prompt_tokens = 0, output_tokens = 0, prefix_hit_tokens = 0;  ///< Finished.
+  std::int64_t host_hit_tokens = 0;  ///< Those of prefix_hit_tokens that came from the host.
+  /// Tokens that came from the host's memory and went to it, also for preempted requests.
   std::int64_t host_loaded_tokens = 0, host_stored_tokens = 0;
-  Seconds host_time;  ///< For which the link to the host was in use by loads.
+  Seconds host_time;  ///< Time for which loads used the link to the host.
   std::int64_t preemptions = 0;
   std::int64_t events = 0;        ///< Changes of a batch.
-  std::int64_t iterations = 0;    ///< Steps that a GPU made.
-  std::int64_t decode_steps = 0;  ///< Of them those in which requests decode,
-  std::int64_t slot_steps = 0;    ///< and their requests, with those of which only padding is left.
+  std::int64_t iterations = 0;    ///< Steps of a GPU.
+  std::int64_t decode_steps = 0;  ///< Those in which requests decode,
+  std::int64_t slot_steps = 0;    ///< and their requests, with slots that are only padding.
   Seconds first_arrival{1e300}, last_arrival, end;
-  Seconds busy;          ///< In iterations.
-  Seconds decode_time;   ///< In those in which requests decode.
-  Seconds present;       ///< Integral of the number of requests that are there.
-  Seconds stayed;        ///< Sum of the times for which those that finished were there.
+  Seconds busy;          ///< Time in iterations.
+  Seconds decode_time;   ///< Time in those in which requests decode.
+  Seconds present;       ///< Integral of the number of present requests.
+  Seconds stayed;        ///< Sum of the times for which finished requests were present.
   Seconds kv_used;       ///< Integral of the share of blocks in use, over the busy time.
   double kv_peak = 0.0;  ///< Largest share of blocks in use.
   /// Requests that waited when one arrived, by the quarter of the requests that it was in.
@@ -125,8 +124,8 @@ struct ReplayTotals {
   }
 };
 
-/// What a replay counts, of one replica or of several added up. Sums of seconds depend on the order
-/// in which they are added: it is that of the replicas, whoever replayed them.
+/// Counts of a replay, of one replica or of several added up. Sums of seconds depend on the order
+/// of addition, which is that of the replicas, whatever process replayed them.
 struct ReplayCounts {
   LatencyHistogram ttft, tpot, itl, e2e, queue;
   ReplayTotals totals;

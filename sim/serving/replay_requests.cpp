@@ -15,7 +15,7 @@
 namespace orrery {
 namespace {
 
-// One replica to its end.
+// Runs one replica to its end.
 template <class Source>
 void drive(Replica& replica, Source& source, const std::function<void()>& ended) {
   while (true) {
@@ -42,8 +42,8 @@ struct Share {
   std::uint32_t clients = 0;
 };
 
-// What each replica gets, where a router does not look at them. Of a closed loop those without a
-// client get nothing.
+// Splits requests over replicas, if the router does not look at them. Replicas without a client of
+// a closed loop get nothing.
 std::vector<Share> split(const RequestList& list, const ReplayShape& shape) {
   const ReplaySettings& settings = shape.replica.replay;
   std::vector<Share> shares(shape.replicas);
@@ -70,7 +70,7 @@ void keep_iterations(const Replica& replica, std::uint32_t number, RequestReplay
   }
 }
 
-// `kept`: where times and iterations go; null: they are not kept.
+// `kept`: destination of times and iterations; null: they are not kept.
 ReplayCounts replay_share(const RequestList& list, const ReplayShape& shape, const Share& share,
                           std::uint32_t number, StepTimes& step_times, RequestReplay* kept) {
   Replica replica{list, shape.replica, step_times};
@@ -88,8 +88,8 @@ ReplayCounts replay_share(const RequestList& list, const ReplayShape& shape, con
   return replica.counts();
 }
 
-// Two shares are alike where nothing tells their requests apart: all of one length, without hashes,
-// and all at one time or in a closed loop.
+// Two shares are alike if their requests are: all of one length, without hashes, and all at one
+// time or in a closed loop.
 std::vector<std::uint32_t> first_alike(const RequestList& list, const ReplayShape& shape,
                                        const std::vector<Share>& shares) {
   const ReplaySettings& settings = shape.replica.replay;
@@ -186,22 +186,22 @@ RequestReplay replay_requests(const RequestList& list, const ReplayShape& shape,
 }
 
 RequestReplay replay_requests(const RequestList& list, const ReplayShape& shape,
-                              const StepLaw& law) {
-  StepTimes times{law};
+                              const StepCosts& costs) {
+  StepTimes times{costs};
   return replay_requests(list, shape, times);
 }
 
-void refuse_what_never_fits(const RequestList& list, const KvShape& kv, const Place& at) {
+void refuse_oversized(const RequestList& list, const KvShape& kv, const Place& at) {
   std::int64_t most = 0;
   for (const Request& request : list.requests)
     most = std::max<std::int64_t>(most,
                                   std::int64_t{request.prompt_tokens} + request.output_tokens - 1);
-  const std::int64_t room = kv.tokens / kv.block_tokens * kv.block_tokens;
-  if (most <= room) return;
+  const std::int64_t capacity = kv.tokens / kv.block_tokens * kv.block_tokens;
+  if (most <= capacity) return;
   fail_infeasible(at,
                   "the longest request keeps " + std::to_string(most) +
-                      " tokens in the KV cache, which holds " + std::to_string(room) + ": " +
-                      std::to_string(most - room) + " too few",
+                      " tokens in the KV cache, which holds " + std::to_string(capacity) + ": " +
+                      std::to_string(most - capacity) + " too few",
                   "raise tp, store keys and values in fp8, or leave out longer requests");
 }
 

@@ -16,7 +16,7 @@ namespace orrery {
 /// Requests that arrive at times of their own, in order.
 class OwnTimes {
  public:
-  /// `client`: from where they are sent to where they arrive.
+  /// `client`: time from sending a request to its arrival.
   OwnTimes(const RequestList& list, std::span<const std::uint32_t> requests, Seconds client)
       : list_{list}, requests_{requests}, client_{client} {}
 
@@ -34,7 +34,7 @@ class OwnTimes {
   std::size_t next_ = 0;
 };
 
-/// Clients of which each sends its next request when its last one is answered; all begin at once.
+/// Clients that each send the next request when the last one is answered; all begin at once.
 class ClosedLoop {
  public:
   ClosedLoop(std::span<const std::uint32_t> requests, std::uint32_t clients, Seconds client)
@@ -54,7 +54,7 @@ class ClosedLoop {
  private:
   std::span<const std::uint32_t> requests_;
   Seconds client_;
-  std::deque<Seconds> times_;  // When clients send: they rise, as all take equally long.
+  std::deque<Seconds> times_;  // Next sending times, which rise as client_ is constant.
   std::size_t next_ = 0;
 };
 
@@ -66,21 +66,21 @@ struct ReplayShape {
 
 struct RequestReplay {
   ReplayCounts counts;
-  std::vector<RequestTimes> times;  ///< By the number of the request, where they are kept.
-  /// All of one replica after the other, if they are kept.
+  std::vector<RequestTimes> times;  ///< Indexed by request, if they are kept.
+  /// Ordered by replica, if they are kept.
   std::vector<ReplayedIteration> iterations;
-  std::uint32_t replayed = 0;  ///< Replicas that were, for themselves and their like.
+  std::uint32_t replayed = 0;  ///< Replicas that were simulated; equal ones share their counts.
 };
 
-/// Sends all requests through the replicas until the last one is answered. The same whatever the
-/// number of workers. Requests must fit (refuse_what_never_fits()).
+/// Sends all requests through the replicas until the last one is answered. The result does not
+/// depend on the number of workers. Requests must fit (refuse_oversized()).
 RequestReplay replay_requests(const RequestList& list, const ReplayShape& shape,
-                              const StepLaw& law);
-/// The same with times that another replay may have asked for before.
+                              const StepCosts& costs);
+/// The same with times that other replays may have filled.
 RequestReplay replay_requests(const RequestList& list, const ReplayShape& shape, StepTimes& times);
 
-/// Refuses requests of which not even one fits into the empty memory of a replica, where they would
-/// wait for ever. Errors (infeasible): with the number of tokens that are missing.
-void refuse_what_never_fits(const RequestList& list, const KvShape& kv, const Place& at);
+/// Refuses requests that do not fit into the empty memory of a replica: they would wait for ever.
+/// Errors (infeasible): with the number of tokens that are missing.
+void refuse_oversized(const RequestList& list, const KvShape& kv, const Place& at);
 
 }  // namespace orrery

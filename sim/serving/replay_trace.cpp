@@ -39,8 +39,8 @@ class TraceWriter {
           ",\"prompt_tokens\":" + std::to_string(of.prompt_tokens) + "}}");
   }
 
-  // Spans in the order in which they open and close: those that begin together keep it.
-  // `passed`: of one that two pools have served; null: one did.
+  // Writes spans in the order in which they open and close, which those of equal times keep.
+  // `passed`: times in two pools; null: there was one.
   void request(const RequestTimes& of, const PoolTimes* passed) {
     const std::string id = std::to_string(of.request);
     const std::string whole = "request " + id;
@@ -86,7 +86,7 @@ class TraceWriter {
 std::string replay_trace(const ServingRun& run, const Place& at) {
   const RequestReplay& replay = run.replay;
   std::vector<ReplayedIteration> iterations = replay.iterations;
-  std::uint32_t prefill = 0;  // Replicas of the first pool, behind which come those of the second.
+  std::uint32_t prefill = 0;  // Replicas of the prefill pool, which come first.
   if (run.pools) {
     const Deployment& plan = run.pools->plan.prefill;
     prefill = static_cast<std::uint32_t>(plan.replicas * plan.dp * plan.pp);

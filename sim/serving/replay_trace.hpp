@@ -7,9 +7,9 @@
 namespace orrery {
 
 /// A replay as Chrome trace JSON, which ui.perfetto.dev opens: a process for each replica with its
-/// iterations, where equal ones that follow each other are one slice; and a slice for each request
-/// with its wait, its prompt and its answer. Of a run that kept its times (ServingLoad). Times are
-/// microseconds with three decimals, from the first request sent.
+/// iterations, in which equal ones that follow each other are one slice; and a slice for each
+/// request with its wait, its prompt and its answer. Requires a run that kept its times
+/// (ServingLoad). Times are microseconds with three decimals, from the first request sent.
 /// Errors (infeasible): more events than viewers bear.
 ///
 /// Source   "Trace Event Format" (Chromium project, 2016): event types X, M, b and e.

@@ -52,19 +52,19 @@ void Replica::arrive_remote(std::uint32_t index, Seconds time) {
   enter(sequence, time);
 }
 
-std::vector<CalledRequest> Replica::take_called() {
-  std::vector<CalledRequest> called;
-  for (const std::uint32_t place : batch_.called()) {
+std::vector<PlacedRequest> Replica::take_placed() {
+  std::vector<PlacedRequest> placed;
+  for (const std::uint32_t place : batch_.placed()) {
     const Sequence& sequence = batch_.sequence(place);
-    called.push_back({sequence.request, place, sequence.computed});
+    placed.push_back({sequence.request, place, sequence.computed});
   }
-  batch_.clear_called();
-  return called;
+  batch_.clear_placed();
+  return placed;
 }
 
-void Replica::receive(const CalledRequest& called, const PrefilledRequest& prefilled,
+void Replica::receive(const PlacedRequest& placed, const PrefilledRequest& prefilled,
                       Seconds time) {
-  Sequence& sequence = batch_.at(called.place);
+  Sequence& sequence = batch_.at(placed.place);
   sent_[sequence.request] = prefilled.sent;
   sequence.started = prefilled.started;
   sequence.hits = prefilled.hits;
@@ -76,7 +76,7 @@ void Replica::receive(const CalledRequest& called, const PrefilledRequest& prefi
   } else {
     cut_at(time);
   }
-  received_.push_back({0, called.place, sequence.stamp});
+  received_.push_back({0, placed.place, sequence.stamp});
 }
 
 void Replica::enter(const Sequence& sequence, Seconds time) {
@@ -91,7 +91,7 @@ void Replica::enter(const Sequence& sequence, Seconds time) {
   ++totals.arrived_of[quarter_of(index)];
   batch_.wait(sequence);
   ++present_;
-  tokens_to_come_ += request.prompt_tokens + request.output_tokens;
+  present_tokens_ += request.prompt_tokens + request.output_tokens;
   if (is_idle()) {
     if (busy_ && !at_work_) ++*busy_;
     at_work_ = true;
@@ -100,7 +100,7 @@ void Replica::enter(const Sequence& sequence, Seconds time) {
     steps_.first = time - now_;
     change_at_ = time;
   } else if (interruptible_) {
-    // It may enter as soon as it is seen; those behind it wait for what that brings.
+    // It may enter as soon as it is seen; later arrivals wait for the next schedule.
     cut_at(time);
   }
 }
@@ -128,7 +128,7 @@ void Replica::schedule() {
   batch_.clear_iteration();
   scheduler_->schedule(batch_, now_);
   std::int64_t gone = before - batch_.decodes();
-  sent_back_ = gone > 0;
+  preempted_ = gone > 0;
   if (!fresh_.empty()) {
     const std::size_t fresh = fresh_.size();
     std::erase_if(fresh_, [&](const FinishQueue::Entry& entry) {
@@ -154,8 +154,8 @@ void Replica::start(Seconds now) {
   batch_.see_until(seen_until_);
   batch_.end_loads(std::min(seen_until_, now_));
   schedule();
-  // Nothing was planned: it looks up who has come.
-  if (batch_.chunks().empty() && !batch_.decodes_run() && !batch_.anybody_seen_waits()) {
+  // Nothing was planned: it looks for arrivals.
+  if (batch_.chunks().empty() && !batch_.decodes_run() && !batch_.has_seen_waiting()) {
     batch_.see_until(now_);
     batch_.end_loads(now_);
     schedule();
@@ -164,7 +164,7 @@ void Replica::start(Seconds now) {
   if (!batch_.chunks().empty()) return start_mixed();
   if (batch_.decodes_run()) return start_decodes();
   if (batch_.next_load() < never) return wait_for_load();
-  // In pools, those that are there may wait for blocks that are kept, or for keys and values.
+  // Present requests of pools may wait for blocks that are kept, or for keys and values.
   assert(present_ == 0 || shape_.role != ReplicaRole::all);
   change_at_ = seen_until_ = never;
   if (busy_ && at_work_) --*busy_;
@@ -179,15 +179,15 @@ void Replica::start_decodes() {
       std::min(steps, progress_.steps_within(batch_.tokens_until_full(), shape_.rules.step_tokens));
   steps = std::min(steps, scheduler_->steps_until_admission(batch_));
   // A scheduler may count on the whole answer of a request that has just got a place, and from the
-  // next step on a share of it: then there may be room for another. One that was preempted because
-  // all drafted tokens might have been accepted may have room after the next step. One that came
-  // during the last step is seen when this one is over.
+  // next step on a share of it: then another may fit. A request that was preempted because all
+  // drafted tokens might have been accepted may fit after the next step. One that came during the
+  // last step is seen when this one is over.
   const bool may_enter =
-      batch_.anybody_waits() && (!batch_.anybody_seen_waits() || !batch_.called().empty() ||
-                                 (sent_back_ && shape_.rules.step_tokens > 1));
+      batch_.has_waiting() && (!batch_.has_seen_waiting() || !batch_.placed().empty() ||
+                               (preempted_ && shape_.rules.step_tokens > 1));
   if (shape_.replay.unfolded || may_enter) steps = 1;
   if (batch_.next_load() < never) {
-    // It is seen like who arrives then.
+    // The load is seen like an arrival at that time.
     const Seconds left = batch_.next_load() - now_;
     const std::int64_t until = left > Seconds{} ? steps_.until(left) : 0;
     steps = std::min(steps, until + (shape_.rules.plans_ahead ? 1 : 0));
@@ -195,7 +195,7 @@ void Replica::start_decodes() {
   assert(steps >= 1);
   steps_.steps = steps;
   change_at_ = now_ + steps_.time(steps);
-  interruptible_ = !batch_.anybody_waits() && batch_.running() < shape_.rules.most_requests &&
+  interruptible_ = !batch_.has_waiting() && batch_.running() < shape_.rules.most_requests &&
                    shape_.rules.scheduler->continuous;
 }
 
@@ -205,7 +205,7 @@ void Replica::wait_for_load() {
   change_at_ = batch_.next_load();
 }
 
-// An iteration, with what its prompts need from the host's memory.
+// Adds the load of what the iteration's prompts need from the host's memory.
 Seconds Replica::with_load(Seconds iteration) const {
   const Seconds load = static_cast<double>(batch_.tokens_to_load()) * shape_.rules.load_token;
   if (shape_.rules.loading != HostKvLoading::layers) return iteration + load;
@@ -224,7 +224,7 @@ void Replica::start_mixed() {
     if (sequence.started < Seconds{}) sequence.started = now_;
   }
   const bool decodes = batch_.decodes_run();
-  // Nobody waits for what comes out of the last stage: the next part follows behind this one.
+  // No request waits for the output of the last stage: the next part follows behind this one.
   if (busy_ && !decodes && finished == 0) {
     steps_ = {with_load(times_.chunk_follows(chunk_shapes_, *busy_)), Seconds{}, 1};
     change_at_ = now_ + steps_.first;
@@ -287,7 +287,7 @@ void Replica::complete() {
     stall_ += span;
   }
   note_memory(span, share_before);
-  for (std::uint32_t place; (place = batch_.next_finished()) != ServingBatch::nobody;) end(place);
+  for (std::uint32_t place; (place = batch_.next_finished()) != ServingBatch::no_place;) end(place);
   complete_chunks();
 }
 
@@ -314,7 +314,7 @@ void Replica::complete_decodes(std::int64_t steps) {
   if (batch_.chunks().empty()) scheduler_->note_decodes(steps);
 }
 
-// Of those that came from another pool, at the end of their first step here.
+// Counts first tokens or gaps of those from another pool, at the end of their first step here.
 void Replica::first_steps(Seconds time) {
   for (const FinishQueue::Entry& entry : fresh_) {
     Sequence& sequence = batch_.at(entry.place);
@@ -356,7 +356,7 @@ void Replica::hand_over(std::uint32_t place) {
   const Sequence& sequence = batch_.sequence(place);
   const Request& request = list_.requests[sequence.request];
   counts_.totals.stayed += now_ - sequence.arrival;
-  tokens_to_come_ -= request.prompt_tokens + request.output_tokens;
+  present_tokens_ -= request.prompt_tokens + request.output_tokens;
   --present_;
   const Seconds sent = sequence.arrival - shape_.client;
   PrefilledRequest done{sequence.request, sequence.hits, sent, sequence.started, now_, {}};
@@ -384,7 +384,7 @@ void Replica::end(std::uint32_t place) {
   counts_.totals.preemptions += sequence.preemptions;
   counts_.totals.stayed += now_ - sequence.arrival;
   const Request& request = list_.requests[sequence.request];
-  tokens_to_come_ -= request.prompt_tokens + request.output_tokens;
+  present_tokens_ -= request.prompt_tokens + request.output_tokens;
   if (sequence.request >= shape_.replay.first_counted)
     counts_.finish(times, request.prompt_tokens, request.output_tokens, shape_.replay.slo);
   ended_.push_back(times);

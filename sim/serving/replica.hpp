@@ -18,12 +18,12 @@
 
 namespace orrery {
 
-/// Whole tokens that decode steps bring each request, where one brings `a_step` of them on average:
-/// after k steps floor(k a_step + what was left over), so that they come as evenly as whole tokens
-/// can. In units of 2^-24 tokens, so that k steps bring what one step after the other does.
+/// Whole tokens that decode steps bring each request, if one brings `a_step` of them on average: k
+/// steps bring floor(k a_step + what was left over), so that tokens come as evenly as whole ones
+/// can. Units of 2^-24 tokens make k steps bring what one step after the other does.
 class StepProgress {
  public:
-  /// From 1 to 32.
+  /// `a_step`: from 1 to 32.
   explicit StepProgress(double a_step)
       : a_step_{std::llround(a_step * static_cast<double>(token))} {}
 
@@ -31,20 +31,20 @@ class StepProgress {
   std::int64_t tokens_of(std::int64_t steps) const {
     return a_step_ == token ? steps : (left_ + steps * a_step_) / token;
   }
-  /// The fewest steps that bring so many.
+  /// The fewest steps that bring `tokens`.
   std::int64_t steps_for(std::int64_t tokens) const {
     if (a_step_ == token || tokens >= many) return tokens;
     return (tokens * token - left_ + a_step_ - 1) / a_step_;
   }
-  /// The most steps, at least one, of which each begins with room for `each` tokens, where there is
-  /// room for `tokens`.
+  /// The most steps, at least one, of which each begins with space for `each` tokens, if there is
+  /// space for `tokens`.
   std::int64_t steps_within(std::int64_t tokens, std::int64_t each) const {
     if (a_step_ == token || tokens >= many) return tokens;
     // The last of them begins when tokens_of(steps - 1) <= tokens - each.
     const std::int64_t before = (tokens - each + 1) * token - 1 - left_;
     return before < 0 ? 1 : 1 + before / a_step_;
   }
-  /// Of the tokens so far, what is below a whole one.
+  /// The part of a token that is left over so far.
   double left() const { return static_cast<double>(left_) / static_cast<double>(token); }
   void take(std::int64_t steps) {
     if (a_step_ != token) left_ = (left_ + steps * a_step_) % token;
@@ -58,7 +58,7 @@ class StepProgress {
   std::int64_t left_ = 0;
 };
 
-/// What a replica does of a request: all, or, where prompts and answers are computed apart, one of
+/// A replica's part of a request: all of it, or, if prompts and answers are computed apart, one of
 /// the two.
 enum class ReplicaRole { all, prefill, decode };
 
@@ -68,49 +68,48 @@ enum class Routing {
   random,
   session,       ///< One session to one replica.
   least_tokens,  ///< The replica whose requests have the fewest tokens.
-  power_of_two,  ///< The same among two random ones.
-  prefix         ///< The fewest tokens, with those of the prompt that the replica does not know.
+  power_of_two,  ///< The same of two random ones.
+  prefix         ///< The fewest tokens, less those of the prompt in its cache.
 };
 template <>
 inline const std::vector<std::string> enum_words<Routing>{"round-robin",  "random",       "session",
                                                           "least-tokens", "power-of-two", "prefix"};
 
-/// Settings of a replay: the distribution of requests, and what is counted and kept.
+/// Settings of a replay: the routing of requests, and what is counted and kept.
 struct ReplaySettings {
   Routing routing = Routing::round_robin;
   std::optional<Slo> slo;
   /// Requests before this one are warm-up: they are served, and counted nowhere.
   std::uint32_t first_counted = 0;
-  /// Steps every iteration by itself, instead of summing up those in which the batch does not
-  /// change.
+  /// Steps every iteration by itself, instead of summing up those of an unchanged batch.
   bool unfolded = false;
-  bool keeps_times = false;  ///< The times of every request and all iterations; by one process.
-  int workers = 1;           ///< Processes that take replicas that do not look at each other.
+  bool keeps_times = false;  ///< Keeps times of all requests and iterations; by one process.
+  int workers = 1;           ///< Processes, for replicas that no router looks at.
 };
 
-/// What a replica is and does, but for how long its iterations take.
+/// Properties of a replica, except the times of its iterations.
 struct ReplicaShape {
   ReplicaRole role = ReplicaRole::all;
-  /// Of ReplicaRole::decode: the last token of the prompt is computed again here, and the answer's
-  /// first token comes out of that. Else it comes with the keys and values.
+  /// ReplicaRole::decode: the last token of the prompt is computed again here, which makes the
+  /// answer's first token. Else it comes with the keys and values.
   bool makes_first_token = false;
   BatchRules rules;
   KvShape kv;
-  /// Between a client and the engine, there and back: tokenizer, HTTP, detokenizer.
+  /// Time between a client and the engine, there and back: tokenizer, HTTP, detokenizer.
   Seconds client;
-  int stages = 1;  ///< Of a pipeline, in which as many replicas of this kind take turns.
-  int copies = 1;  ///< Of attention, which go in step: each a replica of this kind.
+  int stages = 1;  ///< Stages of a pipeline, in which as many such replicas take turns.
+  int copies = 1;  ///< Copies of attention, which go in step, each such a replica.
   ReplaySettings replay;
 };
 
-/// What a replica computed from one change of its batch to the next: equal iterations that follow
-/// each other, or one with parts of prompts.
+/// The work of a replica between two changes of its batch: equal iterations that follow each other,
+/// or one with parts of prompts.
 struct ReplayedIteration {
   std::uint32_t replica = 0;
   Seconds start, end;
   std::int64_t steps = 1;
   std::int64_t decodes = 0;        ///< Requests that get a token in each.
-  std::int64_t prompt_tokens = 0;  ///< Of all parts of prompts.
+  std::int64_t prompt_tokens = 0;  ///< Tokens of all parts of prompts.
 };
 
 /// A request whose prompt a replica of ReplicaRole::prefill has computed. Its blocks stay until
@@ -123,14 +122,14 @@ struct PrefilledRequest {
 };
 
 /// A request that a replica of ReplicaRole::decode has given a place and blocks.
-struct CalledRequest {
+struct PlacedRequest {
   std::uint32_t request = 0;
   std::uint32_t place = 0;
   std::uint32_t known = 0;  ///< Tokens of its prompt that are in this cache.
 };
 
 /// One instance of the model that serves requests. Its clock jumps from one change of its batch to
-/// the next: whoever drives it tells it what arrives until then.
+/// the next; the caller passes on what arrives until then:
 ///
 ///     while (...) {
 ///       replica.arrive(...)   of all that arrive until change_at(), in their order
@@ -139,26 +138,26 @@ struct CalledRequest {
 ///       replica.start(...)
 ///     }
 ///
-/// An idle replica has no change to come (change_at() is `never`): it is started by what arrives.
+/// An idle replica has no next change (change_at() is `never`): an arrival starts it.
 class Replica {
  public:
   static constexpr Seconds never{1e300};
 
-  /// All are kept by reference. `busy`: of those that share a pipeline with this one, itself
-  /// counted, how many have something to do; null where there is no pipeline.
+  /// Keeps references to all arguments. `busy`: the number of replicas with work among those that
+  /// share its pipeline, itself included; null: there is no pipeline.
   Replica(const RequestList& list, const ReplicaShape& shape, StepTimes& times,
           std::int64_t* busy = nullptr);
 
   /// Request `index` reaches the engine at `time`, which is at most change_at(), and was sent
   /// shape.client before.
   void arrive(std::uint32_t index, Seconds time);
-  /// The same of one that is prefilled elsewhere, by a replica of ReplicaRole::decode.
+  /// The same for a request that is prefilled elsewhere; for ReplicaRole::decode.
   void arrive_remote(std::uint32_t index, Seconds time);
-  /// Those that got a place since this was asked last.
-  std::vector<CalledRequest> take_called();
-  /// Its keys and values are here at `time`: it decodes from the next iteration on.
-  void receive(const CalledRequest& called, const PrefilledRequest& prefilled, Seconds time);
-  /// Of ReplicaRole::prefill: those whose prompt the last complete() ended, but for answers of one
+  /// Requests that got a place since the last call.
+  std::vector<PlacedRequest> take_placed();
+  /// Its keys and values have arrived at `time`: it decodes from the next iteration on.
+  void receive(const PlacedRequest& placed, const PrefilledRequest& prefilled, Seconds time);
+  /// ReplicaRole::prefill: requests whose prompt the last complete() ended, without answers of one
   /// token, which have ended.
   std::span<const PrefilledRequest> prefilled() const { return prefilled_; }
   void release(const PrefilledRequest& request) { batch_.give_back(request.kept); }
@@ -167,13 +166,13 @@ class Replica {
   void complete();
   void start(Seconds now);
 
-  /// What start() has begun: one iteration, or as many as `steps` say, of so many tokens.
+  /// The work that start() has begun: one iteration, or as many as `steps` say, of tokens() each.
   const DecodeSteps& steps() const { return steps_; }
   std::int64_t tokens() const;
-  /// Takes other times and a smaller number: those of replicas that go in step with this one.
+  /// Takes the times and the smaller number of steps of replicas that go in step with this one.
   void adopt(const DecodeSteps& steps);
-  /// Ends after the step that is running at `time`, or, where iterations are planned ahead, the one
-  /// behind it.
+  /// Ends after the step that is running at `time`, or, if iterations are planned ahead, after the
+  /// next one.
   void cut_at(Seconds time);
 
   bool is_idle() const { return change_at_ == never; }
@@ -181,8 +180,8 @@ class Replica {
   /// Requests that ended with the last complete(), in the order of their places.
   std::span<const RequestTimes> ended() const { return ended_; }
   std::int64_t present() const { return present_; }
-  /// Of all that are there, prompts and answers from their beginning: for routers.
-  std::int64_t tokens_to_come() const { return tokens_to_come_; }
+  /// Tokens of all present requests, prompts and answers from their beginning: for routers.
+  std::int64_t present_tokens() const { return present_tokens_; }
   /// Tokens of a request's prompt that are in the cache.
   std::int64_t known_tokens(std::uint32_t index) const { return batch_.known_tokens(index); }
   const ServingBatch& batch() const { return batch_; }
@@ -224,28 +223,27 @@ class Replica {
   Seconds now_;
   Seconds change_at_ = never;
   StepProgress progress_;
-  DecodeSteps steps_;           // Of a change by decodes alone; `steps` is how many they are.
-  bool interruptible_ = false;  // Whoever arrives may enter sooner than at change_at_.
-  Seconds seen_until_ = never;  // Who came later is not in the iteration that begins.
+  DecodeSteps steps_;           // Times until change_at_; `steps` is the number of iterations.
+  bool interruptible_ = false;  // An arrival may enter sooner than at change_at_.
+  Seconds seen_until_ = never;  // Later arrivals are not in the iteration that begins.
   Seconds counted_until_;
 
-  // Decodes that stood still while prompts were computed: how many did for how long less than the
-  // first ones.
+  // Decodes that stood still while prompts were computed: their number, and the part of stall_ that
+  // does not count for them.
   struct Stalled {
     std::int64_t requests = 0;
     Seconds since;
   };
   std::vector<Stalled> stalled_;
   Seconds stall_;
-  // Those that came from another pool and have not made a step here: the gap before it is their
-  // own.
+  // Decodes that came from another pool and have made no step here: the gap before it is their own.
   std::vector<FinishQueue::Entry> fresh_;
   std::vector<FinishQueue::Entry> received_;         // They join with the next start().
-  std::unordered_map<std::uint32_t, Seconds> sent_;  // When, by request, of those from there.
-  std::int64_t present_ = 0, tokens_to_come_ = 0;
-  bool at_work_ = false;    // Counted in busy_.
+  std::unordered_map<std::uint32_t, Seconds> sent_;  // Sending times of those from another pool.
+  std::int64_t present_ = 0, present_tokens_ = 0;
+  bool at_work_ = false;    // It is counted in busy_.
   bool loads_ = false;      // Nothing is computed until change_at_: all wait for the host's memory.
-  bool sent_back_ = false;  // Somebody was, to make room for the step that begins.
+  bool preempted_ = false;  // A request was preempted, to make space for the step that begins.
 };
 
 }  // namespace orrery

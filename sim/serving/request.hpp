@@ -9,25 +9,25 @@
 
 namespace orrery {
 
-/// The longest prompt or answer that is read or drawn, in tokens: no model has such a context.
+/// The longest prompt or answer that is read or sampled, in tokens: no model has such a context.
 inline constexpr std::int64_t most_request_tokens = 1 << 24;
 
-/// What a client asks of a model that is served: some tokens go in, some come out.
+/// A client's request to a served model: some tokens go in, some come out.
 struct Request {
-  Seconds arrival;  ///< When it is sent, since the first one; of a closed loop 0.
+  Seconds arrival;  ///< Sending time, from that of the first; 0 in a closed loop.
   std::uint32_t prompt_tokens = 1;
-  std::uint32_t output_tokens = 1;  ///< At least 1: the first one comes out of the prefill.
+  std::uint32_t output_tokens = 1;  ///< The first one comes out of the prefill.
   /// Its part of RequestList::hashes.
   std::uint32_t first_hash = 0;
   std::uint32_t hashes = 0;
-  std::uint32_t session = 0;  ///< Requests of one session go to one replica where a router asks.
+  std::uint32_t session = 0;  ///< Session routing sends a session to one replica.
 };
 
-/// Requests by their arrival.
+/// Requests in the order of their arrival.
 struct RequestList {
   std::vector<Request> requests;
-  /// What tells whether two prompts begin alike: one hash for each `hash_tokens` of a prompt, which
-  /// stands for these tokens and all before them.
+  /// Hashes tell which prompts begin alike: one for each `hash_tokens` of a prompt, over these
+  /// tokens and all before them.
   std::vector<std::uint64_t> hashes;
   std::uint32_t hash_tokens = 0;  ///< 0: no prompt has hashes.
   std::int64_t failed = 0;        ///< Rows of a trace without an answer, which are left out.
@@ -35,13 +35,13 @@ struct RequestList {
   std::uint64_t seed = 1;         ///< The seed of routers that choose at random.
 };
 
-/// What a request must keep to (a service-level objective), and which share of requests must do so.
+/// Limits of a request (a service-level objective), and the share that must keep to them.
 struct Slo {
   static constexpr Seconds any{1e18};
 
-  Seconds ttft = any;  ///< To its first token.
-  Seconds tpot = any;  ///< Between its tokens, on average.
-  Seconds e2e = any;   ///< To its last token.
+  Seconds ttft = any;  ///< Time to its first token.
+  Seconds tpot = any;  ///< Mean time between its tokens.
+  Seconds e2e = any;   ///< Time to its last token.
   double share = 0.99;
 
   bool met(Seconds ttft_of, Seconds tpot_of, Seconds e2e_of) const {
@@ -49,9 +49,9 @@ struct Slo {
   }
 };
 
-/// "ttft=2000,tpot=40@p90": milliseconds, and the share of requests that must meet all of them
-/// (99 % where it is not said). Errors (bad_input): another key, a time that is not positive, a
-/// share that is no percentage.
+/// Reads "ttft=2000,tpot=40@p90": milliseconds, and the share of requests that must meet all of
+/// them (default 99 %). Errors (bad_input): another key, a time that is not positive, a share that
+/// is no percentage.
 Slo parse_slo(const std::string& text, const Place& at);
 
 }  // namespace orrery

@@ -29,7 +29,7 @@ double length_of(std::string_view word, const std::string& text, const Place& at
 
 }  // namespace
 
-std::uint32_t LengthLaw::draw(Random& random) const {
+std::uint32_t LengthDistribution::sample(Random& random) const {
   double length = low;
   if (kind == Kind::uniform)
     length = low + static_cast<double>(random.below(static_cast<std::uint64_t>(high - low) + 1));
@@ -39,56 +39,56 @@ std::uint32_t LengthLaw::draw(Random& random) const {
       std::clamp(length, 1.0, static_cast<double>(most_request_tokens)));
 }
 
-double LengthLaw::mean() const {
+double LengthDistribution::mean() const {
   if (kind == Kind::uniform) return 0.5 * (low + high);
   return kind == Kind::lognormal ? low * portable_exp(0.5 * sigma * sigma) : low;
 }
 
-LengthLaw parse_length_law(const std::string& text, const Place& at) {
+LengthDistribution parse_length_distribution(const std::string& text, const Place& at) {
   const std::string name = "lognormal:";
-  LengthLaw law;
+  LengthDistribution lengths;
   if (text.starts_with(name)) {
     const std::size_t comma = text.find(',');
     const auto sigma = comma == text.npos ? std::nullopt : plain_number(text.substr(comma + 1));
     if (!sigma || *sigma > most_sigma)
       fail_input(at, "'" + shown_text(text) + "' has no sigma from 0 to 4", length_remedy);
-    law.kind = LengthLaw::Kind::lognormal;
-    law.low = law.high =
+    lengths.kind = LengthDistribution::Kind::lognormal;
+    lengths.low = lengths.high =
         length_of(std::string_view{text}.substr(name.size(), comma - name.size()), text, at);
-    law.sigma = *sigma;
-    return law;
+    lengths.sigma = *sigma;
+    return lengths;
   }
   const std::size_t dots = text.find("..");
-  law.low = length_of(std::string_view{text}.substr(0, dots), text, at);
-  law.high = law.low;
-  if (dots == text.npos) return law;
-  law.kind = LengthLaw::Kind::uniform;
-  law.high = length_of(std::string_view{text}.substr(dots + 2), text, at);
-  if (law.high < law.low)
+  lengths.low = length_of(std::string_view{text}.substr(0, dots), text, at);
+  lengths.high = lengths.low;
+  if (dots == text.npos) return lengths;
+  lengths.kind = LengthDistribution::Kind::uniform;
+  lengths.high = length_of(std::string_view{text}.substr(dots + 2), text, at);
+  if (lengths.high < lengths.low)
     fail_input(at, "'" + shown_text(text) + "' falls", "write the shorter length first");
-  return law;
+  return lengths;
 }
 
-std::string length_law_text(const LengthLaw& law) {
+std::string length_distribution_text(const LengthDistribution& lengths) {
   char text[64];
-  if (law.kind == LengthLaw::Kind::lognormal) {
-    // As many digits as it takes to read the same number again.
+  if (lengths.kind == LengthDistribution::Kind::lognormal) {
+    // The shortest digits give the same number when read again.
     char sigma[400];
     const auto end =
-        std::to_chars(sigma, sigma + sizeof sigma, law.sigma, std::chars_format::fixed);
-    std::snprintf(text, sizeof text, "lognormal:%.0f,", law.low);
+        std::to_chars(sigma, sigma + sizeof sigma, lengths.sigma, std::chars_format::fixed);
+    std::snprintf(text, sizeof text, "lognormal:%.0f,", lengths.low);
     return text + std::string{sigma, end.ptr};
   }
-  if (law.kind == LengthLaw::Kind::uniform)
-    std::snprintf(text, sizeof text, "%.0f..%.0f", law.low, law.high);
+  if (lengths.kind == LengthDistribution::Kind::uniform)
+    std::snprintf(text, sizeof text, "%.0f..%.0f", lengths.low, lengths.high);
   else
-    std::snprintf(text, sizeof text, "%.0f", law.low);
+    std::snprintf(text, sizeof text, "%.0f", lengths.low);
   return text;
 }
 
 namespace {
 
-// Of independent streams of random numbers, one a law.
+// Independent streams of random numbers, one for each distribution.
 enum RandomStream : std::uint64_t {
   arrival_stream = 1,
   prompt_stream,
@@ -98,8 +98,8 @@ enum RandomStream : std::uint64_t {
 
 double exponential(Random& random) { return -portable_log(1.0 - random.unit()); }
 
-// Mean 1, variance 1 / shape. Marsaglia and Tsang (ACM TOMS 26, 2000), which needs a shape of at
-// least 1; a smaller one is that of shape + 1 times u^(1 / shape).
+// A gamma distribution of mean 1 and variance 1 / shape. Marsaglia and Tsang (ACM TOMS 26, 2000)
+// need a shape of at least 1; a smaller one is that of shape + 1 times u^(1 / shape).
 double gamma_of_mean_1(Random& random, double shape) {
   const double boost = shape < 1.0 ? portable_exp(portable_log(1.0 - random.unit()) / shape) : 1.0;
   const double d = (shape < 1.0 ? shape + 1.0 : shape) - 1.0 / 3.0;
@@ -126,17 +126,17 @@ double distance(const RequestTraffic& traffic, Random& random) {
   }
 }
 
-// A hash of a block stands for all before it: that of a group's blocks is the same for its users.
+// A block's hash covers all before it: users of a group have the same hashes of its blocks.
 void add_hashes(const SharedPrefix& prefix, Random& random, Request& request, RequestList& list) {
   const std::uint64_t group = random.below(prefix.groups);
   const std::uint64_t user = random.below(prefix.users);
   const std::uint32_t shared =
       std::min(request.prompt_tokens, prefix.group_tokens + prefix.user_tokens);
   request.first_hash = static_cast<std::uint32_t>(list.hashes.size());
-  request.hashes = shared / drawn_hash_tokens;
+  request.hashes = shared / prefix_hash_tokens;
   request.session = static_cast<std::uint32_t>(group * prefix.users + user);
   for (std::uint64_t block = 0; block < request.hashes; ++block) {
-    const bool of_group = (block + 1) * drawn_hash_tokens <= prefix.group_tokens;
+    const bool of_group = (block + 1) * prefix_hash_tokens <= prefix.group_tokens;
     const std::uint64_t owner = of_group ? group : prefix.groups + group * prefix.users + user;
     list.hashes.push_back(owner * static_cast<std::uint64_t>(most_request_tokens) + block);
   }
@@ -144,12 +144,12 @@ void add_hashes(const SharedPrefix& prefix, Random& random, Request& request, Re
 
 }  // namespace
 
-RequestList draw_requests(const RequestTraffic& traffic) {
+RequestList sample_requests(const RequestTraffic& traffic) {
   Random arrival{traffic.seed, arrival_stream}, prompt{traffic.seed, prompt_stream};
   Random output{traffic.seed, output_stream}, prefix{traffic.seed, prefix_stream};
   const bool has_rate = traffic.arrivals != Arrivals::closed && traffic.arrivals != Arrivals::burst;
   RequestList list;
-  list.hash_tokens = traffic.prefix.groups > 0 ? drawn_hash_tokens : 0;
+  list.hash_tokens = traffic.prefix.groups > 0 ? prefix_hash_tokens : 0;
   list.seed = traffic.seed;
   if (traffic.arrivals == Arrivals::closed)
     list.clients = static_cast<std::uint32_t>(traffic.concurrency);
@@ -159,8 +159,8 @@ RequestList draw_requests(const RequestTraffic& traffic) {
     Request request;
     if (has_rate && i > 0) distances += distance(traffic, arrival);
     if (has_rate) request.arrival = Seconds{distances / traffic.rate};
-    request.prompt_tokens = traffic.prompt.draw(prompt);
-    request.output_tokens = traffic.output.draw(output);
+    request.prompt_tokens = traffic.prompt.sample(prompt);
+    request.output_tokens = traffic.output.sample(output);
     if (traffic.prefix.groups > 0) add_hashes(traffic.prefix, prefix, request, list);
     list.requests.push_back(request);
   }

@@ -11,8 +11,8 @@
 
 namespace orrery {
 
-/// How long prompts or answers are, in tokens.
-struct LengthLaw {
+/// A distribution of lengths of prompts or answers, in tokens.
+struct LengthDistribution {
   enum class Kind {
     fixed,     ///< low
     uniform,   ///< low .. high, each as likely
@@ -24,24 +24,24 @@ struct LengthLaw {
   double high = 1.0;
   double sigma = 0.0;
 
-  bool operator==(const LengthLaw&) const = default;
-  /// At least 1, at most most_request_tokens.
-  std::uint32_t draw(Random& random) const;
-  double mean() const;  ///< Of the law, before what is drawn is rounded to whole tokens.
+  bool operator==(const LengthDistribution&) const = default;
+  /// Samples a length, at least 1 and at most most_request_tokens.
+  std::uint32_t sample(Random& random) const;
+  double mean() const;  ///< Mean before samples are rounded to whole tokens.
 };
 
-/// "1024", "819..1024", "lognormal:1024,0.8" (median and sigma). Errors (bad_input): a length below
-/// 1 or beyond most_request_tokens, a range that falls, a sigma outside [0, 4].
-LengthLaw parse_length_law(const std::string& text, const Place& at);
-/// The other way round.
-std::string length_law_text(const LengthLaw& law);
+/// Reads "1024", "819..1024", "lognormal:1024,0.8" (median and sigma). Errors (bad_input): a length
+/// below 1 or beyond most_request_tokens, a range that falls, a sigma outside [0, 4].
+LengthDistribution parse_length_distribution(const std::string& text, const Place& at);
+/// The text that parse_length_distribution() reads.
+std::string length_distribution_text(const LengthDistribution& lengths);
 
-/// When requests are sent.
+/// The arrival process of requests.
 enum class Arrivals {
   closed,    ///< A number of clients; each sends its next request when the last is answered.
-  poisson,   ///< At a rate, independent of each other.
-  constant,  ///< At a rate, at equal distances.
-  gamma,     ///< At a rate; distances are drawn from a gamma law of a coefficient of variation.
+  poisson,   ///< Independent of each other, at a rate.
+  constant,  ///< Equally spaced, at a rate.
+  gamma,     ///< Gamma-distributed distances, of a rate and a coefficient of variation.
   burst,     ///< All at once.
   trace      ///< The times of a file.
 };
@@ -58,29 +58,29 @@ struct SharedPrefix {
   std::uint32_t user_tokens = 0;
 };
 
-/// A stream of requests as its law says it.
+/// A stream of requests by its distributions.
 struct RequestTraffic {
   Arrivals arrivals = Arrivals::closed;
   int concurrency = 1;   ///< Clients of a closed loop.
   double rate = 0.0;     ///< Requests a second, of all but closed and burst.
   double variation = 1;  ///< Standard deviation over mean of the distances of gamma.
-  LengthLaw prompt, output;
+  LengthDistribution prompt, output;
   std::int64_t requests = 1;
   SharedPrefix prefix;
   std::uint64_t seed = 1;
 };
 
-/// Hashes of a shared prefix stand for so many tokens, a block of vLLM.
-inline constexpr std::uint32_t drawn_hash_tokens = 16;
+/// Tokens of one hash of a shared prefix, a block of vLLM.
+inline constexpr std::uint32_t prefix_hash_tokens = 16;
 
-/// All requests; `traffic` is not that of a trace. Each distribution has its own stream of random
-/// numbers, so that a change of the rate leaves the lengths as they were.
-RequestList draw_requests(const RequestTraffic& traffic);
+/// Samples all requests; `traffic` is not that of a trace. Each distribution has its own stream of
+/// random numbers, so that a change of the rate leaves the lengths as they were.
+RequestList sample_requests(const RequestTraffic& traffic);
 
-/// "poisson", "constant", "gamma:2.5", "burst" into `arrivals` and `variation`. Errors (bad_input):
-/// another word, a variation outside [0.01, 100].
+/// Reads "poisson", "constant", "gamma:2.5", "burst" into `arrivals` and `variation`. Errors
+/// (bad_input): another word, a variation outside [0.01, 100].
 void parse_arrivals(const std::string& text, const Place& at, RequestTraffic& traffic);
-/// "groups=10,tokens=150[,users=5,user-tokens=600]".
+/// Reads "groups=10,tokens=150[,users=5,user-tokens=600]".
 SharedPrefix parse_shared_prefix(const std::string& text, const Place& at);
 
 }  // namespace orrery

@@ -42,11 +42,11 @@ std::unique_ptr<Scheduler> make_scheduler() {
   return std::make_unique<Class>();
 }
 
-/// Everything that there is to know of a serving scheduler (docs/explanation/serving.md). Each has its own file,
-/// and nothing else asks for its name: a new one is such a value in a file, a line in schedulers(),
+/// All properties of a serving scheduler (docs/explanation/serving.md). Each has its own file, and
+/// no other code asks for its name: a new one is such a value in a file, a line in schedulers(),
 /// and an engine in workloads/engines that names it.
 struct SchedulerKind {
-  std::string name;                      ///< The word in files of engines.
+  std::string name;                      ///< Its word in engine files.
   std::unique_ptr<Scheduler> (*make)();  ///< A scheduler for one replica.
   /// Prompts are computed in the same iterations as decodes, and whether users may change that.
   bool mixes = true;
@@ -61,10 +61,10 @@ struct SchedulerKind {
   bool copies_in_step = true;
 };
 
-/// All of them, in the order in which messages list them.
+/// All schedulers, in the order in which messages list them.
 const std::vector<const SchedulerKind*>& schedulers();
 const std::vector<std::string>& scheduler_names();
-/// "vllm, sglang or trtllm": those with a property.
+/// Names of those with a property: "vllm, sglang or trtllm".
 std::string schedulers_with(bool SchedulerKind::*property);
 
 }  // namespace orrery

@@ -7,12 +7,12 @@
 namespace orrery {
 namespace {
 
-// Admission counts on a share of the tokens that are still to come, at first this one; with every
-// decode step it counts on less (python/sglang/srt/environ.py: SGLANG_INIT_NEW_TOKEN_RATIO 0.7,
+// Admission counts on a share of the tokens that are still to come, first this one, and less with
+// every decode step (python/sglang/srt/environ.py: SGLANG_INIT_NEW_TOKEN_RATIO 0.7,
 // SGLANG_MIN_NEW_TOKEN_RATIO_FACTOR 0.14, SGLANG_NEW_TOKEN_RATIO_DECAY_STEPS 600).
 constexpr double first_share = 0.7;
 constexpr double least_share = 0.098;
-constexpr double decay = (first_share - least_share) / 600.0;  // The fall in a step.
+constexpr double decay = (first_share - least_share) / 600.0;  // Decrease of the share per step.
 // It never counts on more of one request (schedule_policy.py: CLIP_MAX_NEW_TOKENS).
 constexpr std::int64_t most_answer = 4096;
 
@@ -25,21 +25,21 @@ class SglangScheduler final : public Scheduler {
     std::int64_t budget = batch.rules().budget;
     if (mixed) {
       const std::int64_t before = batch.running();
-      make_room_for_step(batch, now);
+      free_blocks_for_step(batch, now);
       batch.run_decodes();
       budget -= batch.rules().step_tokens * batch.decodes();
       if (batch.running() < before) {  // A preempted request stays out of this iteration.
-        PromptTurn{batch, budget, now}.go_on();
+        PromptTurn{batch, budget, now}.resume();
         return;
       }
     }
     // Blocks that the step of the decodes is about to take are not available to others.
     const std::int64_t kept = mixed ? batch.growth_of_step() : 0;
     PromptTurn turn{batch, budget, now};
-    turn.go_on();  // At most one prompt was cut.
+    turn.resume();  // No more than one prompt was cut.
     const std::int64_t block = batch.kv().block_tokens();
     double counted_on = -1.0;  // Blocks; below 0: not added up yet.
-    while (turn.goes_on()) {
+    while (turn.may_begin()) {
       const ServingBatch::Candidate next = batch.candidate();
       if (!turn.takes(next)) break;
       if (counted_on < 0.0)
@@ -47,8 +47,8 @@ class SglangScheduler final : public Scheduler {
       const std::int64_t answer = std::min(next.outputs_left, most_answer);
       const double blocks = static_cast<double>(next.prompt_blocks) +
                             static_cast<double>(answer) / static_cast<double>(block);
-      // A request alone fits, whatever is counted on: one that does not was refused before. Those
-      // that have left for another pool may still keep their blocks.
+      // An isolated request fits, whatever is counted on: others were refused before. Requests that
+      // have left for another pool may still keep their blocks.
       const bool alone = batch.running() == 0;
       if (next.prompt_blocks + kept > batch.kv().available()) break;
       if (!alone && blocks + counted_on > static_cast<double>(batch.kv().available())) break;
@@ -56,17 +56,17 @@ class SglangScheduler final : public Scheduler {
       counted_on += static_cast<double>(answer) / static_cast<double>(block);
     }
     if (mixed || !batch.chunks().empty()) return;
-    make_room_for_step(batch, now);
+    free_blocks_for_step(batch, now);
     batch.run_decodes();
   }
 
-  // Decodes that make n tokens a step take n k of the available tokens A in k steps, and n k fewer
-  // of the R that are to come are left, of which a share is counted on that falls by d a step. The
-  // first request that waits needs N:  N + (share - d k) (R - n k) <= A - n k,  a quadratic. The
-  // answer is its smaller root.
+  // Decodes that make n tokens a step take n k of the A available tokens in k steps, and leave n k
+  // fewer of the R to come; the share of these that is counted on falls by d a step. The first
+  // request that waits needs N:  N + (share - d k) (R - n k) <= A - n k,  a quadratic. The answer
+  // is its smaller root.
   std::int64_t steps_until_admission(const ServingBatch& batch) const override {
     const BatchRules& rules = batch.rules();
-    if (!batch.anybody_waits() || batch.running() >= rules.most_requests) return never;
+    if (!batch.has_waiting() || batch.running() >= rules.most_requests) return never;
     const auto block = static_cast<double>(batch.kv().block_tokens());
     const ServingBatch::Candidate next = batch.candidate();
     const double need = static_cast<double>(next.prompt_blocks) * block +

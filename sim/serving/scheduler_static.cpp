@@ -4,13 +4,13 @@
 namespace orrery {
 namespace {
 
-// One batch to its end, then the next: no request enters between, and each slot is computed on
-// until the longest answer is complete.
+// Computes one batch to its end, then the next: no request enters between, and each slot is
+// computed on until the longest answer is complete.
 class StaticScheduler final : public Scheduler {
  public:
   void schedule(ServingBatch& batch, Seconds) override {
     if (batch.running() == 0)
-      while (batch.anybody_waits() && batch.running() < batch.rules().most_requests) {
+      while (batch.has_waiting() && batch.running() < batch.rules().most_requests) {
         const ServingBatch::Candidate next = batch.candidate();
         if (next.all_blocks > batch.kv().available()) break;
         batch.admit(next, true, Seconds{});

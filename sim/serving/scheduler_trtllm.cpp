@@ -11,8 +11,8 @@ class TrtllmScheduler final : public Scheduler {
   void schedule(ServingBatch& batch, Seconds now) override {
     batch.run_decodes();
     PromptTurn turn{batch, batch.rules().budget - batch.rules().step_tokens * batch.decodes(), now};
-    turn.go_on();
-    while (turn.goes_on()) {
+    turn.resume();
+    while (turn.may_begin()) {
       const ServingBatch::Candidate next = batch.candidate();
       if (!turn.takes(next) || next.all_blocks > batch.kv().available()) return;
       turn.begin(next, true);
@@ -22,7 +22,7 @@ class TrtllmScheduler final : public Scheduler {
 
 }  // namespace
 
-// All copies of attention are taken to get prompts in the same iterations, so that none waits for
+// All copies of attention are assumed to get prompts in the same iterations, so that none waits for
 // another: AttentionDpConfig.enable_balance (tensorrt_llm/llmapi/llm_args.py), which is off unless
 // set, as it is in all of InferenceX's scripts (benchmarks/single_node/fixed_seq_len/*_trt.sh).
 const SchedulerKind& trtllm_scheduler() {

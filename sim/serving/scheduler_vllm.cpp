@@ -10,15 +10,15 @@ class VllmScheduler final : public Scheduler {
  public:
   void schedule(ServingBatch& batch, Seconds now) override {
     const std::int64_t before = batch.running();
-    make_room_for_step(batch, now);
+    free_blocks_for_step(batch, now);
     const bool preempted = batch.running() < before;
     batch.run_decodes();
     // Blocks that the step of the decodes is about to take are not available to others.
     const std::int64_t kept = batch.growth_of_step();
     PromptTurn turn{batch, batch.rules().budget - batch.rules().step_tokens * batch.decodes(), now};
-    turn.go_on();
+    turn.resume();
     if (preempted) return;
-    while (turn.goes_on()) {
+    while (turn.may_begin()) {
       const ServingBatch::Candidate next = batch.candidate();
       if (!turn.takes(next) || next.prompt_blocks + kept > batch.kv().available()) return;
       turn.begin(next, false);

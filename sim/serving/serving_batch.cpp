@@ -13,17 +13,17 @@ ServingBatch::ServingBatch(const RequestList& list, const BatchRules& rules, con
       kv_{kv, list.hash_tokens},
       phases_(static_cast<std::size_t>(kv.block_tokens)) {}
 
-// The nodes of what was asked: what was answered has no hashes.
-PrefixWay ServingBatch::way_of(std::uint32_t index, std::uint32_t most) const {
+// Nodes cover prompts alone: answers have no hashes.
+PrefixPath ServingBatch::path_of(std::uint32_t index, std::uint32_t most) const {
   const Request& request = list_.requests[index];
-  return kv_.way_of(std::span{list_.hashes}.subspan(request.first_hash, request.hashes),
-                    std::min(request.prompt_tokens, most));
+  return kv_.path_of(std::span{list_.hashes}.subspan(request.first_hash, request.hashes),
+                     std::min(request.prompt_tokens, most));
 }
 
 std::int64_t ServingBatch::known_tokens(std::uint32_t index) const {
   if (!kv_.keeps_prefixes()) return 0;
   const std::uint32_t prompt = list_.requests[index].prompt_tokens;
-  const KvBlocks::Match match = kv_.match(way_of(index, prompt));
+  const KvBlocks::Match match = kv_.match(path_of(index, prompt));
   return kv_.cached_tokens(match.nodes + match.host_nodes, prompt);
 }
 
@@ -36,16 +36,16 @@ ServingBatch::Candidate ServingBatch::candidate() const {
   of.remote = first.remote;
   std::int64_t shared = 0, cost = 0;
   if (kv_.keeps_prefixes()) {
-    of.way = way_of(first.request, first.prompt);
-    of.match = kv_.match(of.way);
+    of.path = path_of(first.request, first.prompt);
+    of.match = kv_.match(of.path);
     const std::int64_t known = kv_.cached_tokens(of.match.nodes + of.match.host_nodes, of.prompt);
     of.tokens -= known;
     of.host_tokens = known - kv_.cached_tokens(of.match.nodes, of.prompt);
-    shared = kv_.blocks_of_nodes(of.way.nodes);
-    cost = kv_.cost_of(of.way, of.match);
+    shared = kv_.blocks_of_nodes(of.path.nodes);
+    cost = kv_.cost_of(of.path, of.match);
   }
   of.prompt_blocks = kv_.blocks_of(of.prompt) - shared + cost;
-  // The answer's last token is never read again, so that it has no place.
+  // The answer's last token is never read again, so that it needs no space.
   of.all_blocks = kv_.blocks_of(of.prompt + of.outputs_left - 1) - shared + cost;
   return of;
 }
@@ -69,16 +69,16 @@ bool ServingBatch::admit(const Candidate& of, bool reserving, Seconds now) {
     sequence.hits = sequence.computed;
     sequence.host_hits = static_cast<std::uint32_t>(of.host_tokens);
   }
-  sequence.nodes = static_cast<std::uint32_t>(of.way.nodes);
-  sequence.deepest = kv_.keeps_prefixes() ? kv_.hold(of.way, of.match) : PrefixTree::none;
-  const std::int64_t shared = kv_.blocks_of_nodes(of.way.nodes);
+  sequence.nodes = static_cast<std::uint32_t>(of.path.nodes);
+  sequence.deepest = kv_.keeps_prefixes() ? kv_.hold(of.path, of.match) : PrefixTree::none;
+  const std::int64_t shared = kv_.blocks_of_nodes(of.path.nodes);
   const std::int64_t own =
       kv_.blocks_of(reserving ? of.prompt + of.outputs_left - 1 : of.prompt) - shared;
   kv_.take(own);
   sequence.reserved = reserving ? own : 0;
   ++running_;
   if (sequence.remote) {
-    called_.push_back(place);
+    placed_.push_back(place);
     receiving_.push_back(place);
     return false;
   }
@@ -111,7 +111,7 @@ void ServingBatch::receive(std::uint32_t place) {
   sequence.remote = false;
   sequence.computed = sequence.prompt;
   std::erase(receiving_, place);
-  // Only now may it be sent back: until here its blocks are being written.
+  // Only from here on may it be preempted: before, its blocks are being written.
   order_.push_back({0, place, sequence.stamp});
   join_decodes(place);
 }
@@ -157,7 +157,7 @@ std::int64_t ServingBatch::tokens_until_full() const {
   if (takers == 0) return std::numeric_limits<std::int64_t>::max();
   const std::int64_t block = kv_.block_tokens();
   std::int64_t left = kv_.available();
-  std::int64_t steps = left / takers * block;  // Each takes one in a block's steps.
+  std::int64_t steps = left / takers * block;  // Each takes one block every `block` steps.
   left %= takers;
   for (std::int64_t at = step_ % block;; at = (at + 1) % block, ++steps) {
     left -= phases_[static_cast<std::size_t>(at)];
@@ -205,7 +205,7 @@ void ServingBatch::join_decodes(std::uint32_t place) {
 }
 
 std::uint32_t ServingBatch::next_finished() {
-  if (tokens_until_finish() > 0) return nobody;
+  if (tokens_until_finish() > 0) return no_place;
   const std::uint32_t place = finishes_.first().place;
   finishes_.pop();
   return place;
@@ -268,7 +268,7 @@ void ServingBatch::preempt_youngest(Seconds now) {
   if (decoded) again.made += static_cast<std::uint32_t>(step_ - again.joined);
   if (!decoded) std::erase(prefilling_, place);
   leave(place);
-  // Its prompt is now what it was asked and what it has answered, which is computed again.
+  // The new prompt is the old one and the answer so far, which is computed again.
   again.prompt = list_.requests[again.request].prompt_tokens + again.made;
   again.computed = 0;
   again.decodes = false;
@@ -276,7 +276,7 @@ void ServingBatch::preempt_youngest(Seconds now) {
   again.nodes = 0;
   again.deepest = PrefixTree::none;
   ++again.preemptions;
-  // Who came and went without a step has made none here.
+  // A request that left before its first step has made no token here.
   if (decoded && step_ > joined) again.last_token = now;
   waiting_.push_front(again);
 }

@@ -7,7 +7,7 @@
 namespace orrery {
 namespace {
 
-// Far above any engine, far below overflow.
+// A limit far above any engine, far below overflow.
 constexpr std::int64_t most = 1 << 30;
 
 const auto duration = quantity(&JsonValue::duration);

@@ -8,8 +8,8 @@
 namespace orrery {
 namespace {
 
-// Of all cases of tests/validation/inference, November 2026: the residual at rank ceil(0.9 (n + 1))
-// of n, which a further case that is exchangeable with them exceeds with probability 0.1 (split
+// Residuals of all cases of tests/validation/inference, November 2026, at rank ceil(0.9 (n + 1)) of
+// n, which a further case that is exchangeable with them exceeds with probability 0.1 (split
 // conformal prediction, as in docs/explanation/ranges.md). `orrery validate --json FILE...` prints
 // them as serving_errors; docs/explanation/ranges.md says how many cases of a family lie in a range
 // that all others gave. Classes by experts help TPOT alone: errors of the other two differ more
@@ -19,7 +19,7 @@ constexpr double tpot_error_experts = 0.246;  // 634
 constexpr double ttft_error = 1.196;          // 1,190
 constexpr double throughput_error = 0.307;    // 898
 
-// The same of pairs of cases of one model in one file that differ in their deployment, by TPOT:
+// The same for pairs of cases of one model in one file that differ in their deployment, by TPOT:
 // 8,909 dense ones of one system and engine and 12,001 of several, 9,151 and 13,879 with experts
 // (calibration/serving_covariances.py).
 constexpr double alike_dense = 0.203, alike_experts = 0.311;
@@ -58,8 +58,8 @@ struct Variances {
   double engine, model, system, all, own, quantile;
 };
 
-// Of the cases of tests/validation/inference, November 2026: 1,190, 1,190 and 898 runs of 42, 42
-// and 54 combinations of engine, model and system, by calibration/serving_covariances.py.
+// Inferred on the cases of tests/validation/inference, November 2026: 1,190, 1,190 and 898 runs of
+// 42, 42 and 54 combinations of engine, model and system, by calibration/serving_covariances.py.
 constexpr Variances ttft{0.0885, 0.2086, 0.0000, 0.0183, 0.2155, 1.59};
 constexpr Variances tpot{0.0000, 0.0024, 0.0001, 0.0046, 0.0099, 1.71};
 constexpr Variances throughput{0.0000, 0.0083, 0.0067, 0.0104, 0.0318, 1.31};

@@ -10,19 +10,19 @@
 
 namespace orrery {
 
-/// What answers in JSON print: six decimals, and whole bytes.
+/// Numbers of answers in JSON have six decimals, and bytes are whole.
 inline double rounded(double value) { return static_cast<double>(std::llround(value * 1e6)) / 1e6; }
 inline std::int64_t whole(Bytes bytes) { return std::llround(bytes.si()); }
 
-/// "mean", "p50", "p90", "p95", "p99" and "max" of times in milliseconds, to whole nanoseconds.
+/// The keys "mean", "p50", "p90", "p95", "p99" and "max", in milliseconds to whole nanoseconds.
 nlohmann::ordered_json latency_json(const LatencyHistogram& histogram);
 
-/// What every answer about serving begins with: schema, model, system, GPUs, engine, deployment and
+/// The head of every answer about serving: schema, model, system, GPUs, engine, deployment and
 /// memory.
 nlohmann::ordered_json serving_head_json(const ServingSetup& setup, const KvCapacity& kv);
 
 nlohmann::ordered_json memory_json(const KvCapacity& kv);
-/// Its keys.
+/// The keys of a deployment.
 nlohmann::ordered_json deployment_json(const Deployment& plan, const Model& model);
 
 }  // namespace orrery

@@ -40,22 +40,22 @@ std::optional<ServingTable> training_rows(const std::string& gpu, const std::str
 
 namespace {
 
-// Bytes over bandwidth is the least. 1.1 is what the best rows that cannot be cached take beyond it
-// (decode attention of vLLM over 1 GB of keys and values reaches 0.88 to 0.93 of the data sheet's
-// bandwidth), 1.5 and 2 us are what the smallest kernels take.
+// Lower bounds: the best rows that cannot be cached take 1.1 times bytes over bandwidth (decode
+// attention of vLLM over 1 GB of keys and values reaches 0.88 to 0.93 of the data sheet's
+// bandwidth), and the smallest kernels take 1.5 and 2 us.
 constexpr double cold_traffic = 1.1;
 constexpr Seconds least_product = microseconds(1.5);
-// A product of fewer rows can be computed as one of so many, padded: vLLM's fp8 rows of GB200 take
-// up to 1.7 times as long at 1 to 8 as at 16, the published steps of no engine do (InferenceX).
+// A product of fewer rows can be padded to so many: vLLM's fp8 rows of GB200 take up to 1.7 times
+// as long at 1 to 8 as at 16, but the published steps of no engine do (InferenceX).
 constexpr std::int64_t padded_rows = 16;
 constexpr Seconds least_attention = microseconds(2.0);
 constexpr double far_outside = 2.0;     // Octaves.
-constexpr double another_engine = 0.5;  // The same.
+constexpr double another_engine = 0.5;  // Octaves.
 // Time of a kernel that writes 4-bit weights out in 16 bits, over that of its bytes at the data
 // sheet's bandwidth. bitsandbytes 0.45 took 235 ms for 8 tokens of Llama 3.1 70B on an H100
 // (benchmarking/README.md), 46 of which its products need in bf16: 3.6 times what its bytes need.
-// Its kernel has no branches any more from 0.48 on (pull request 1746); one like it (1747) was 1.36
-// to 2.07 times as fast.
+// Its kernel has no branches from 0.48 on (pull request 1746); one like it (1747) was 1.36 to 2.07
+// times as fast.
 constexpr double written_out = 2.0;
 
 Tag tag_of(const FittedTable::Time& found, bool own) {
@@ -72,14 +72,14 @@ ServingKernels::ServingKernels(const Gpu& gpu, const ServingEngine& engine)
     engine_.all_reduce = other->second;
 }
 
-ServingKernels::Shelf& ServingKernels::shelf(const std::string& op, const std::string& words,
-                                             const KernelFormats& formats) const {
-  // Two formats may be measured as one, and yet move other bytes.
+ServingKernels::TableSet& ServingKernels::table_set(const std::string& op, const std::string& words,
+                                                    const KernelFormats& formats) const {
+  // Each format has its own entry: two that are measured as one may still move different bytes.
   const auto [place, fresh] =
-      shelves_.try_emplace(op + words + "/" + name(formats.weights) + "/" + name(formats.kv));
-  Shelf& shelf = place->second;
-  if (!fresh || measured_.empty()) return shelf;
-  std::vector<FittedTable>& found = shelf.tables;
+      table_sets_.try_emplace(op + words + "/" + name(formats.weights) + "/" + name(formats.kv));
+  TableSet& table_set = place->second;
+  if (!fresh || measured_.empty()) return table_set;
+  std::vector<FittedTable>& found = table_set.tables;
   const KernelFormats measured{measured_as(formats.weights), formats.kv};
   const RoofRates measured_on = roof_rates(table_gpu_, op, measured);
   const bool sums = op == "all_reduce";
@@ -88,7 +88,7 @@ ServingKernels::Shelf& ServingKernels::shelf(const std::string& op, const std::s
        special == engine_.kernels_of.end() ? engine_.kernels : special->second) {
     if (sums && engine != engine_.all_reduce) continue;
     const std::string name = op + words + "-" + engine;
-    // An engine's own kernels of a like GPU are nearer than another engine's of this one.
+    // An engine's own kernels of a similar GPU are nearer than another engine's of this one.
     const bool own = engine == engine_.kernels.front();
     const std::string gpu = own ? gpu_of_serving_table(measured_, name) : measured_;
     if (const auto table = read_serving_table(gpu, name))
@@ -98,13 +98,13 @@ ServingKernels::Shelf& ServingKernels::shelf(const std::string& op, const std::s
   }
   if (const auto table = training_rows(measured_, op, formats.weights))
     found.emplace_back(*table, measured, measured_on);
-  return shelf;
+  return table_set;
 }
 
 KernelTime ServingKernels::price(const std::string& op, const std::string& words,
                                  const KernelFormats& formats,
                                  std::span<const std::int64_t> sizes) const {
-  Shelf& all = shelf(op, words, formats);
+  TableSet& all = table_set(op, words, formats);
   Sizes key{};
   std::copy(sizes.begin(), sizes.end(), key.begin());
   const auto [known, fresh] = all.known.try_emplace(key);
@@ -112,24 +112,24 @@ KernelTime ServingKernels::price(const std::string& op, const std::string& words
   return known->second;
 }
 
-// The first of those that reach nearest to the shape. Another engine's kernels are others: they
-// stand in where they reach it by half an octave nearer.
-const FittedTable* ServingKernels::nearest(const Shelf& shelf,
+// Returns the first of the tables that reach nearest to the shape. Another engine's kernels differ:
+// they are proxies if they are nearer to it by half an octave.
+const FittedTable* ServingKernels::nearest(const TableSet& table_set,
                                            std::span<const std::int64_t> sizes) {
   const FittedTable* nearest = nullptr;
   double least = 0.0;
-  for (const FittedTable& table : shelf.tables) {
+  for (const FittedTable& table : table_set.tables) {
     const double outside = table.outside(sizes);
     if (!nearest || outside + another_engine < least) nearest = &table, least = outside;
   }
   return nearest;
 }
 
-KernelTime ServingKernels::fresh_price(const Shelf& shelf, const std::string& op,
+KernelTime ServingKernels::fresh_price(const TableSet& table_set, const std::string& op,
                                        const KernelFormats& formats,
                                        std::span<const std::int64_t> sizes) const {
   const RoofRates own = roof_rates(gpu_, op, formats);
-  const FittedTable* nearest = ServingKernels::nearest(shelf, sizes);
+  const FittedTable* nearest = ServingKernels::nearest(table_set, sizes);
   if (!nearest) {
     const Roofline assumed;
     const KernelWork work = kernel_work(op, formats, sizes);
@@ -173,7 +173,7 @@ KernelTime ServingKernels::gemm(Dtype format, std::int64_t n, std::int64_t k,
     if (padded.time < time.time) time = {padded.time, std::max(padded.tag, Tag::interpolated)};
   }
   time = cold(time, moved, least_product);
-  // Other kernels than those of this format's weights.
+  // The measured kernels are not those of this format's weights.
   if (facts(format).weight_only && measured_as(format) != format) time.tag = Tag::default_value;
   return time;
 }
@@ -191,7 +191,7 @@ KernelTime ServingKernels::decode_attention(Dtype kv, std::span<const std::int64
 std::optional<ServingTable> ServingKernels::decode_table(
     Dtype kv, std::span<const std::int64_t> sizes) const {
   const std::string op = "decode_attention", words = "-kv-" + name(cache_measured_as(kv));
-  const FittedTable* of = nearest(shelf(op, words, {Dtype::bf16, kv}), sizes);
+  const FittedTable* of = nearest(table_set(op, words, {Dtype::bf16, kv}), sizes);
   return of ? read_serving_table(measured_, op + words + "-" + of->engine()) : std::nullopt;
 }
 
@@ -203,7 +203,7 @@ KernelTime ServingKernels::prefill_attention(Dtype kv, std::int64_t heads, std::
       price("prefill_attention", "-kv-" + name(cache_measured_as(kv)), {Dtype::bf16, kv}, whole);
   if (cached == 0) return prompt;
   const auto q = static_cast<double>(tokens), p = static_cast<double>(cached);
-  // Of the triangle of queries and keys, the rows of the new tokens.
+  // The share of the new tokens' rows in the triangle of queries and keys.
   const double share = q * (q + 2.0 * p) / ((q + p) * (q + p));
   const Bytes read =
       Bytes{2.0 * element_bytes(kv) * static_cast<double>(kv_heads * head_dim) * (q + p)};
@@ -249,19 +249,19 @@ KernelTime ServingKernels::experts(Dtype format, std::span<const std::int64_t> s
 
 std::optional<KernelTime> ServingKernels::all_reduce(int gpus, std::int64_t elements) const {
   const std::array<std::int64_t, 2> sizes{gpus, elements};
-  const std::vector<FittedTable>& tables = shelf("all_reduce", "", {}).tables;
-  // More GPUs than were measured together are another topology, not a longer row, unless others of
-  // a sister GPU reach each other as these do.
+  const std::vector<FittedTable>& tables = table_set("all_reduce", "", {}).tables;
+  // More GPUs than were measured together have another topology, not a longer row, unless those of
+  // a sister GPU are connected in the same way.
   const std::array<std::int64_t, 2> group{gpus, 1 << 20};
   if (tables.empty()) return std::nullopt;
   if (tables.front().outside(group) == 0.0) return price("all_reduce", "", {}, sizes);
-  const Shelf& larger = shelf_of_larger_groups();
+  const TableSet& larger = tables_of_larger_groups();
   if (larger.tables.empty() || larger.tables.front().outside(group) > 0.0) return std::nullopt;
   return fresh_price(larger, "all_reduce", {}, sizes);
 }
 
-const ServingKernels::Shelf& ServingKernels::shelf_of_larger_groups() const {
-  const auto [place, fresh] = shelves_.try_emplace("all_reduce of larger groups");
+const ServingKernels::TableSet& ServingKernels::tables_of_larger_groups() const {
+  const auto [place, fresh] = table_sets_.try_emplace("all_reduce of larger groups");
   if (!fresh) return place->second;
   const std::string name = "all_reduce-" + engine_.all_reduce;
   const std::string sister = gpu_of_larger_groups(measured_, name);

@@ -20,12 +20,11 @@ namespace orrery {
 
 /// Rows of the tables of training steps (calibration/data/kernels), as a table of serving: products
 /// of 256 rows and more in `format`, or causal attention of whole prompts ("prefill_attention").
-/// Nothing where `gpu` has none. They were measured with TensorRT-LLM
-/// (docs/explanation/kernels.md).
+/// Empty if `gpu` has none. They were measured with TensorRT-LLM (docs/explanation/kernels.md).
 std::optional<ServingTable> training_rows(const std::string& gpu, const std::string& op,
                                           Dtype format);
 
-/// How long the kernels of an engine take on one kind of GPU.
+/// Times of an engine's kernels on one kind of GPU.
 ///
 /// Tables  of the engine's own release line first; where they do not reach a shape, the nearest of
 ///         another engine and, for large products and long prompts, those of training steps. Read
@@ -39,16 +38,16 @@ class ServingKernels {
  public:
   ServingKernels(const Gpu& gpu, const ServingEngine& engine);
 
-  /// y[m,n] = x[m,k] w[k,n].
+  /// The product y[m,n] = x[m,k] w[k,n].
   KernelTime gemm(Dtype format, std::int64_t n, std::int64_t k, std::int64_t m) const;
   /// `sizes` as serving_table_columns("decode_attention") names them.
   KernelTime decode_attention(Dtype kv, std::span<const std::int64_t> sizes) const;
-  /// The table that a decode of these sizes is priced from; nothing where there is none.
+  /// The table that a decode of these sizes is priced from; empty if there is none.
   std::optional<ServingTable> decode_table(Dtype kv, std::span<const std::int64_t> sizes) const;
-  /// What attention takes at least that reads so much from the cache.
+  /// Lower bound of attention that reads `read` from the cache.
   Seconds cold_attention(Bytes read) const;
-  /// `tokens` new ones behind `cached` ones: the whole prompt's efficiency at what is left of its
-  /// work, 4 a d (q p + q^2 / 2) operations.
+  /// Attention of `tokens` tokens behind `cached` ones: the whole prompt's efficiency at what is
+  /// left of its work, 4 a d (q p + q^2 / 2) operations.
   KernelTime prefill_attention(Dtype kv, std::int64_t heads, std::int64_t kv_heads,
                                std::int64_t head_dim, std::int64_t tokens,
                                std::int64_t cached) const;
@@ -61,36 +60,37 @@ class ServingKernels {
   /// `sizes` as serving_table_columns("experts") names them.
   KernelTime experts(Dtype format, std::span<const std::int64_t> sizes) const;
 
-  /// Of a custom all-reduce; nothing where none was measured over so many GPUs.
+  /// A custom all-reduce; empty if none was measured over so many GPUs.
   std::optional<KernelTime> all_reduce(int gpus, std::int64_t elements) const;
 
-  /// Whose tables stand for the GPU's: itself, another one, or "".
+  /// The GPU whose tables are used: this one, a proxy, or "".
   const std::string& measured_gpu() const { return measured_; }
   const Gpu& gpu() const { return gpu_; }
-  /// Tables that answers came from, in the order in which they were first used.
+  /// Titles of the tables used so far, in the order of their first use.
   std::vector<std::string> used() const { return used_; }
 
  private:
-  // Tables of one op and format, the nearest engine's first, and what they were asked before.
-  using Sizes = std::array<std::int64_t, 7>;  // Filled up with zeros.
-  struct Shelf {
+  // Tables of one op and format, the nearest engine's first, and the times computed before.
+  using Sizes = std::array<std::int64_t, 7>;  // Padded with zeros.
+  struct TableSet {
     std::vector<FittedTable> tables;
     std::map<Sizes, KernelTime> known;
   };
-  Shelf& shelf(const std::string& op, const std::string& words, const KernelFormats& formats) const;
+  TableSet& table_set(const std::string& op, const std::string& words,
+                      const KernelFormats& formats) const;
   KernelTime price(const std::string& op, const std::string& words, const KernelFormats& formats,
                    std::span<const std::int64_t> sizes) const;
-  const Shelf& shelf_of_larger_groups() const;
-  static const FittedTable* nearest(const Shelf& shelf, std::span<const std::int64_t> sizes);
-  KernelTime fresh_price(const Shelf& shelf, const std::string& op, const KernelFormats& formats,
-                         std::span<const std::int64_t> sizes) const;
+  const TableSet& tables_of_larger_groups() const;
+  static const FittedTable* nearest(const TableSet& table_set, std::span<const std::int64_t> sizes);
+  KernelTime fresh_price(const TableSet& table_set, const std::string& op,
+                         const KernelFormats& formats, std::span<const std::int64_t> sizes) const;
   KernelTime cold(const KernelTime& hot, Bytes bytes, Seconds least) const;
 
   Gpu gpu_;
-  Gpu table_gpu_;  // That of the tables: gpu_ where they are its own.
+  Gpu table_gpu_;  // The tables' GPU: gpu_ if they are its own.
   ServingEngine engine_;
   std::string measured_;
-  mutable std::map<std::string, Shelf> shelves_;
+  mutable std::map<std::string, TableSet> table_sets_;
   mutable std::vector<std::string> used_;
 };
 

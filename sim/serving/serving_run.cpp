@@ -24,7 +24,7 @@ ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
   ReplicaShape shape;
   shape.rules.scheduler = setup.engine.scheduler;
   shape.rules.budget = plan.budget;
-  shape.rules.most_requests = most_of_a_batch(setup.engine, plan);
+  shape.rules.most_requests = batch_limit(setup.engine, plan);
   shape.rules.chunked = plan.chunked;
   shape.rules.mixed = plan.mixed;
   // Batches that take turns in a pipeline are planned when they come back.
@@ -43,7 +43,7 @@ ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
     shape.kv.copies_at_once = host.copies_at_once;
     shape.rules.load_token = a_token / setup.system.gpu.host;
     shape.rules.load_layers = (setup.model.layers + plan.pp - 1) / plan.pp;
-    // Copies that go in step wait for each other's loads, as for all that they do.
+    // Copies that go in step wait for each other's loads, too.
     const bool waits = shape.copies > 1 && host.loading == HostKvLoading::apart;
     shape.rules.loading = waits ? HostKvLoading::before : host.loading;
   }
@@ -54,7 +54,7 @@ ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
 }
 
 // Copies of attention meet at the experts; without experts they are replicas. Batches that take
-// turns in a pipeline are not held together.
+// turns in a pipeline are not synchronised.
 bool copies_go_in_step(const ServingSetup& setup) {
   return setup.model.experts && setup.deployment.dp > 1 && setup.deployment.pp == 1 &&
          setup.engine.scheduler->copies_in_step;
@@ -69,19 +69,19 @@ Request longest_of(const RequestList& list) {
       [&](const Request& a, const Request& b) { return tokens(a) < tokens(b); });
 }
 
-bool comes_by_itself(const RequestList& list) {
+bool is_open_loop(const RequestList& list) {
   return list.clients == 0 && list.requests.front().arrival < list.requests.back().arrival;
 }
 
-void need_room(const ServingSetup& setup, const Request& longest, const Place& at) {
+void need_space(const ServingSetup& setup, const Request& longest, const Place& at) {
   const Deployment& plan = setup.deployment;
-  const int drafted = plan.step_tokens() - 1;  // They need places, accepted or not.
+  const int drafted = plan.step_tokens() - 1;  // Drafted tokens need space, accepted or not.
   need_kv(setup.model, setup.system, plan, setup.engine,
           std::int64_t{longest.prompt_tokens} + longest.output_tokens + drafted, at);
   const KvCapacity kv = kv_capacity(setup.model, setup.system, plan, setup.engine);
   Request kept = longest;
   kept.output_tokens += static_cast<std::uint32_t>(drafted);
-  refuse_what_never_fits({{kept}, {}, 0, 0}, {kv.tokens / plan.pp, plan.block, false}, at);
+  refuse_oversized({{kept}, {}, 0, 0}, {kv.tokens / plan.pp, plan.block, false}, at);
 }
 
 void need_prefixes(const Deployment& plan, const ServingLoad& load, const Place& at) {
@@ -95,11 +95,11 @@ ServingRun serve_requests(const PricedServing& priced, const ServingLoad& load, 
   ServingRun run{setup, priced.kv, {}, false, false, {}};
   const Deployment& plan = setup.deployment;
   need_prefixes(plan, load, at);
-  need_room(setup, longest_of(load.list), at);
+  need_space(setup, longest_of(load.list), at);
   const ReplayShape shape{replica_shape(setup, load, run.kv),
                           static_cast<std::uint32_t>(plan.replicas * plan.dp * plan.pp)};
   run.replay = replay_requests(load.list, shape, priced.times);
-  run.open = comes_by_itself(load.list);
+  run.open = is_open_loop(load.list);
   run.saturated = run.open && run.replay.counts.saturated();
   return run;
 }
@@ -161,7 +161,7 @@ Goodput largest_rate(const std::function<ServingRun(const ServingLoad&)>& serve,
   Goodput goodput;
   const auto meets = [&](double rate) {
     load.traffic.rate = rate;
-    load.list = draw_requests(load.traffic);
+    load.list = sample_requests(load.traffic);
     ServingRun run = serve(load);
     ++goodput.replays;
     if (run.saturated || run.slo_share() < load.replay.slo->share) return false;
@@ -177,7 +177,7 @@ Goodput largest_rate(const std::function<ServingRun(const ServingLoad&)>& serve,
       if (rate < least_rate) return goodput;
     } while (!meets(rate));
   }
-  double low = rate, high = 2.0 * rate;  // It meets them, and does not.
+  double low = rate, high = 2.0 * rate;  // `low` meets the limits, `high` does not.
   while (high / low > close_enough) {
     const double middle = 0.5 * (low + high);
     (meets(middle) ? low : high) = middle;

@@ -13,12 +13,12 @@
 
 namespace orrery {
 
-/// What clients do with a deployment, and how it is replayed.
+/// Requests of clients to a deployment, and settings of their replay.
 struct ServingLoad {
   RequestTraffic traffic;  ///< The distributions that the requests follow, if not a trace.
-  std::string file;        ///< The trace, or the lengths; empty: there is none.
+  std::string file;        ///< File of the trace or the lengths; empty: there is none.
   RequestList list;
-  bool over_network = true;  ///< Clients are no part of the engine: its `client` time is added.
+  bool over_network = true;  ///< Clients are remote: the engine's `client` time is added.
   bool prefix_cache = false;
   ReplaySettings replay;
 };
@@ -29,53 +29,53 @@ struct PoolOutcome {
   KvCapacity kv;
   ReplayCounts counts;
   double busy = 0.0;            ///< Share of the run in which its replicas compute.
-  Bound bound = Bound::memory;  ///< Of its usual iteration.
+  Bound bound = Bound::memory;  ///< Bottleneck of its typical iteration.
 };
 
 struct PooledOutcome {
   PoolsPlan plan;
   PoolOutcome prefill, decode;
   TransferCounts transfers;
-  std::vector<PoolTimes> times;                      ///< By request, where they are kept.
-  std::vector<ReplayedIteration> decode_iterations;  ///< Those of the other pool are the replay's.
+  std::vector<PoolTimes> times;                      ///< Indexed by request, if they are kept.
+  std::vector<ReplayedIteration> decode_iterations;  ///< The prefill pool's are in `replay`.
 };
 
-/// What came of it. Figures of all GPUs of all replicas together.
+/// The result of a run. Figures are of all GPUs of all replicas together.
 struct ServingRun {
-  ServingSetup setup;  ///< With pools that of the one that decodes, as is `kv`.
+  ServingSetup setup;  ///< The decode pool's if there are pools, as is `kv`.
   KvCapacity kv;
   RequestReplay replay;
   bool open = false;       ///< Requests came at their own times.
-  bool saturated = false;  ///< Of an open loop: the queue grew through the run.
+  bool saturated = false;  ///< The queue of an open loop grew through the run.
   std::optional<PooledOutcome> pools;
 
   std::int64_t gpus() const { return pools ? pools->plan.gpus() : setup.deployment.gpus(); }
-  Seconds span() const;  ///< From the first request sent to the last token.
+  Seconds span() const;  ///< Time from the first request sent to the last token.
   double requests_per_s() const;
   double output_tokens_per_s() const;
   double total_tokens_per_s() const;
   /// Tokens a second that half of the clients exceed: 1 / median TPOT; 0 where no answer has two.
   double interactivity() const;
   /// Keys and values of all GPUs that went to the host's memory and came back, and the share of the
-  /// run for which the link of a GPU was in use by those that came back. Nothing with pools, whose
-  /// outcomes say so by themselves.
+  /// run for which the link of a GPU was in use by those that came back. Invalid with pools, whose
+  /// outcomes have counts of their own.
   Bytes host_stored() const;
   Bytes host_loaded() const;
   double host_link_share() const;
-  double slo_share() const;  ///< Of the requests that meet it, whether it is given or not.
+  double slo_share() const;  ///< Share of requests that meet the SLO; all do without one.
 };
 
 Request longest_of(const RequestList& list);
-/// A batch of one copy of attention: those of a pipeline share its memory and its requests.
+/// The batch of one copy of attention; those of a pipeline share its memory and its requests.
 ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
                            const KvCapacity& kv);
-/// Whether requests come at their own times.
-bool comes_by_itself(const RequestList& list);
-/// Errors (infeasible): memory that does not hold a request of so many tokens, which the batches
-/// of a pipeline share.
-void need_room(const ServingSetup& setup, const Request& longest, const Place& at);
+/// True if requests come at their own times.
+bool is_open_loop(const RequestList& list);
+/// Errors (infeasible): memory, which the batches of a pipeline share, does not hold the longest
+/// request.
+void need_space(const ServingSetup& setup, const Request& longest, const Place& at);
 
-/// Errors (bad_input): host memory for keys and values where no prompt is known again.
+/// Errors (bad_input): host memory for keys and values without a prefix cache.
 void need_prefixes(const Deployment& plan, const ServingLoad& load, const Place& at);
 
 /// Replays the requests. Each copy of attention, and each of the batches that take turns in a
@@ -83,18 +83,18 @@ void need_prefixes(const Deployment& plan, const ServingLoad& load, const Place&
 /// Errors (infeasible): the KV cache does not hold the longest request.
 ServingRun serve_requests(const PricedServing& priced, const ServingLoad& load, const Place& at);
 
-/// Whether copies of attention wait for each other: they share experts.
+/// True if copies of attention wait for each other because they share experts.
 bool copies_go_in_step(const ServingSetup& setup);
 
 /// The largest rate at which enough requests meet the limits.
 struct Goodput {
-  double rate = 0.0;  ///< Requests a second, to a hundredth; 0: not even a lone request does.
+  double rate = 0.0;  ///< Requests a second, within 1 %; 0: no rate meets them.
   int replays = 0;
-  std::optional<ServingRun> at_rate;  ///< What clients see then.
+  std::optional<ServingRun> at_rate;  ///< The run at that rate.
 };
 
-/// Doubles and halves the rate of the load's traffic, of which nothing else changes, and replays
-/// each by `serve`. A rate that saturates meets nothing. `load` has limits.
+/// Doubles, halves and bisects the rate of the load's traffic, of which nothing else changes, and
+/// replays each by `serve`. A rate that saturates meets nothing. `load` has limits.
 Goodput largest_rate(const std::function<ServingRun(const ServingLoad&)>& serve, ServingLoad load);
 
 }  // namespace orrery

@@ -20,10 +20,10 @@ using Json = nlohmann::ordered_json;
 std::string workload_text(const ServingLoad& load) {
   const RequestTraffic& traffic = load.traffic;
   std::string text = plural(static_cast<std::int64_t>(load.list.requests.size()), "request");
-  text +=
-      " of " + (load.file.empty() ? length_law_text(traffic.prompt) + " tokens, answered with " +
-                                        length_law_text(traffic.output)
-                                  : load.file);
+  text += " of " + (load.file.empty()
+                        ? length_distribution_text(traffic.prompt) + " tokens, answered with " +
+                              length_distribution_text(traffic.output)
+                        : load.file);
   if (load.list.clients > 0) {
     text += ", from " + plural(std::int64_t{load.list.clients}, "client") + " at a time";
   } else if (traffic.rate > 0.0) {
@@ -124,7 +124,7 @@ std::string ranges_text(const ServingRun& run) {
   return table.text();
 }
 
-// The same after runs of the user's own.
+// The same after the user's own runs.
 std::string by_runs_text(const ServedAnswer& answer) {
   if (answer.by_runs.empty()) return "";
   Table table{{{"As your runs", Align::left}, {""}, {"", Align::left}}, 0};
@@ -202,13 +202,13 @@ namespace {
 Json workload_json(const ServingLoad& load) {
   const RequestTraffic& traffic = load.traffic;
   const RequestList& list = load.list;
-  const bool follows_laws = load.file.empty();
+  const bool is_sampled = load.file.empty();
   return {{"arrival", name(traffic.arrivals)},
           {"concurrency", list.clients > 0 ? Json(list.clients) : Json(nullptr)},
           {"rate", traffic.rate > 0.0 ? Json(traffic.rate) : Json(nullptr)},
-          {"isl", follows_laws ? Json(length_law_text(traffic.prompt)) : Json(nullptr)},
-          {"osl", follows_laws ? Json(length_law_text(traffic.output)) : Json(nullptr)},
-          {"file", follows_laws ? Json(nullptr) : Json(load.file)},
+          {"isl", is_sampled ? Json(length_distribution_text(traffic.prompt)) : Json(nullptr)},
+          {"osl", is_sampled ? Json(length_distribution_text(traffic.output)) : Json(nullptr)},
+          {"file", is_sampled ? Json(nullptr) : Json(load.file)},
           {"requests", list.requests.size()},
           {"failed_rows", list.failed},
           {"seed", list.seed}};

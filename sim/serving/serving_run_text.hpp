@@ -15,14 +15,14 @@ struct ServedAnswer {
   ServingRun run;
   std::optional<Goodput> goodput;
   TokenCost cost;
-  ServingRunsByFigure by_runs = {};  ///< Where some were measured.
+  ServingRunsByFigure by_runs = {};  ///< Corrections by the user's own runs.
 };
 
 std::string serving_run_text(const ServedAnswer& answer);
 /// orrery.serving/1 with `workload`, `latency_ms`, `throughput`, ... (docs/reference/json.md).
-/// `wall_s`: what the replay took; below 0: not to be said.
+/// `wall_s`: duration of the replay; below 0: left out.
 std::string serving_run_json(const ServedAnswer& answer, double wall_s);
-/// A JSON object a line and request, by their numbers. Times are kept.
+/// A JSON object a line and request, in their order. Requires that times were kept.
 std::string request_lines(const ServingRun& run);
 
 }  // namespace orrery

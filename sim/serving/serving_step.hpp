@@ -10,7 +10,7 @@
 
 namespace orrery {
 
-/// What is served, on what, by what, and how.
+/// A served model, with its system, engine and deployment.
 struct ServingSetup {
   Model model;
   System system;
@@ -22,7 +22,7 @@ struct ServingSetup {
 ServingSetup make_serving_setup(const std::string& model, const std::string& system,
                                 const std::string& engine, const DeploymentRequest& request,
                                 int gpus, const Place& at);
-/// Of a model that is known.
+/// The same for a given model.
 ServingSetup make_serving_setup(const Model& model, const std::string& system,
                                 const std::string& engine, const DeploymentRequest& request,
                                 int gpus, const Place& at);
@@ -33,29 +33,29 @@ struct ServingStep {
   Iteration iteration;
   IterationPrice price;
   KvCapacity kv;
-  /// Of answers, where all replicas decode so on and on; 0 where there are prompts.
+  /// Steady-state output rate of all replicas; 0 if there are prompts.
   double tokens_per_s = 0.0;
-  std::string measured_gpu;         ///< Whose tables were used; "": none.
-  std::vector<std::string> tables;  ///< Which.
+  std::string measured_gpu;         ///< GPU whose tables were used; "": none.
+  std::vector<std::string> tables;  ///< Their titles.
 };
 
-/// Errors (infeasible): memory that does not hold the iteration's requests, with the miss.
+/// Errors (infeasible): memory does not hold the iteration's requests, with what is missing.
 ServingStep serving_step(const ServingSetup& setup, const Iteration& iteration, const Place& at);
 
-/// The times of iterations as the replay asks for them. `prices` is kept by reference.
-StepLaw step_law(const IterationPrices& prices, const ServingSetup& setup);
+/// The times of a deployment's iterations, for replays. Keeps a reference to `prices`.
+StepCosts step_costs(const IterationPrices& prices, const ServingSetup& setup);
 
-/// A deployment with its memory and its prices, for many questions about it: what was priced for
-/// one load is known to the next.
+/// A deployment with its memory and its prices, shared by loads: what is priced for one is known to
+/// the next.
 struct PricedServing {
-  /// `kernels`: of the same GPU and engine, where another deployment has them; null: its own.
+  /// `kernels`: those of another deployment on the same GPU and engine; null: its own.
   explicit PricedServing(ServingSetup setup,
                          std::shared_ptr<const ServingKernels> kernels = nullptr);
 
   ServingSetup setup;
   KvCapacity kv;
   IterationPrices prices;
-  mutable StepTimes times;  ///< Of `prices`: filled as it is asked.
+  mutable StepTimes times;  ///< Filled from `prices` as needed.
 };
 
 }  // namespace orrery

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Whole nanoseconds, as all times of JSON are.
+// Seconds, to whole nanoseconds like all times of JSON.
 double seconds(Seconds time) { return static_cast<double>(std::llround(time.si() * 1e9)) / 1e9; }
 
 Json iteration_json(const Iteration& iteration) {

@@ -13,8 +13,8 @@ namespace {
 constexpr int most_drafted = 16;
 constexpr const char* example = "write it like mtp:2@0.7 or eagle3:3@0.66/0.39/0.24";
 
-// Words of EAGLE-3's draft head: "draft_vocab_size" of its authors' checkpoints for Llama 3.1 and
-// 3.3 (huggingface.co/yuhuili, config.json).
+// Vocabulary of EAGLE-3's draft head: "draft_vocab_size" of its authors' checkpoints for Llama 3.1
+// and 3.3 (huggingface.co/yuhuili, config.json).
 constexpr std::int64_t eagle_words = 32'000;
 
 Model one_layer(const Model& model) {
@@ -93,7 +93,7 @@ std::shared_ptr<const Model> drafting_model(const Model& model, const Speculatio
       return std::make_shared<const Model>(std::move(layer));
     }
     case DraftMethod::eagle: {
-      // Its MLP is dense: of a model with experts as wide as those that a token visits.
+      // Its MLP is dense: that of a model with experts is as wide as those that a token visits.
       Model layer = one_layer(model);
       if (layer.experts) layer.ffn = layer.experts->per_token * layer.experts->ffn;
       layer.experts.reset();

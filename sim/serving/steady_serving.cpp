@@ -11,7 +11,7 @@ class SteadyStep {
   SteadyStep(const ServingSetup& setup, const IterationPrices& prices)
       : setup_{setup}, prices_{prices} {}
 
-  /// `batches`: of a pipeline, that take turns.
+  /// `batches`: those of a pipeline that take turns.
   Seconds operator()(double batches, double decodes, double context,
                      std::vector<PrefillChunk> chunks) const {
     const std::int64_t requests = std::llround(decodes);
@@ -63,7 +63,7 @@ SteadyState steady_state(const PricedServing& priced, const SteadyLoad& load, co
 
   SteadyState state;
   const double admitted =
-      std::min(slots, static_cast<double>(plan.pp * most_of_a_batch(setup.engine, plan)));
+      std::min(slots, static_cast<double>(plan.pp * batch_limit(setup.engine, plan)));
   state.kv_bound = held < admitted;
   const double together = std::max(1.0, std::min(admitted, held));
   const double batches = std::min<double>(plan.pp, together);  // Each on another stage.
@@ -72,12 +72,12 @@ SteadyState steady_state(const PricedServing& priced, const SteadyLoad& load, co
 
   const SteadyStep step{setup, priced.prices};
   state.decode_step = step(batches, running, context, {});
-  // Tokens of prompts that each step's tokens of answers call for.
+  // Tokens of prompts that each step's output tokens need.
   const double a_step = plan.speculation ? plan.speculation->a_step() : 1.0;
   const double prompt_tokens = a_step * running * input / output;
   if (plan.mixed) {
-    const double wished = input * std::clamp(running / output, 1.0, std::max(1.0, budget / input));
-    const double chunk = std::max(1.0, std::min(wished, budget - running));
+    const double wanted = input * std::clamp(running / output, 1.0, std::max(1.0, budget / input));
+    const double chunk = std::max(1.0, std::min(wanted, budget - running));
     const Seconds mixed = step(batches, running, context, {{std::llround(chunk), 0}});
     state.tpot = state.decode_step + prompt_tokens / chunk * (mixed - state.decode_step);
   } else {

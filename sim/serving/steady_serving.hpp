@@ -4,25 +4,25 @@
 
 namespace orrery {
 
-/// Requests of equal length, so many at once, for ever.
+/// Requests of equal length, a constant number at once.
 struct SteadyLoad {
   std::int64_t input = 0, output = 0;  ///< Tokens of a request.
   std::int64_t concurrency = 0;        ///< Requests at once, over all replicas.
 };
 
-/// What a deployment does under a steady load, in closed form.
+/// The state of a deployment under a steady load, in closed form.
 struct SteadyState {
   double running = 0.0;              ///< Requests that one attention rank decodes at once.
-  bool kv_bound = false;             ///< Fewer than asked for: the cache holds no more.
-  Seconds decode_step;               ///< Of an iteration without prompts.
-  Seconds tpot;                      ///< Of an iteration with its share of the prompts.
-  double output_tokens_per_s = 0.0;  ///< Of all replicas.
+  bool kv_bound = false;             ///< The cache limits `running`.
+  Seconds decode_step;               ///< Time of an iteration without prompts.
+  Seconds tpot;                      ///< Time of a token, with its share of the prompts.
+  double output_tokens_per_s = 0.0;  ///< Rate of all replicas.
 };
 
-/// With n requests decoded at once over c = input + output / 2 cached tokens each, D = step(n, c),
-/// and P = n input / output prompt tokens to be prefilled an iteration:
+/// Let n requests be decoded at once over c = input + output / 2 cached tokens each, D = step(n,
+/// c), and P = n input / output be the prompt tokens to be prefilled an iteration:
 ///
-///     prompts beside decodes     q = min(input clamp(n / output, 1, budget / input), budget - n)
+///     prompts join decodes       q = min(input clamp(n / output, 1, budget / input), budget - n)
 ///                                T = D + P / q (step(n, c, prompt of q) - D)
 ///     prompts stop decoding      k = clamp(budget / input, 1, n)
 ///                                T = D + P / (k input) step(k prompts)

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
-// Places of a table: 0 .. exact one by one, then `an_octave` a power of two.
+// Indices of a table: 0 .. exact one by one, then 2^octave_bits for each power of two.
 template <int exact_bits, int octave_bits>
 struct Places {
   static constexpr std::int64_t exact = std::int64_t{1} << exact_bits;
@@ -55,18 +55,18 @@ double between(std::int64_t value, std::int64_t low, std::int64_t high, double a
          (at_high - at_low) * static_cast<double>(value - low) / static_cast<double>(high - low);
 }
 
-template <class Law>
-double entry(std::vector<double>& table, std::size_t place, const Law& law) {
+template <class Cost>
+double entry(std::vector<double>& table, std::size_t place, const Cost& cost) {
   if (place >= table.size()) table.resize(place + 1, unknown);
-  if (std::isnan(table[place])) table[place] = law();
+  if (std::isnan(table[place])) table[place] = cost();
   return table[place];
 }
 
-template <class Law>
-double by_tokens(std::vector<double>& table, std::int64_t value, const Law& law) {
+template <class Cost>
+double by_tokens(std::vector<double>& table, std::int64_t value, const Cost& cost) {
   const auto cell = TokenPlaces::of(value);
   const auto at = [&](std::size_t place, std::int64_t tokens) {
-    return entry(table, place, [&] { return law(static_cast<double>(tokens)).si(); });
+    return entry(table, place, [&] { return cost(static_cast<double>(tokens)).si(); });
   };
   const double low = at(cell.place, cell.low);
   return value == cell.low
@@ -74,12 +74,12 @@ double by_tokens(std::vector<double>& table, std::int64_t value, const Law& law)
              : between(value, cell.low, cell.high, low, at(cell.place + 1, cell.high));
 }
 
-template <class Law>
-std::vector<TimePoint> points_of(std::vector<double>& table, std::int64_t most, const Law& law) {
+template <class Cost>
+std::vector<TimePoint> points_of(std::vector<double>& table, std::int64_t most, const Cost& cost) {
   std::vector<TimePoint> points;
   for (std::size_t place = 1; points.empty() || points.back().at < most; ++place) {
     const std::int64_t at = TokenPlaces::value_at(place);
-    const auto price = [&] { return law(static_cast<double>(at)).si(); };
+    const auto price = [&] { return cost(static_cast<double>(at)).si(); };
     points.push_back({at, Seconds{entry(table, place, price)}});
   }
   return points;
@@ -101,32 +101,32 @@ std::int64_t DecodeSteps::until(Seconds span) const {
   return k;
 }
 
-StepTimes::StepTimes(StepLaw law) : law_{std::move(law)} {}
+StepTimes::StepTimes(StepCosts costs) : costs_{std::move(costs)} {}
 
-double StepTimes::dense(std::int64_t tokens) { return by_tokens(dense_, tokens, law_.dense); }
+double StepTimes::dense(std::int64_t tokens) { return by_tokens(dense_, tokens, costs_.dense); }
 Seconds StepTimes::shared(std::int64_t tokens) {
-  if (!law_.shared || tokens == 0) return {};
-  return Seconds{by_tokens(shared_, tokens, law_.shared)};
+  if (!costs_.shared || tokens == 0) return {};
+  return Seconds{by_tokens(shared_, tokens, costs_.shared)};
 }
 std::vector<TimePoint> StepTimes::dense_points(std::int64_t most) {
-  return points_of(dense_, most, law_.dense);
+  return points_of(dense_, most, costs_.dense);
 }
 std::vector<TimePoint> StepTimes::shared_points(std::int64_t most) {
-  return points_of(shared_, most, law_.shared);
+  return points_of(shared_, most, costs_.shared);
 }
 std::vector<TimePoint> StepTimes::head_points(std::int64_t most) {
-  return points_of(head_, most, law_.head);
+  return points_of(head_, most, costs_.head);
 }
-double StepTimes::head(std::int64_t rows) { return by_tokens(head_, rows, law_.head); }
+double StepTimes::head(std::int64_t rows) { return by_tokens(head_, rows, costs_.head); }
 
 double StepTimes::draft(std::int64_t requests) const {
-  return law_.draft && requests > 0 ? law_.draft(static_cast<double>(requests)).si() : 0.0;
+  return costs_.draft && requests > 0 ? costs_.draft(static_cast<double>(requests)).si() : 0.0;
 }
 
 double StepTimes::attention_entry(std::size_t row, std::size_t column) {
   if (row >= attention_.size()) attention_.resize(row + 1);
   return entry(attention_[row], column, [&] {
-    return law_
+    return costs_
         .decode_attention(static_cast<double>(TokenPlaces::value_at(row)),
                           static_cast<double>(ContextPlaces::value_at(column)))
         .si();
@@ -148,12 +148,12 @@ StepTimes::Line StepTimes::attention(std::int64_t requests, std::int64_t context
   return {low + slope * past, slope, column.high};
 }
 
-// Seconds a token: what a prompt's attention takes is quadratic in its tokens, and this is linear.
+// Seconds a token: the time of a prompt's attention is quadratic in its tokens, and this is linear.
 double StepTimes::prefill_entry(std::size_t row, std::size_t column) {
   if (row >= prefill_.size()) prefill_.resize(row + 1);
   return entry(prefill_[row], column, [&] {
     const auto tokens = static_cast<double>(PromptPlaces::value_at(row));
-    return law_.prefill_attention(tokens, static_cast<double>(PromptPlaces::value_at(column)))
+    return costs_.prefill_attention(tokens, static_cast<double>(PromptPlaces::value_at(column)))
                .si() /
            tokens;
   });
@@ -175,45 +175,46 @@ double StepTimes::prefill(const ChunkShape& chunk) {
   return a_token * chunk.tokens;
 }
 
-// What the GPU's time is at least, and what comes on top of it.
+// Lower bound of the GPU's time, and the overhead on top of it.
 double StepTimes::least(std::int64_t tokens, double requests) const {
-  const double launch = law_.launch ? law_.launch(static_cast<double>(tokens)).si() : 0.0;
-  return law_.host_hidden ? std::max(launch, law_.host(requests).si()) : launch;
+  const double launch = costs_.launch ? costs_.launch(static_cast<double>(tokens)).si() : 0.0;
+  return costs_.host_hidden ? std::max(launch, costs_.host(requests).si()) : launch;
 }
 
-double StepTimes::besides(double requests) const {
-  return law_.gap(requests).si() + (law_.host_hidden ? 0.0 : law_.host(requests).si());
+double StepTimes::overhead(double requests) const {
+  return costs_.gap(requests).si() + (costs_.host_hidden ? 0.0 : costs_.host(requests).si());
 }
 
-// From one stage to the next, where as many requests are in each of the other batches.
+// Time to the next stage, if each of the other batches has as many requests.
 double StepTimes::handover(std::int64_t tokens, double requests, std::int64_t busy) const {
-  const double hop = law_.hop ? law_.hop(static_cast<double>(tokens)).si() : 0.0;
+  const double hop = costs_.hop ? costs_.hop(static_cast<double>(tokens)).si() : 0.0;
   const double all = static_cast<double>(busy) * requests;
-  return hop + (law_.planning ? law_.planning(all).si() : 0.0);
+  return hop + (costs_.planning ? costs_.planning(all).si() : 0.0);
 }
 
 StepTimes::Passage StepTimes::passage(double layers, double head, std::int64_t tokens,
                                       double requests, std::int64_t busy) const {
   constexpr double forever = std::numeric_limits<double>::infinity();
-  if (law_.stages == 1) return {layers + head, 1.0, forever};
-  if (busy == 0) busy = law_.stages;
+  if (costs_.stages == 1) return {layers + head, 1.0, forever};
+  if (busy == 0) busy = costs_.stages;
   const double between = handover(tokens, requests, busy), turns = static_cast<double>(busy);
-  // Through all stages, or the turns of the longest one, which is the last one or another.
-  struct Way {
+  // The time is the largest of all stages', of the longest one's turns, and of the last one's.
+  struct Linear {
     double fixed, slope;
   };
-  const std::array<Way, 3> ways{Way{head + law_.stages * between, 1.0},
-                                Way{turns * between, turns * law_.longest_stage},
-                                Way{turns * (between + head), turns * law_.last_stage}};
-  const auto time = [&](const Way& way) { return way.fixed + way.slope * layers; };
-  Way longest = ways.front();
-  for (const Way& way : ways)
-    if (time(way) > time(longest) || (time(way) == time(longest) && way.slope > longest.slope))
-      longest = way;
+  const std::array<Linear, 3> bounds{Linear{head + costs_.stages * between, 1.0},
+                                     Linear{turns * between, turns * costs_.longest_stage},
+                                     Linear{turns * (between + head), turns * costs_.last_stage}};
+  const auto time = [&](const Linear& bound) { return bound.fixed + bound.slope * layers; };
+  Linear longest = bounds.front();
+  for (const Linear& bound : bounds)
+    if (time(bound) > time(longest) ||
+        (time(bound) == time(longest) && bound.slope > longest.slope))
+      longest = bound;
   double most = forever;
-  for (const Way& way : ways)
-    if (way.slope > longest.slope)
-      most = std::min(most, (longest.fixed - way.fixed) / (way.slope - longest.slope));
+  for (const Linear& bound : bounds)
+    if (bound.slope > longest.slope)
+      most = std::min(most, (longest.fixed - bound.fixed) / (bound.slope - longest.slope));
   return {time(longest), longest.slope, most};
 }
 
@@ -223,8 +224,8 @@ const StepTimes::Fixed& StepTimes::fixed(std::int64_t requests) {
   Fixed& fixed = fixed_[place];
   if (fixed.layers < 0.0) {
     const auto n = static_cast<double>(requests);
-    const std::int64_t tokens = requests * law_.step_tokens;
-    fixed = {dense(tokens), head(tokens) + draft(requests), least(tokens, n), besides(n)};
+    const std::int64_t tokens = requests * costs_.step_tokens;
+    fixed = {dense(tokens), head(tokens) + draft(requests), least(tokens, n), overhead(n)};
   }
   return fixed;
 }
@@ -235,23 +236,23 @@ DecodeSteps StepTimes::decode(std::int64_t requests, std::int64_t context, doubl
   const Fixed& of = fixed(requests);
   const Line line = attention(requests, context, beyond);
   // Tokens that a step adds to all contexts.
-  const double grows = law_.progress * static_cast<double>(requests);
-  auto steps = law_.step_tokens == 1
+  const double grows = costs_.progress * static_cast<double>(requests);
+  auto steps = costs_.step_tokens == 1
                    ? (line.end - context) / requests + 1
                    : static_cast<std::int64_t>(static_cast<double>(line.end - context) / grows) + 1;
-  const std::int64_t tokens = requests * law_.step_tokens;
+  const std::int64_t tokens = requests * costs_.step_tokens;
   const double layers = of.layers + line.at, grow = line.slope * grows;
   const Passage through = passage(layers, of.head, tokens, static_cast<double>(requests), busy);
   const double gpu = through.time, growth = through.slope * grow;
-  // Until another stage is the longest one.
+  // The plan ends where another stage is the longest one.
   if (grow > 0.0 && (through.most - layers) / grow < static_cast<double>(steps))
     steps = static_cast<std::int64_t>((through.most - layers) / grow) + 1;
-  if (gpu >= of.least) return {Seconds{gpu + of.besides}, Seconds{growth}, steps};
-  // Something else is slower, until the GPU has caught up with it.
+  if (gpu >= of.least) return {Seconds{gpu + of.overhead}, Seconds{growth}, steps};
+  // Another bound is slower, until the GPU has caught up with it.
   const double until_equal = growth > 0.0 ? (of.least - gpu) / growth : 1e18;
   if (until_equal < static_cast<double>(steps))
     steps = std::max<std::int64_t>(1, static_cast<std::int64_t>(until_equal) + 1);
-  return {Seconds{of.least + of.besides}, Seconds{}, steps};
+  return {Seconds{of.least + of.overhead}, Seconds{}, steps};
 }
 
 double StepTimes::gpu_of_chunks(const std::vector<ChunkShape>& chunks, std::int64_t& tokens) {
@@ -266,7 +267,7 @@ double StepTimes::gpu_of_chunks(const std::vector<ChunkShape>& chunks, std::int6
 Seconds StepTimes::mixed(std::int64_t requests, std::int64_t context,
                          const std::vector<ChunkShape>& chunks, std::int64_t finished,
                          double beyond, std::int64_t busy) {
-  const std::int64_t decoded = requests * law_.step_tokens;
+  const std::int64_t decoded = requests * costs_.step_tokens;
   std::int64_t tokens = decoded;
   double layers = gpu_of_chunks(chunks, tokens), last = draft(requests);
   if (requests > 0) layers += attention(requests, context, beyond).at;
@@ -274,7 +275,7 @@ Seconds StepTimes::mixed(std::int64_t requests, std::int64_t context,
   if (requests + finished > 0) last += head(decoded + finished);
   const auto batch = static_cast<double>(requests) + static_cast<double>(chunks.size());
   const double gpu = passage(layers, last, tokens, batch, busy).time;
-  return Seconds{std::max(gpu, least(tokens, batch)) + besides(batch)};
+  return Seconds{std::max(gpu, least(tokens, batch)) + overhead(batch)};
 }
 
 Seconds StepTimes::chunk_follows(const std::vector<ChunkShape>& chunks, std::int64_t busy) {
@@ -282,9 +283,9 @@ Seconds StepTimes::chunk_follows(const std::vector<ChunkShape>& chunks, std::int
   const double gpu = gpu_of_chunks(chunks, tokens) + dense(tokens);
   const auto batch = static_cast<double>(chunks.size());
   return Seconds{static_cast<double>(busy) *
-                 (std::max(law_.longest_stage * gpu + handover(tokens, batch, busy),
-                           least(tokens, batch) / law_.stages) +
-                  besides(batch) / law_.stages)};
+                 (std::max(costs_.longest_stage * gpu + handover(tokens, batch, busy),
+                           least(tokens, batch) / costs_.stages) +
+                  overhead(batch) / costs_.stages)};
 }
 
 }  // namespace orrery

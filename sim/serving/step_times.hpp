@@ -8,44 +8,43 @@
 
 namespace orrery {
 
-/// What the parts of an iteration take, as functions of what is in it. Called rarely: StepTimes
-/// keeps what they said.
-struct StepLaw {
-  /// All kernels whose time depends only on how many tokens there are.
+/// Times of the parts of an iteration, as functions of its contents. Calls are rare: StepTimes
+/// keeps the results.
+struct StepCosts {
+  /// All kernels whose time depends on the number of tokens alone.
   std::function<Seconds(double tokens)> dense;
-  /// Of it what copies of attention do together, experts and their exchange, where each of them has
-  /// so many tokens. Empty: nothing.
+  /// The part of `dense` that copies of attention do together, experts and their exchange, if each
+  /// of them has `tokens` tokens. Empty: nothing.
   std::function<Seconds(double tokens)> shared;
-  /// Of `requests` that make a token each and have `context` tokens in the cache between them.
+  /// Attention of `requests` that make a token each and have `context` cached tokens together.
   std::function<Seconds(double requests, double context)> decode_attention;
-  /// Of a part of a prompt of so many tokens, behind `cached` others.
+  /// Attention of a part of a prompt, behind `cached` other tokens.
   std::function<Seconds(double tokens, double cached)> prefill_attention;
   std::function<Seconds(double rows)> head;      ///< The output head and sampling.
   std::function<Seconds(double requests)> host;  ///< The engine's work on the CPU.
-  std::function<Seconds(double requests)>
-      gap;  ///< Between two iterations, whatever hides the rest.
-  /// The GPU takes at least this long for so many tokens: kernels that are launched one by one.
+  std::function<Seconds(double requests)> gap;   ///< Unhidden time between two iterations.
+  /// Lower bound of the GPU's time for `tokens` tokens: kernels that are launched one by one.
   /// Empty: there is no such bound.
   std::function<Seconds(double tokens)> launch;
-  /// Of speculative decoding: tokens of each request that a decode step works on, what it brings on
-  /// average, and the time of what drafts. Empty: none.
+  /// Speculative decoding: tokens of each request that a decode step computes, what it brings on
+  /// average, and the time to draft. Empty: none.
   int step_tokens = 1;
   double progress = 1.0;
   std::function<Seconds(double requests)> draft;
   bool host_hidden = true;  ///< An iteration takes the longer of GPU and host, else their sum.
-  /// Of a pipeline, all of whose stages the functions above stand for. While one batch is in a
-  /// stage others are in the other ones: a batch takes the time of all stages, or as many times
-  /// that of the longest one as there are batches. The last one has the head as well.
+  /// Stages of a pipeline; the functions above are of all stages. While one batch is in a stage,
+  /// others are in the other ones: a batch takes the time of all stages, or as many times that of
+  /// the longest one as there are batches. The last one has the head as well.
   int stages = 1;
   double longest_stage = 1.0, last_stage = 1.0;  ///< Shares of the time of all layers.
-  std::function<Seconds(double tokens)> hop;     ///< From one stage to the next; empty: no time.
-  /// What the host of a stage does for the requests of all batches between two of them, while the
-  /// stage waits; empty: nothing.
+  std::function<Seconds(double tokens)> hop;     ///< Transfer to the next stage; empty: no time.
+  /// Work of a stage's host for the requests of all batches between two of them, while the stage
+  /// waits; empty: nothing.
   std::function<Seconds(double requests)> planning;
 };
 
-/// Consecutive decode steps of a batch that stays as it is: the first takes `first`, each following
-/// one `growth` longer, for as long as `steps` say at most.
+/// Consecutive decode steps of an unchanged batch: the first takes `first`, each following one
+/// `growth` longer, for `steps` steps at most.
 struct DecodeSteps {
   Seconds first;
   Seconds growth;
@@ -65,47 +64,47 @@ struct ChunkShape {
   std::uint32_t cached = 0;
 };
 
-/// A value of a table that is linear between its points.
+/// A point of a table that is linear between its points.
 struct TimePoint {
   std::int64_t at = 0;
   Seconds time;
 };
 
-/// How long an iteration takes, from tables that are filled as they are used: of tokens and
-/// requests exact up to 64 and then 16 an octave, of contexts 8 and of prompts 16 an octave, linear
-/// between them. The tables are the definition: a replay that steps every iteration and one that
-/// sums them up see the same times.
+/// Times of iterations, from tables that are filled as they are used: of tokens and requests exact
+/// up to 64 and then 16 an octave, of contexts 8 and of prompts 16 an octave, linear between them.
+/// The tables are the definition: a replay that steps every iteration and one that sums them up see
+/// the same times.
 class StepTimes {
  public:
-  explicit StepTimes(StepLaw law);
+  explicit StepTimes(StepCosts costs);
 
   /// `requests` >= 1. `beyond`: tokens of context that steps have brought beyond whole ones
-  /// (StepProgress::left() of each request), so that contexts grow by as many in each step.
-  /// `busy`: batches like this one that take turns in a pipeline; 0: as many as there are stages.
+  /// (StepProgress::left() of each request), so that contexts grow by as many in each step. `busy`:
+  /// batches like this one that take turns in a pipeline; 0: as many as there are stages.
   DecodeSteps decode(std::int64_t requests, std::int64_t context, double beyond = 0.0,
                      std::int64_t busy = 0);
   /// An iteration of chunks, and of decodes where `requests` > 0; `finished` of the prompts end.
   Seconds mixed(std::int64_t requests, std::int64_t context, const std::vector<ChunkShape>& chunks,
                 std::int64_t finished, double beyond = 0.0, std::int64_t busy = 0);
-  /// Of an iteration what all copies of attention do together.
+  /// The part of an iteration that all copies of attention do together.
   Seconds shared(std::int64_t tokens);
-  /// The points between which StepLaw::dense, `shared` and `head` are linear, from 1 to the first
-  /// that is not below `most`.
+  /// The points between which `dense`, `shared` and `head` are linear, from 1 to the first that is
+  /// not below `most`.
   std::vector<TimePoint> dense_points(std::int64_t most);
   std::vector<TimePoint> shared_points(std::int64_t most);
   std::vector<TimePoint> head_points(std::int64_t most);
-  /// Until the next part of a prompt can follow one whose answer nobody waits for: its time in the
-  /// longest stage, `busy` times where so many batches take turns.
+  /// Time until the next part of a prompt can follow one whose output no request waits for: its
+  /// time in the longest stage, `busy` times if so many batches take turns.
   Seconds chunk_follows(const std::vector<ChunkShape>& chunks, std::int64_t busy);
 
  private:
   struct Line {
     double at;         ///< Seconds, at a context.
     double slope;      ///< Seconds a token of context.
-    std::int64_t end;  ///< The last context of which this holds.
+    std::int64_t end;  ///< The last context for which this holds.
   };
-  /// Through all stages: what it takes, how much more for each second more of the layers, and up
-  /// to how many of these that holds.
+  /// Time through all stages, its slope over the seconds of the layers, and the seconds of the
+  /// layers up to which that holds.
   struct Passage {
     double time;
     double slope;
@@ -115,7 +114,7 @@ class StepTimes {
     double layers = -1.0;  ///< Below 0: not known yet.
     double head = 0.0;
     double least = 0.0;
-    double besides = 0.0;
+    double overhead = 0.0;
   };
 
   double dense(std::int64_t tokens);
@@ -131,13 +130,13 @@ class StepTimes {
                   std::int64_t busy) const;
   double handover(std::int64_t tokens, double requests, std::int64_t busy) const;
   double least(std::int64_t tokens, double requests) const;
-  double besides(double requests) const;
+  double overhead(double requests) const;
 
-  StepLaw law_;
-  std::vector<double> dense_, head_, shared_;   // By place; NaN: not known yet.
+  StepCosts costs_;
+  std::vector<double> dense_, head_, shared_;   // Indexed by place; NaN: unknown.
   std::vector<std::vector<double>> attention_;  // [requests][context]
   std::vector<std::vector<double>> prefill_;    // [tokens][cached], seconds a token
-  std::vector<Fixed> fixed_;                    // By requests.
+  std::vector<Fixed> fixed_;                    // Indexed by requests.
 };
 
 }  // namespace orrery

@@ -7,10 +7,10 @@
 
 namespace orrery {
 
-/// What a token of an answer costs while GPUs make so many a second. Unknown where a price is.
+/// The cost of an output token at the rate of all GPUs. Unknown if a price is.
 struct TokenCost {
   Range usd_per_million;  ///< Rent of the GPUs.
-  Range joules;           ///< Of the servers and the site around them.
+  Range joules;           ///< Energy of the servers and the site.
 };
 inline TokenCost token_cost(double tokens_per_s, double gpus, const Economics& economics) {
   if (!(tokens_per_s > 0.0)) return {};
@@ -19,10 +19,10 @@ inline TokenCost token_cost(double tokens_per_s, double gpus, const Economics& e
           economics.server_watts_per_gpu * economics.pue * gpu_seconds};
 }
 
-/// "$0.53 .. 1.47 a million output tokens, 0.58 .. 1.45 J an output token" and the end of the line;
-/// nothing of what is not known.
+/// Returns "$0.53 .. 1.47 a million output tokens, 0.58 .. 1.45 J an output token" and the end of
+/// the line, without what is unknown.
 std::string token_cost_text(const TokenCost& cost);
-/// "usd_per_million_output_tokens" and "joules_per_output_token", each "low" and "high" or null.
+/// Keys "usd_per_million_output_tokens", "joules_per_output_token": "low" and "high", or null.
 nlohmann::ordered_json token_cost_json(const TokenCost& cost);
 
 }  // namespace orrery

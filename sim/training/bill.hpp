@@ -9,8 +9,7 @@
 
 namespace orrery {
 
-/// Switches and cables of a non-blocking fabric for a cluster, where the system's own are not
-/// counted out.
+/// Switches and cables of a non-blocking fabric for a cluster, estimated from its size.
 struct FabricParts {
   std::int64_t switches = 0;
   std::int64_t cables = 0;
@@ -21,7 +20,7 @@ struct FabricParts {
 /// switch port take several or a part of one. Rails are planes of their own.
 FabricParts fabric_parts(const System& system, int gpus, const Economics& economics);
 
-/// What training on so many tokens takes at one step's speed, without interruptions.
+/// Time and cost of training on `tokens` tokens at one step's speed, without interruptions.
 struct Bill {
   double tokens = 0.0;
   double steps = 0.0;
@@ -29,13 +28,12 @@ struct Bill {
   Range usd_per_step;  ///< Rent.
   Range usd_per_trillion_tokens;
   Range rent_usd;
-  Range watts;  ///< Of the whole site.
+  Range watts;  ///< Power of the whole site.
   Range energy_kwh;
   Range energy_usd;
-  Range hardware_usd;  ///< To buy the cluster: servers, switches, cables; no building, no storage.
+  Range hardware_usd;  ///< Servers, switches and cables; no building, no storage.
   FabricParts fabric;
-  std::vector<std::string>
-      unknown_prices;  ///< Keys of prices for want of which ranges are unknown.
+  std::vector<std::string> unknown_prices;  ///< Keys of missing prices, which leave ranges unknown.
 };
 
 Bill bill_of(const Scenario& scenario, Seconds step_time, double tokens,

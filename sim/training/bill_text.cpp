@@ -13,10 +13,10 @@ struct Scale {
   const char* unit;
 };
 
-// Three digits are more than a price range deserves.
+// A price range is not known to more than two or three digits.
 std::string digits(double value) { return fixed(value, value < 10 ? 2 : value < 100 ? 1 : 0); }
 
-// "" where it is not known.
+// Empty if the range is unknown.
 std::string scaled(Range range, const char* before, std::initializer_list<Scale> scales) {
   if (!range.known()) return "";
   const Scale* scale = scales.begin();
@@ -27,7 +27,7 @@ std::string scaled(Range range, const char* before, std::initializer_list<Scale>
   return before + (low == high ? low : low + " to " + high) + scale->unit;
 }
 
-// What is said of a figure that is known, or nothing.
+// The figure between two texts; empty if the figure is.
 std::string where_known(const std::string& before, const std::string& figure,
                         const std::string& behind) {
   return figure.empty() ? "" : before + figure + behind;

@@ -9,7 +9,7 @@ namespace orrery {
 
 std::string bill_head(const Bill& bill);  ///< "Training on 15T tokens, ..."
 Table bill_table(const Bill& bill);       ///< Time, rent, hardware and energy, a line each.
-/// Which keys of --economics would fill the table's gaps; "" where it has none.
+/// Names the keys of --economics that would fill the table's gaps; "" if it has none.
 std::string bill_note(const Bill& bill);
 std::string bill_text(const Bill& bill);  ///< Head, table and note, a line each.
 

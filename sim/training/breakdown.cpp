@@ -9,7 +9,7 @@
 namespace orrery {
 namespace {
 
-// What a rank waits for, in the order in which overlapping causes are named.
+// Causes of waiting. Overlapping waits are attributed to the first cause in this order.
 enum Cause { data, transfer, context, expert, tensor, norm, causes };
 
 struct Interval {
@@ -72,20 +72,20 @@ Cause cause_of(GroupKind kind) {
   return kind == GroupKind::tensor ? tensor : kind == GroupKind::context ? context : expert;
 }
 
-// What the tasks of a step mean for some of its ranks.
+// Sorts the tasks of a step into the kernels and waits of some representatives.
 class Collector {
  public:
   Collector(const Scenario& scenario, const TrainingStep& step, const Timeline& timeline,
-            const std::vector<int>& roles)
-      : scenario_{scenario}, step_{step}, timeline_{timeline}, own_(roles.size()) {
-    chosen_.resize(step.cast.roles().size(), -1);
-    led_by_.resize(group_kinds * step.cast.roles().size());
-    for (std::size_t i = 0; i < roles.size(); ++i) {
-      const int role = roles[i];
-      chosen_[static_cast<std::size_t>(role)] = static_cast<int>(i);
-      const Coordinates at = step.cast.roles()[static_cast<std::size_t>(role)].at;
+            const std::vector<int>& reps)
+      : scenario_{scenario}, step_{step}, timeline_{timeline}, own_(reps.size()) {
+    chosen_.resize(step.classes.reps().size(), -1);
+    led_by_.resize(group_kinds * step.classes.reps().size());
+    for (std::size_t i = 0; i < reps.size(); ++i) {
+      const int rep = reps[i];
+      chosen_[static_cast<std::size_t>(rep)] = static_cast<int>(i);
+      const Coordinates at = step.classes.reps()[static_cast<std::size_t>(rep)].at;
       for (GroupKind kind : all_group_kinds) {
-        const int leader = roles_in(step.cast, step.cast.placement().group(kind, at)).front();
+        const int leader = reps_in(step.classes, step.classes.placement().group(kind, at)).front();
         led_by_[leader_index(kind, leader)].push_back(i);
       }
     }
@@ -100,8 +100,8 @@ class Collector {
   static std::size_t leader_index(GroupKind kind, int leader) {
     return group_kinds * static_cast<std::size_t>(leader) + static_cast<std::size_t>(kind);
   }
-  OwnTasks* of(int role) {
-    const int index = role < 0 ? -1 : chosen_[static_cast<std::size_t>(role)];
+  OwnTasks* of(int rep) {
+    const int index = rep < 0 ? -1 : chosen_[static_cast<std::size_t>(rep)];
     return index < 0 ? nullptr : &own_[static_cast<std::size_t>(index)];
   }
   void wait(OwnTasks* own, Cause cause, const Interval& when) {
@@ -134,16 +134,16 @@ class Collector {
         all_wait(label.group, owner, cause_of(label.group), when);
         break;
       case Label::What::transfer:
-        wait(of(label.to_role), transfer, when);
-        if (label.to_role != owner && !scenario_.software.overlap_pp)
+        wait(of(label.to_rep), transfer, when);
+        if (label.to_rep != owner && !scenario_.software.overlap_pp)
           wait(of(owner), transfer, when);
         break;
       case Label::What::gradients:
       case Label::What::weights:
-        // A tied embedding's gradient has two ends, all others a group.
-        if (label.to_role >= 0) {
+        // A tied embedding's gradient has two ends; all others have a group.
+        if (label.to_rep >= 0) {
           wait(of(owner), data, when);
-          if (label.to_role != owner) wait(of(label.to_role), data, when);
+          if (label.to_rep != owner) wait(of(label.to_rep), data, when);
         } else {
           all_wait(label.group, owner, data, when);
         }
@@ -164,12 +164,13 @@ class Collector {
       if (length > Seconds{}) own.busy.work.add(work, length / work.total());
       return;
     }
-    const Role& role = step_.cast.roles()[static_cast<std::size_t>(step_.graph.task(id).owner)];
-    const Seconds kernels = label.cost->compute / role.speed;
+    const RankClass& rep =
+        step_.classes.reps()[static_cast<std::size_t>(step_.graph.task(id).owner)];
+    const Seconds kernels = label.cost->compute / rep.speed;
     own.busy.compute += kernels;
-    own.busy.work.add(label.cost->work, 1.0 / role.speed);
-    const auto [known, fresh] = exposed_.try_emplace({label.cost, role.speed});
-    if (fresh) known->second = exposed_in_pass(*label.cost, role.speed);
+    own.busy.work.add(label.cost->work, 1.0 / rep.speed);
+    const auto [known, fresh] = exposed_.try_emplace({label.cost, rep.speed});
+    if (fresh) known->second = exposed_in_pass(*label.cost, rep.speed);
     const ExposedInPass waits = known->second.adding_up_to(length - kernels, scenario_.plan);
     own.busy.tp_exposed += waits.tensor;
     own.busy.cp_exposed += waits.context;
@@ -179,13 +180,13 @@ class Collector {
   const Scenario& scenario_;
   const TrainingStep& step_;
   const Timeline& timeline_;
-  std::vector<int> chosen_;                       // By role: its place in own_, or -1.
-  std::vector<std::vector<std::size_t>> led_by_;  // By group kind and first role.
+  std::vector<int> chosen_;                       // Index in own_ of each representative, or -1.
+  std::vector<std::vector<std::size_t>> led_by_;  // Keyed by group kind and first member.
   std::map<std::pair<const PassCost*, double>, ExposedInPass> exposed_;
   std::vector<OwnTasks> own_;
 };
 
-// Idle time that the schedule itself costs a rank whose stages are all alike.
+// Idle time of the schedule in a pipeline of equal stages.
 Seconds ideal_bubble(const Scenario& scenario, const TrainingStep& step, int stage) {
   Seconds microbatch;
   const Plan& plan = scenario.plan;
@@ -226,20 +227,20 @@ Breakdown break_down(const Scenario& scenario, const TrainingStep& step, const O
 }  // namespace
 
 std::vector<Breakdown> break_down(const Scenario& scenario, const TrainingStep& step,
-                                  const Timeline& timeline, const std::vector<int>& roles) {
-  const std::vector<OwnTasks> own = Collector{scenario, step, timeline, roles}.collect();
+                                  const Timeline& timeline, const std::vector<int>& reps) {
+  const std::vector<OwnTasks> own = Collector{scenario, step, timeline, reps}.collect();
   const StepWindow window = step_window(scenario, step, timeline);
   std::vector<Breakdown> breakdowns;
-  for (std::size_t i = 0; i < roles.size(); ++i) {
-    const int stage = step.cast.roles()[static_cast<std::size_t>(roles[i])].at.stage;
+  for (std::size_t i = 0; i < reps.size(); ++i) {
+    const int stage = step.classes.reps()[static_cast<std::size_t>(reps[i])].at.stage;
     breakdowns.push_back(break_down(scenario, step, own[i], window, stage));
   }
   return breakdowns;
 }
 
-std::vector<int> longest_computing_roles(const TrainingStep& step, const Timeline& timeline,
-                                         int stages) {
-  std::vector<Seconds> busy(step.cast.roles().size());
+std::vector<int> longest_computing_reps(const TrainingStep& step, const Timeline& timeline,
+                                        int stages) {
+  std::vector<Seconds> busy(step.classes.reps().size());
   for (int i = 0; i < step.graph.size(); ++i) {
     const Task& task = step.graph.task(TaskId{i});
     if (task.stream != Stream::compute || step.label(TaskId{i}).kind != Label::Kind::compute)
@@ -247,10 +248,10 @@ std::vector<int> longest_computing_roles(const TrainingStep& step, const Timelin
     busy[static_cast<std::size_t>(task.owner)] += timeline.of(TaskId{i}).length();
   }
   std::vector<int> longest(static_cast<std::size_t>(stages), -1);
-  for (std::size_t role = 0; role < busy.size(); ++role) {
-    int& of_stage = longest[static_cast<std::size_t>(step.cast.roles()[role].at.stage)];
-    if (of_stage < 0 || busy[role] > busy[static_cast<std::size_t>(of_stage)])
-      of_stage = static_cast<int>(role);
+  for (std::size_t rep = 0; rep < busy.size(); ++rep) {
+    int& of_stage = longest[static_cast<std::size_t>(step.classes.reps()[rep].at.stage)];
+    if (of_stage < 0 || busy[rep] > busy[static_cast<std::size_t>(of_stage)])
+      of_stage = static_cast<int>(rep);
   }
   return longest;
 }

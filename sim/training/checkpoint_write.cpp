@@ -19,12 +19,12 @@ bool writes(const CheckpointWrite& write, const Coordinates& at) {
   return write.every_replica || (at.data == 0 && at.context == 0);
 }
 
-// The NIC, or of a class of NICs that a role's traffic crosses the one that is drawn.
-std::optional<LinkId> nic_of(const Topology& topology, const Cast& cast, int role, Rank writer,
-                             bool outward) {
+// The writer's NIC; in a folded topology the simulated NIC of its class.
+std::optional<LinkId> nic_of(const Topology& topology, const RankClasses& classes, int rep,
+                             Rank writer, bool outward) {
   const LinkKind kind = outward ? LinkKind::nic_up : LinkKind::nic_down;
   for (int k = 0; k < traffic_kinds; ++k)
-    if (const RoleWay* known = cast.way_of(role, static_cast<Traffic>(k)))
+    if (const ClassRoute* known = classes.route_of(rep, static_cast<Traffic>(k)))
       for (const LinkUse& use : known->links)
         if (topology.link(use.link).kind == kind) return use.link;
   return topology.nic_of(writer, outward);
@@ -32,43 +32,44 @@ std::optional<LinkId> nic_of(const Topology& topology, const Cast& cast, int rol
 
 }  // namespace
 
-std::vector<Writer> writers_of(const CheckpointWrite& write, const Cast& cast, Topology& topology) {
-  const Placement& placement = cast.placement();
-  const std::size_t roles = cast.roles().size();
-  std::vector<int> count(roles, 0);
-  std::vector<Rank> first(roles);
-  std::map<std::pair<int, int>, int> on_nic;  // Writers of a role.
+std::vector<Writer> writers_of(const CheckpointWrite& write, const RankClasses& classes,
+                               Topology& topology) {
+  const Placement& placement = classes.placement();
+  const std::size_t reps = classes.reps().size();
+  std::vector<int> count(reps, 0);
+  std::vector<Rank> first(reps);
+  std::map<std::pair<int, int>, int> on_nic;  // Writers of a class on one NIC.
   for (int r = 0; r < placement.ranks(); ++r) {
     const Rank rank{r};
     if (!writes(write, placement.coordinates(rank))) continue;
-    const auto role = static_cast<std::size_t>(cast.role_of(rank));
-    if (count[role]++ == 0) first[role] = rank;
-    ++on_nic[{static_cast<int>(role), placement.nic(rank)}];
+    const auto rep = static_cast<std::size_t>(classes.rep_of(rank));
+    if (count[rep]++ == 0) first[rep] = rank;
+    ++on_nic[{static_cast<int>(rep), placement.nic(rank)}];
   }
   std::optional<LinkId> port;
   if (write.store) port = topology.add_port(*write.store);
   std::vector<Writer> writers;
-  for (std::size_t i = 0; i < roles; ++i) {
+  for (std::size_t i = 0; i < reps; ++i) {
     if (count[i] == 0) continue;
-    const int role = static_cast<int>(i);
-    const int sharers = on_nic[{role, placement.nic(first[i])}];
+    const int rep = static_cast<int>(i);
+    const int sharers = on_nic[{rep, placement.nic(first[i])}];
     Flow flow;
     flow.bytes = write.of_rank[static_cast<std::size_t>(placement.coordinates(first[i]).stage)];
     flow.rate = write.off_rank;
-    if (const auto out = nic_of(topology, cast, role, first[i], true))
-      flow.way.push_back({*out, sharers});
+    if (const auto out = nic_of(topology, classes, rep, first[i], true))
+      flow.route.push_back({*out, sharers});
     if (port)
-      flow.way.push_back({*port, count[i]});
-    else if (const auto in = nic_of(topology, cast, role, first[i], false))
-      flow.way.push_back({*in, sharers});
-    writers.push_back({role, count[i], std::move(flow)});
+      flow.route.push_back({*port, count[i]});
+    else if (const auto in = nic_of(topology, classes, rep, first[i], false))
+      flow.route.push_back({*in, sharers});
+    writers.push_back({rep, count[i], std::move(flow)});
   }
   return writers;
 }
 
 namespace {
 
-// Of a writer's bytes: what is left by rounding alone.
+// Share of a writer's bytes below which the remainder is rounding.
 constexpr double nothing_left = 1e-9;
 
 bool leaves_its_domain(const GroupShapes& shapes) {
@@ -88,18 +89,19 @@ class WrittenSteps {
         layout_{lay_out(scenario.system, Placement{routed_.scenario.plan, scenario.system},
                         topology_, detail.unfolded)},
         cost_{price(routed_, context, layout_)},
-        // Collectives of passes that cross NICs share them with the write.
-        contraction_{detail.expanded || leaves_its_domain(layout_.shapes)
-                         ? Contraction{false}
-                         : choose_contraction(routed_.scenario, *cost_, layout_.cast.placement())},
-        writers_{writers_of(write, layout_.cast, topology_)} {
-    contraction_.chains = !detail.expanded;
+        // Collectives that cross NICs share them with the write.
+        contraction_{
+            detail.expanded || leaves_its_domain(layout_.shapes)
+                ? Contraction{false}
+                : choose_contraction(routed_.scenario, *cost_, layout_.classes.placement())},
+        writers_{writers_of(write, layout_.classes, topology_)} {
+    contraction_.fused = !detail.expanded;
   }
 
-  StepsBesideWrite run() const {
+  StepsDuringWrite run() const {
     std::vector<double> left(writers_.size());
     for (std::size_t i = 0; i < writers_.size(); ++i) left[i] = writers_[i].flow.bytes.si();
-    StepsBesideWrite all;
+    StepsDuringWrite all;
     all.step = step_with(std::vector<double>(writers_.size(), 0.0)).end;
     double longer = 0.0;
     while (std::any_of(left.begin(), left.end(), [](double bytes) { return bytes > 0.0; })) {
@@ -113,7 +115,7 @@ class WrittenSteps {
         break;
       }
       const std::vector<double> after = moved_after(step, left);
-      // As many steps as no writer ends in are alike; of one in which some end, there is one.
+      // Steps in which no writer ends are equal and are counted together.
       double alike = std::numeric_limits<double>::infinity();
       for (std::size_t i = 0; i < left.size(); ++i) {
         if (left[i] == 0.0) continue;
@@ -136,23 +138,23 @@ class WrittenSteps {
  private:
   struct Step {
     Seconds end;
-    std::vector<Seconds> written;  // By writer: when its bytes have arrived, 0 without any.
+    std::vector<Seconds> written;  // Arrival of each writer's bytes, 0 without any.
   };
 
   Step step_with(const std::vector<double>& bytes) const {
     const Scenario& scenario = routed_.scenario;
     const StepTraffic traffic{scenario, context_.collectives(scenario.plan), layout_.shapes};
     TrainingStep step =
-        build_training_step(scenario, cost_, traffic, layout_.cast, topology_, contraction_);
+        build_training_step(scenario, cost_, traffic, layout_.classes, topology_, contraction_);
     const int own = step.graph.size();
     std::vector<TaskId> writes(writers_.size());
     for (std::size_t i = 0; i < writers_.size(); ++i) {
       if (bytes[i] == 0.0) continue;
       StepTask task;
       task.kind = Label::Kind::transfer;
-      task.what = Label::What::transfer;  // Of no stage's window.
+      task.what = Label::What::transfer;  // Belongs to no stage's window.
       task.stream = Stream::data;
-      task.owner = writers_[i].role;
+      task.owner = writers_[i].rep;
       Flow flow = writers_[i].flow;
       flow.bytes = Bytes{bytes[i]};
       task.flows = std::vector<Flow>{std::move(flow)};
@@ -165,7 +167,7 @@ class WrittenSteps {
     return answer;
   }
 
-  // Of the step's own tasks, which come first.
+  // End of the step's own tasks, which come first in the graph.
   Seconds end_of(const TrainingStep& step, const Timeline& timeline, int own) const {
     const Scenario& scenario = routed_.scenario;
     if (scenario.software.optimizer_post_validation)
@@ -175,7 +177,7 @@ class WrittenSteps {
     return end.seconds();
   }
 
-  // By writer: bytes that it moves after the step, with those others that then still write.
+  // Bytes that each writer moves after the step, sharing links with those still writing.
   std::vector<double> moved_after(const Step& step, const std::vector<double>& left) const {
     std::vector<double> moved(writers_.size(), 0.0);
     std::vector<std::size_t> active;
@@ -210,7 +212,7 @@ class WrittenSteps {
 
 }  // namespace
 
-StepsBesideWrite steps_beside(const Scenario& scenario, EstimateContext& context,
+StepsDuringWrite steps_during(const Scenario& scenario, EstimateContext& context,
                               const CheckpointWrite& write, Detail detail) {
   return WrittenSteps{scenario, context, write, detail}.run();
 }

@@ -11,57 +11,57 @@
 
 namespace orrery {
 
-/// What a checkpoint sends from the memory of the nodes, where its copy lies, while the next steps
-/// run.
+/// An asynchronous checkpoint: traffic from the nodes' memory while the next steps run.
 struct CheckpointWrite {
-  std::vector<Bytes> of_rank;  ///< By stage: of each rank that writes.
-  /// Else one rank writes for all that hold the same, the first.
+  std::vector<Bytes> of_rank;  ///< Bytes of each writing rank, indexed by stage.
+  /// All replicas write; if false, the first writes for all that hold the same bytes.
   bool every_replica = true;
-  /// What its ports take together; nothing: each node sends to the memory of another one.
+  /// Capacity of the store's ports together; unset: nodes write to another node's memory.
   std::optional<BytesPerSecond> store;
-  BytesPerSecond off_rank;  ///< That one rank's bytes reach alone.
+  BytesPerSecond off_rank;  ///< Rate of one rank's bytes without contention.
 };
 
-/// The ranks of a role that write, as the engine sees them: one flow for all of them.
+/// The writing ranks of one class, which the engine simulates as one flow.
 struct Writer {
-  int role = 0;
-  int ranks = 0;  ///< That it stands for, of those that write.
-  Flow flow;      ///< With the bytes of one.
+  int rep = 0;
+  int ranks = 0;  ///< Number of writers that it represents.
+  Flow flow;      ///< Bytes of one rank.
 };
 
-/// A flow for each role that writes:
+/// A flow for each class that writes:
 ///
 ///     GPU ..(copied before).. memory of the node -> NIC -> [ports of the store]
 ///                                                       -> NIC of another node
 ///
-/// A way to the store crosses the NIC of its rank, as often as writers of its role share it, and
-/// the store's port, as often as writers there are. So max-min sharing gives one flow the rate that
-/// each of them has in the whole, as for all others (docs/explanation/simulation.md). The fabric
-/// between NICs and ports is taken for wide enough. Where one replica writes for all, others that
-/// play its roles seem to do so too at their own NICs: they wait for it in any case, when gradients
-/// are summed up.
-std::vector<Writer> writers_of(const CheckpointWrite& write, const Cast& cast, Topology& topology);
+/// A route to the store crosses its rank's NIC with the multiplicity of the writers of its class on
+/// that NIC, and the store's port with that of all writers of the class. Max-min sharing then gives
+/// the flow the rate of each writer in the full simulation (docs/explanation/simulation.md). The
+/// fabric between NICs and ports is assumed not to limit. If one replica writes for all, ranks of
+/// the same class are slowed at their own NICs too, but they wait for it anyway when gradients are
+/// summed.
+std::vector<Writer> writers_of(const CheckpointWrite& write, const RankClasses& classes,
+                               Topology& topology);
 
-/// Steps one after another from the moment at which a write begins.
-struct StepsBesideWrite {
-  Seconds step;            ///< Of one without a write.
-  Seconds write;           ///< Until the last byte has arrived.
-  std::int64_t steps = 0;  ///< That begin meanwhile.
-  Seconds longer;          ///< By which they take longer, together; not below 0.
-  Seconds throughout;  ///< The first of them: beside which all writers write, if it is cut by none.
+/// Consecutive steps from the start of a checkpoint write to its end.
+struct StepsDuringWrite {
+  Seconds step;            ///< Step time without a write.
+  Seconds write;           ///< Time until the last byte has arrived.
+  std::int64_t steps = 0;  ///< Number of steps that begin during the write.
+  Seconds longer;          ///< Total slowdown of these steps, at least 0.
+  Seconds throughout;  ///< The first step, during which all writers write unless one ends in it.
 };
 
-/// The step's graph and a flow for each writer (writers.hpp) from its beginning, in the engine.
+/// Simulates the step's graph with a flow for each writer from the step's start.
 ///
-/// A step that begins while all writers still write is like the one before, whatever is left of
-/// them: rates depend on who is on the links alone. So a write of many steps is simulated once for
-/// all steps that no writer's end cuts, and once for each that one does. What a writer has left
-/// when the step ends is what it moves afterwards, alone with the other writers: their rates are
-/// known then (max_min_rates()), and the engine says when each of them ends. Bytes are conserved:
-/// what is moved in all steps is what there was.
+/// Rates depend only on which flows share the links, so steps that begin with the same active
+/// writers are equal, whatever bytes remain. A write over many steps is therefore simulated once
+/// for all steps in which no writer ends, and once for each step in which one does. The bytes that
+/// a writer has left at the end of a step are those that it moves afterwards, sharing links with
+/// the other writers only: max_min_rates() gives their rates, the engine their ends. Bytes are
+/// conserved over all steps.
 ///
-/// `detail`: every rank, every collective. The plan must fit.
-StepsBesideWrite steps_beside(const Scenario& scenario, EstimateContext& context,
+/// `detail`: whether every rank and every collective is simulated. The plan must fit.
+StepsDuringWrite steps_during(const Scenario& scenario, EstimateContext& context,
                               const CheckpointWrite& write, Detail detail = {});
 
 }  // namespace orrery

@@ -10,12 +10,12 @@ namespace orrery {
 Layout lay_out(const System& system, const Placement& placement, const Topology& topology,
                bool unfolded) {
   return {shapes_on(system, placement, topology),
-          choose_cast(system, placement, topology, unfolded)};
+          choose_classes(system, placement, topology, unfolded)};
 }
 
 EstimateContext::EstimateContext(const System& system)
     : system_{system}, tables_{kernel_tables_of(system)} {
-  collectives({});  // Which nearly all ask for, before workers part.
+  collectives({});  // Nearly all estimates need it; made before threads start.
 }
 
 const CollectiveTime& EstimateContext::collectives(const PlanChoices& plan) {

@@ -18,17 +18,17 @@
 
 namespace orrery {
 
-/// How a plan's groups lie on a system, and which of its ranks are simulated.
+/// Shapes of a plan's groups on a system, and the classes of ranks to simulate.
 struct Layout {
   GroupShapes shapes;
-  Cast cast;
+  RankClasses classes;
 };
 Layout lay_out(const System& system, const Placement& placement, const Topology& topology,
                bool unfolded);
 
-/// What all estimates on one system have in common: read and built once, then shared. An estimate
-/// with a context is the estimate without: to the last bit, but for fabrics on which many flows
-/// share links, where links that were numbered in another order may end a step a tick apart.
+/// Tables and models that all estimates on one system share, read and built once. Estimates with
+/// and without a shared context are equal to the last bit, except on fabrics on which many flows
+/// share links: links numbered in another order may change a step by a tick.
 class EstimateContext {
  public:
   explicit EstimateContext(const System& system);
@@ -38,18 +38,18 @@ class EstimateContext {
   const System& system() const { return system_; }
   /// Errors: the GPU has no units for `dtype` (infeasible).
   const KernelModel& kernels(Dtype dtype);
-  /// Makes those of all formats that the GPU multiplies, before workers part.
+  /// Makes the models of all formats that the GPU multiplies, before worker threads start.
   void make_kernels();
-  /// With what the plan lets NCCL choose.
+  /// The collective model for the algorithms and protocols that the plan lets NCCL choose.
   const CollectiveTime& collectives(const PlanChoices& plan);
-  /// How far these prices are off in a step like this one.
+  /// Errors of the cost model in a step like this one.
   const PriceErrors& price_errors(const Scenario& scenario);
-  /// Where the scenario's tokens go. Errors: as RoutedLoads.
+  /// Routing of the scenario's tokens to experts. Errors: as RoutedLoads.
   std::shared_ptr<const RoutedLoads> loads(const Scenario& scenario) { return loads_.of(scenario); }
-  /// The wires of the first `gpus` GPUs. It numbers links as they are first used.
+  /// The topology of the first `gpus` GPUs, which numbers links as they are first used.
   Topology& topology(int gpus);
-  /// Of ranks on topology(placement.ranks()), folded: plans that differ in batch, schedule, ZeRO or
-  /// recomputation lie alike, and the partition is found once for all of them.
+  /// The folded layout on topology(placement.ranks()): plans that differ in batch, schedule, ZeRO
+  /// or recomputation share it, so that the partition is computed once for all of them.
   const Layout& layout(const Placement& placement);
 
  private:
@@ -57,13 +57,13 @@ class EstimateContext {
   std::optional<KernelTables> tables_;
   std::map<Dtype, KernelModel> kernels_;
   std::map<std::pair<std::string, std::string>, CollectiveTime> collectives_;
-  std::map<std::tuple<std::string, Dtype, StepClass>, PriceErrors> price_errors_;  // By software.
+  std::map<std::tuple<std::string, Dtype, StepClass>, PriceErrors> price_errors_;
   KnownLoads loads_;
   std::map<int, Topology> topologies_;
   std::map<Placement, Layout> layouts_;
 };
 
-/// A plan, and where its tokens go: as many different expert groups as are drawn.
+/// A plan and the routing of its tokens, with as many different expert groups as are sampled.
 struct Routed {
   Routed(const Scenario& given, EstimateContext& context);
 

@@ -5,7 +5,7 @@
 namespace orrery {
 namespace {
 
-// Kinds of links that some traffic uses. In PCIe nodes all traffic passes the GPU's slot.
+// Kinds of links that some traffic uses. In PCIe nodes all traffic crosses the GPU's slot.
 struct Links {
   bool scale_up = false;
   bool network = false;
@@ -16,9 +16,9 @@ struct Links {
   void add(const Placement& placement, const std::vector<Rank>& group) {
     for (std::size_t i = 1; i < group.size(); ++i) add(placement, group[i - 1], group[i]);
   }
-  /// Whether what uses them meets itself: prices have each kind to themselves.
-  bool meet_each_other(bool one_slot) const { return one_slot && scale_up && network; }
-  bool meet(const Links& other, bool one_slot) const {
+  /// True if traffic on both kinds shares a slot, while the cost model takes the kinds as apart.
+  bool share_slot(bool one_slot) const { return one_slot && scale_up && network; }
+  bool share_links(const Links& other, bool one_slot) const {
     if (one_slot) return (scale_up || network) && (other.scale_up || other.network);
     return (scale_up && other.scale_up) || (network && other.network);
   }
@@ -32,7 +32,7 @@ struct TrafficLinks {
 
 TrafficLinks links_of_traffic(const Plan& plan, const Placement& placement) {
   TrafficLinks traffic;
-  // Where the placement is regular, one rank of a stage tells of all.
+  // All ranks of a stage use the same kinds of links in a regular placement.
   const bool regular = placement.regular();
   for (GroupKind kind : placement.kinds()) {
     if (!is_inside_passes(kind) && !plan.dp_overlap && !plan.shards_weights()) continue;
@@ -53,8 +53,8 @@ TrafficLinks links_of_traffic(const Plan& plan, const Placement& placement) {
   return traffic;
 }
 
-// Where a system is not uniform, groups of one kind may meet each other: on the fabric's links, and
-// on wires of the node that several GPUs share or that run at another speed.
+// Groups of one kind may share links on a system that is not uniform: in the fabric, or on wires of
+// a node that several GPUs share or that run at another speed.
 bool shares_with_other_groups(const System& system, const Links& layers) {
   if (system.uniform()) return false;
   const bool odd_node =
@@ -62,8 +62,8 @@ bool shares_with_other_groups(const System& system, const Links& layers) {
   return layers.network || odd_node;
 }
 
-// How long the collectives of a pass are on NICs, or on NVLink, whichever transfers use.
-Seconds talking(const PassCost& pass, bool network) {
+// Time of a pass's collectives that use NICs (`network`), or NVLink.
+Seconds time_in_collectives(const PassCost& pass, bool network) {
   Seconds sum;
   for_each_collective(pass.segments, [&](const GroupCollective& collective) {
     const CollectiveCost& cost = collective.cost;
@@ -72,10 +72,10 @@ Seconds talking(const PassCost& pass, bool network) {
   return sum;
 }
 
-// What transfers cost where they meet a collective on NICs or on NVLink, as a share of the step. A
-// transfer of B bytes and a collective that meet on a link of capacity C get half of it each, where
-// they would reach three quarters alone: both together lose less than 1.4 B / C. A pass meets one
-// transfer on its way in and one on its way out, and is in such a collective for part of its time.
+// Contention between transfers and collectives on NICs or on NVLink, as a share of the step. A
+// transfer of B bytes and a collective that share a link of capacity C get half of it each, while
+// they would reach three quarters alone: both together lose less than 1.4 B / C. A pass overlaps
+// one incoming and one outgoing transfer, and spends part of its time in such collectives.
 double transfer_share(const Scenario& scenario, const StepCost& cost, bool network) {
   constexpr double lost = 1.4;
   const System& system = scenario.system;
@@ -90,7 +90,8 @@ double transfer_share(const Scenario& scenario, const StepCost& cost, bool netwo
       const int index = scenario.plan.virtual_stage(stage, chunk);
       const StageCost& own = cost.stages[static_cast<std::size_t>(index)];
       microbatch += own.forward.time() + own.backward.time();
-      in_collectives += talking(own.forward, network) + talking(own.backward, network);
+      in_collectives +=
+          time_in_collectives(own.forward, network) + time_in_collectives(own.backward, network);
     }
     const Seconds transfers = 4.0 * scenario.plan.chunks() * (cost.transfer_bytes / capacity);
     worst = std::max(worst, lost * (transfers / microbatch) * (in_collectives / microbatch));
@@ -98,23 +99,23 @@ double transfer_share(const Scenario& scenario, const StepCost& cost, bool netwo
   return worst;
 }
 
-// Whether a pass has collectives, and kernels run beside each of them: who comes early to such a
-// pass need not wait for the others of its group there, and is through with it early.
-bool lets_the_early_go(const PassCost& pass) {
+// True if a pass has collectives, all of them overlapped with kernels: a rank that arrives early
+// need not wait for its group in such a pass, and leaves it early.
+bool lets_early_ranks_pass(const PassCost& pass) {
   bool waits = false;
   const auto look_at = [&](const std::vector<Segment>& segments, const auto& self) -> void {
     for (const Segment& segment : segments) {
       waits |= segment.after.has_value();
-      self(segment.chain, self);
+      self(segment.fused, self);
     }
   };
   look_at(pass.segments, look_at);
   return pass.has_collectives() && !waits;
 }
 
-bool lets_the_early_go(const StepCost& cost) {
+bool lets_early_ranks_pass(const StepCost& cost) {
   return std::any_of(cost.stages.begin(), cost.stages.end(), [](const StageCost& stage) {
-    return lets_the_early_go(stage.forward) || lets_the_early_go(stage.backward);
+    return lets_early_ranks_pass(stage.forward) || lets_early_ranks_pass(stage.backward);
   });
 }
 
@@ -124,34 +125,34 @@ bool layer_links_are_private(const Scenario& scenario, const Placement& placemen
   const TrafficLinks traffic = links_of_traffic(scenario.plan, placement);
   if (shares_with_other_groups(scenario.system, traffic.layers)) return false;
   const bool one_slot = scenario.system.wiring == NodeWiring::pcie;
-  return !traffic.layers.meet_each_other(one_slot) &&
-         !traffic.layers.meet(traffic.transfers, one_slot) &&
-         !traffic.layers.meet(traffic.data, one_slot);
+  return !traffic.layers.share_slot(one_slot) &&
+         !traffic.layers.share_links(traffic.transfers, one_slot) &&
+         !traffic.layers.share_links(traffic.data, one_slot);
 }
 
 Contraction choose_contraction(const Scenario& scenario, const StepCost& cost,
                                const Placement& placement) {
   const Plan& plan = scenario.plan;
-  // Beside the exchanges of one pass run the kernels of another and what lies between them.
+  // The exchanges of one pass overlap kernels and collectives of another.
   if (plan.ep_overlap && plan.tp * plan.cp * plan.etp > 1) return false;
-  // Expert groups with loads of their own meet in a layer's tensor collectives.
+  // Expert groups with different loads wait for each other in a layer's tensor collectives.
   if (placement.draws() > 1 && plan.ep * plan.etp % (plan.tp * plan.cp) != 0) return false;
   const TrafficLinks traffic = links_of_traffic(scenario.plan, placement);
   if (shares_with_other_groups(scenario.system, traffic.layers)) return false;
-  // Where transfers share the fabric, the ranks of a group get their inputs one after another.
-  if (!scenario.system.uniform() && traffic.transfers.network && lets_the_early_go(cost))
+  // Transfers that share the fabric deliver the inputs of a group's ranks one after another.
+  if (!scenario.system.uniform() && traffic.transfers.network && lets_early_ranks_pass(cost))
     return false;
   const bool one_slot = scenario.system.wiring == NodeWiring::pcie;
-  if (traffic.layers.meet_each_other(one_slot)) return false;
+  if (traffic.layers.share_slot(one_slot)) return false;
   double met = 0.0;
   if (traffic.layers.scale_up && traffic.transfers.scale_up)
     met += transfer_share(scenario, cost, false);
   if (traffic.layers.network && traffic.transfers.network)
     met += transfer_share(scenario, cost, true);
-  // In a slot all kinds of traffic meet, which the estimate does not know.
-  const bool quiet = !traffic.layers.meet(traffic.transfers, one_slot) ||
+  // All kinds of traffic share a PCIe slot, which transfer_share() does not model.
+  const bool quiet = !traffic.layers.share_links(traffic.transfers, one_slot) ||
                      (!one_slot && met <= contraction_tolerance);
-  return {quiet, quiet && !traffic.layers.meet(traffic.data, one_slot)};
+  return {quiet, quiet && !traffic.layers.share_links(traffic.data, one_slot)};
 }
 
 }  // namespace orrery

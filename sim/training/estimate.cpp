@@ -74,11 +74,11 @@ Estimate estimate(const Scenario& given, EstimateContext& context, Detail detail
   const Routed routed{given, context};
   const Scenario& scenario = routed.scenario;
 
-  // A plan that cannot run gets a reason and no time.
+  // A plan that cannot run is refused before anything is simulated.
   const MemoryReport memory = memory_of(scenario, *routed.loads);
   refuse_what_does_not_fit(scenario, memory, detail.most_memory);
 
-  // Who is where, and who must be simulated.
+  // Placement of ranks, and the classes of ranks to simulate.
   const Plan& plan = scenario.plan;
   require_host_memory(least_tasks(plan, detail.unfolded ? plan.gpus() : plan.pp),
                       detail.host_memory);
@@ -86,17 +86,17 @@ Estimate estimate(const Scenario& given, EstimateContext& context, Detail detail
   Topology topology = Topology::build(scenario.system, scenario.plan.gpus());
   const Layout layout = lay_out(scenario.system, placement, topology, detail.unfolded);
 
-  // What everything costs by itself: passes, and what travels between them.
+  // Isolated costs of passes, and of the traffic between them.
   const auto cost = price(routed, context, layout);
   const StepTraffic traffic{scenario, context.collectives(plan), layout.shapes};
 
-  // The step as tasks, and the wires that they share.
+  // The step as a task graph on shared links.
   const Contraction contraction =
       detail.expanded ? Contraction{false} : choose_contraction(scenario, *cost, placement);
-  const int ranks = static_cast<int>(layout.cast.roles().size());
+  const int ranks = static_cast<int>(layout.classes.reps().size());
   require_host_memory(expected_tasks(plan, ranks, *cost, contraction), detail.host_memory);
   TrainingStep step =
-      build_training_step(scenario, cost, traffic, layout.cast, topology, contraction);
+      build_training_step(scenario, cost, traffic, layout.classes, topology, contraction);
 
   Timeline timeline = execute(step.graph, topology);
   Result result = summarize(scenario, memory, step, timeline, topology,
@@ -108,7 +108,7 @@ Estimate estimate(const Scenario& given, EstimateContext& context, Detail detail
 
 namespace {
 
-// Steps that differ in the number of their micro-batches alone.
+// Simulates steps that differ only in the number of micro-batches.
 class StepsOfAnyLength {
  public:
   StepsOfAnyLength(const Scenario& scenario, EstimateContext& context)
@@ -117,8 +117,8 @@ class StepsOfAnyLength {
         layout_{context.layout(Placement{routed_.scenario.plan, scenario.system})},
         topology_{context.topology(scenario.plan.gpus())},
         cost_{price(routed_, context, layout_)},
-        contraction_{choose_contraction(routed_.scenario, *cost_, layout_.cast.placement())} {
-    contraction_.chains = true;
+        contraction_{choose_contraction(routed_.scenario, *cost_, layout_.classes.placement())} {
+    contraction_.fused = true;
   }
 
   Seconds whole() const { return step_time(routed_.scenario, run(routed_.scenario)); }
@@ -150,7 +150,7 @@ class StepsOfAnyLength {
   Run run(const Scenario& scenario) const {
     const StepTraffic traffic{scenario, context_.collectives(scenario.plan), layout_.shapes};
     TrainingStep step =
-        build_training_step(scenario, cost_, traffic, layout_.cast, topology_, contraction_);
+        build_training_step(scenario, cost_, traffic, layout_.classes, topology_, contraction_);
     Timeline timeline = execute(step.graph, topology_);
     return {std::move(step), std::move(timeline)};
   }
@@ -171,8 +171,8 @@ std::optional<Seconds> step_time_from_excerpt(const Scenario& scenario, Estimate
 
 Seconds step_time(const Scenario& scenario, EstimateContext& context) {
   const StepsOfAnyLength steps{scenario, context};
-  const auto told = steps.from_excerpt();
-  const Seconds time = told ? *told : steps.whole();
+  const auto extrapolated = steps.from_excerpt();
+  const Seconds time = extrapolated ? *extrapolated : steps.whole();
   require_sound(time);
   return time;
 }
@@ -185,7 +185,7 @@ struct Change {
   int times_gpus = 1;
 };
 
-// From the cheapest to the dearest in time.
+// Possible changes, ordered by the time that they usually cost.
 std::vector<Change> changes(const Plan& plan) {
   std::vector<Change> list;
   if (plan.zero == 0 && plan.data_ranks() > 1)
@@ -234,7 +234,7 @@ std::string nearest_fit(const Scenario& scenario) {
           make_scenario(scenario, request, scenario.plan.gpus() * change.times_gpus, {});
       if (least_memory_of(changed).fits() && memory_of(changed).fits()) return change.words;
     } catch (const Error&) {
-      // Does not divide: no remedy.
+      // The changed plan does not divide the model or the GPUs.
     }
   }
   return "";
@@ -242,8 +242,8 @@ std::string nearest_fit(const Scenario& scenario) {
 
 namespace {
 
-// Peaks of whole processes over their tasks, with timeline, labels and flows: 240 to 310 bytes a
-// task in steps of 0.8 to 16 million tasks, one rank and 2,048, contracted and drawn.
+// Measured peak memory of the process per task, with timeline, labels and flows: 240 to 310 bytes
+// in steps of 0.8 to 16 million tasks, with one rank and 2,048, contracted and expanded.
 constexpr Bytes of_a_task{300.0};
 
 double passes(const Plan& plan) {
@@ -263,13 +263,13 @@ double expected_tasks(const Plan& plan, int ranks, const StepCost& cost,
   const double transfers =
       2.0 * plan.microbatches_of_chunk() * plan.chunks() * ranks * (stages - 1.0) / stages;
   if (contraction.quiet && contraction.overlapped) return least + transfers;
-  double in_both = 0.0;  // Of a virtual stage, on the average.
+  double in_both = 0.0;  // Mean over virtual stages.
   for (const StageCost& stage : cost.stages)
     in_both +=
         static_cast<double>(tasks_in(stage.forward.segments) + tasks_in(stage.backward.segments));
   in_both /= stages;
   if (!contraction.quiet) return least * in_both / 2.0 + transfers;
-  // The first forward and the last backward pass of each chunk are drawn.
+  // The first forward and the last backward pass of each chunk are expanded.
   return least + transfers + in_both * plan.chunks() * ranks;
 }
 

@@ -13,16 +13,16 @@
 
 namespace orrery {
 
-/// How much is simulated; the answer is the same within 0.1 % (docs/explanation/simulation.md).
+/// Detail of the simulation; results agree within 0.1 % (docs/explanation/simulation.md).
 struct Detail {
-  bool unfolded = false;   ///< Every rank, where else one stands for its twins.
-  bool expanded = false;   ///< Every tensor-parallel collective, also where its links are private.
-  Bytes host_memory = {};  ///< What the simulation may take of this machine's memory; 0: any.
-  /// The share of a GPU's memory beyond which a plan is refused.
+  bool unfolded = false;   ///< Simulate every rank, not one of each class.
+  bool expanded = false;   ///< Simulate every collective, also on private links.
+  Bytes host_memory = {};  ///< Limit of this machine's memory for the simulation; 0: none.
+  /// Share of a GPU's memory beyond which a plan is refused.
   double most_memory = 1.0;
 };
 
-/// A simulated step: the figures, and what they were read off.
+/// A simulated step: its figures, and the simulation that they were read from.
 struct Estimate {
   Result result;
   TrainingStep step;
@@ -30,19 +30,18 @@ struct Estimate {
   Topology topology;
 };
 
-/// Scenario to result, every step by its name. Errors: infeasible if the plan does not fit in
-/// memory: by how much, and the nearest change that would fit; a routing that is unsound or does
-/// not suit the plan.
+/// Simulates a step. Errors: infeasible if the plan does not fit in memory, with the shortfall and
+/// the nearest change that would fit; a routing that is unsound or does not suit the plan.
 Estimate estimate(const Scenario& scenario, Detail detail = {});
-/// The same with what estimates on `scenario`'s system share.
+/// The same, with tables shared by estimates on `scenario`'s system.
 Estimate estimate(const Scenario& scenario, EstimateContext& context, Detail detail = {});
 
-/// The estimate's step time, to 1e-9 of it, and nothing else, for those who ask for thousands. The
-/// plan must fit. Passes that an estimate draws are chains (Contraction), and long steps are told
-/// from an excerpt.
+/// The estimate's step time, to a relative 1e-9, for searches over thousands of plans. The plan
+/// must fit. Expanded passes are fused tasks (Contraction), and long steps are extrapolated from an
+/// excerpt.
 Seconds step_time(const Scenario& scenario, EstimateContext& context);
 
-/// The step time as an excerpt of the step tells it (steady_state.hpp), or nothing where none does.
+/// The step time extrapolated from an excerpt (steady_state.hpp); nothing if no excerpt repeats.
 std::optional<Seconds> step_time_from_excerpt(const Scenario& scenario, EstimateContext& context);
 
 /// "the plan does not fit: stage 0 needs 166.0 GB on each GPU (105.9 GB optimizer state, 22.5 GB
@@ -53,15 +52,15 @@ std::string shortfall_text(const MemoryReport& memory);
 /// none of the usual ones does.
 std::string nearest_fit(const Scenario& scenario);
 
-/// Tasks that a step has at least, if so many ranks are simulated: a task for each pass.
+/// Lower bound of a step's tasks if `ranks` ranks are simulated: a task for each pass.
 double least_tasks(const Plan& plan, int ranks);
 
-/// About as many as it has: of passes that are drawn, each kernel and each collective.
+/// Estimated number of tasks: expanded passes count each kernel and each collective.
 double expected_tasks(const Plan& plan, int ranks, const StepCost& cost,
                       const Contraction& contraction);
 
-/// Refuses a simulation of so many tasks that it would need more of this machine's memory than
-/// `most`. 0: any. Errors (infeasible): how much it would need.
+/// Refuses a simulation whose tasks would need more of this machine's memory than `most` (0: no
+/// limit). Errors (infeasible): the memory that it would need.
 void require_host_memory(double tasks, Bytes most);
 
 }  // namespace orrery

@@ -51,7 +51,7 @@ LinkUser user_of(GroupKind group, bool combine) {
   return LinkUser::data;
 }
 
-// Of the tasks only collectives and transfers have flows.
+// Applies to collectives and transfers, the only tasks with flows.
 LinkUser user_of(const Label& label) {
   if (label.what == Label::What::transfer) return LinkUser::pipeline;
   return label.what == Label::What::collective ? user_of(label.group, label.combine)
@@ -62,7 +62,7 @@ class Loads {
  public:
   void add(const Flows& flows, LinkUser user, double times) {
     for (const Flow& flow : flows)
-      for (const LinkUse& use : flow.way) {
+      for (const LinkUse& use : flow.route) {
         const auto link = at(use.link.value);
         if (link >= loads_.size()) loads_.resize(link + 1);
         loads_[link][static_cast<std::size_t>(user)] += times * use.times * flow.bytes;
@@ -74,60 +74,61 @@ class Loads {
   std::vector<LinkLoad> loads_;
 };
 
-// Passes of one role that are one task each and cost the same.
+// Contracted passes of one representative with the same cost.
 struct ContractedPasses {
-  int role;
+  int rep;
   const PassCost* cost;
   std::vector<TaskId> tasks;
 };
 
-// In the order of the tasks: no address may reach a sum.
+// Ordered by task, so that sums do not depend on addresses.
 std::vector<ContractedPasses> contracted_passes(const TrainingStep& step) {
   std::vector<ContractedPasses> all;
   std::map<std::pair<int, const PassCost*>, std::size_t> index;
   for (int i = 0; i < step.graph.size(); ++i) {
     const PassCost* cost = step.label(TaskId{i}).cost;
     if (!cost) continue;
-    const int role = step.graph.task(TaskId{i}).owner;
-    const auto [found, is_new] = index.try_emplace({role, cost}, all.size());
-    if (is_new) all.push_back({role, cost, {}});
+    const int rep = step.graph.task(TaskId{i}).owner;
+    const auto [found, is_new] = index.try_emplace({rep, cost}, all.size());
+    if (is_new) all.push_back({rep, cost, {}});
     all[found->second].tasks.push_back(TaskId{i});
   }
   return all;
 }
 
-// Each group is counted once, by its first role.
-std::array<bool, group_kinds> groups_led_by(const TrainingStep& step, int role) {
-  const Rank member = step.cast.roles()[at(role)].rank;
+// Each group is counted once, by its first member.
+std::array<bool, group_kinds> groups_led_by(const TrainingStep& step, int rep) {
+  const Rank member = step.classes.reps()[at(rep)].rank;
   std::array<bool, group_kinds> leads{};
   for (GroupKind kind : all_group_kinds)
     leads[static_cast<std::size_t>(kind)] =
-        roles_in(step.cast, step.cast.placement().group(kind, member)).front() == role;
+        reps_in(step.classes, step.classes.placement().group(kind, member)).front() == rep;
   return leads;
 }
 
-// What contracted passes send inside their one task: the flows that their groups would have.
+// Adds the flows that the collectives of contracted passes would have.
 void add_contracted(const TrainingStep& step, const Topology& topology, Loads& loads) {
   for (const ContractedPasses& passes : contracted_passes(step)) {
-    const Rank member = step.cast.roles()[at(passes.role)].rank;
-    const auto leads = groups_led_by(step, passes.role);
+    const Rank member = step.classes.reps()[at(passes.rep)].rank;
+    const auto leads = groups_led_by(step, passes.rep);
     for_each_collective(passes.cost->segments, [&](const GroupCollective& collective) {
       if (!leads[static_cast<std::size_t>(collective.group)]) return;
-      loads.add(collective_flows(topology, step.cast, member, collective),
+      loads.add(collective_flows(topology, step.classes, member, collective),
                 user_of(collective.group, collective.combine),
                 static_cast<double>(passes.tasks.size()));
     });
   }
 }
 
-// visit(collective, from, to), in seconds from the beginning of a pass that has its links alone.
+// Calls visit(collective, from, to), with times relative to the start of an isolated pass.
 template <class Visit>
 void for_each_collective_in_time(const std::vector<Segment>& segments, Seconds clock,
                                  const Visit& visit) {
   for (const Segment& segment : segments) {
     const Seconds end = clock + segment.time();
-    if (segment.beside) visit(*segment.beside, clock, clock + segment.beside->cost.time());
-    for_each_collective_in_time(segment.chain, clock, visit);
+    if (segment.concurrent)
+      visit(*segment.concurrent, clock, clock + segment.concurrent->cost.time());
+    for_each_collective_in_time(segment.fused, clock, visit);
     if (segment.after) visit(*segment.after, end - segment.after->cost.time(), end);
     clock = end;
   }
@@ -150,18 +151,18 @@ class LoadsOverTime {
     std::size_t place;
     Bytes bytes;
   };
-  // Of flows, what the links get that are looked at.
+  // Bytes of the flows on the selected links.
   std::vector<Share> shares(const Flows& flows) const {
     std::vector<Share> found;
     for (const Flow& flow : flows)
-      for (const LinkUse& use : flow.way)
+      for (const LinkUse& use : flow.route)
         if (const auto link = at(use.link.value); link < place_.size() && place_[link] >= 0)
           found.push_back({at(place_[link]), static_cast<double>(use.times) * flow.bytes});
     return found;
   }
 
   void add(const std::vector<Share>& shares, LinkUser user, Seconds from, Seconds to) {
-    // Rounding puts nothing behind the step's end.
+    // Rounding must not put bytes behind the step's end.
     from = std::min(from, step_);
     to = std::min(to, step_);
     if (shares.empty() || to < window_.from || from > window_.to) return;
@@ -184,7 +185,7 @@ class LoadsOverTime {
  private:
   int slice_of(Seconds time) const { return std::clamp(static_cast<int>(time / slice_), 0, last_); }
 
-  std::vector<int> place_;  // By link; -1: nobody looks at it.
+  std::vector<int> place_;  // Indexed by link; -1: not selected.
   std::vector<std::vector<LinkLoad>> loads_;
   TimeSlice window_;
   Seconds step_, slice_;
@@ -239,13 +240,13 @@ std::vector<std::vector<LinkLoad>> link_loads_over_time(const TrainingStep& step
       Seconds from, to;
     };
     std::vector<Sent> all;
-    const Rank member = step.cast.roles()[at(passes.role)].rank;
-    const auto leads = groups_led_by(step, passes.role);
+    const Rank member = step.classes.reps()[at(passes.rep)].rank;
+    const auto leads = groups_led_by(step, passes.rep);
     for_each_collective_in_time(
         passes.cost->segments, Seconds{},
         [&](const GroupCollective& collective, Seconds from, Seconds to) {
           if (!leads[static_cast<std::size_t>(collective.group)]) return;
-          auto shares = loads.shares(collective_flows(topology, step.cast, member, collective));
+          auto shares = loads.shares(collective_flows(topology, step.classes, member, collective));
           if (!shares.empty())
             all.push_back(
                 {std::move(shares), user_of(collective.group, collective.combine), from, to});

@@ -21,8 +21,8 @@ void extend(std::optional<Span>& span, const Span& by) {
 // The passes of one rank.
 class Passes {
  public:
-  Passes(int role, const Plan& plan)
-      : role_{role},
+  Passes(int rep, const Plan& plan)
+      : rep_{rep},
         microbatches_{plan.microbatches},
         passes_(at(plan.chunks()) * at(plan.microbatches)) {}
 
@@ -38,8 +38,8 @@ class Passes {
 
   ActivationsOverTime over_time(const Plan& plan, const ActivationParts& parts,
                                 Ticks makespan) const {
-    ActivationsOverTime over{role_, {}, {}};
-    Spans backward;  // Those that compute again.
+    ActivationsOverTime over{rep_, {}, {}};
+    Spans backward;  // Passes that recompute.
     for (std::size_t i = 0; i < passes_.size(); ++i) {
       const Pass& pass = passes_[i];
       if (!pass.forward) continue;
@@ -56,7 +56,8 @@ class Passes {
               [](const HeldActivations& a, const HeldActivations& b) {
                 return a.taken.start < b.taken.start;
               });
-    draw(over, makespan, {{std::move(backward), parts.recomputed}, {together_, parts.beside}});
+    add_curve(over, makespan,
+              {{std::move(backward), parts.recomputed}, {together_, parts.concurrent}});
     return over;
   }
 
@@ -87,11 +88,11 @@ class Passes {
     }
   }
 
-  // A change of what is there: evenly over a span (kept), or all at its ends (working).
+  // A change of memory: evenly over a span (kept), or all at its ends (working).
   struct Edge {
     Ticks time;
     bool ends = false;
-    int ramp = -1;  // Place among the ramps; -1: of what passes hold beside.
+    int ramp = -1;  // Index of the ramp; -1: a change of working memory.
     Bytes step;
   };
   struct Ramp {
@@ -100,8 +101,8 @@ class Passes {
     bool up = true;
   };
 
-  static void draw(ActivationsOverTime& over, Ticks makespan,
-                   const std::vector<Working>& workings) {
+  static void add_curve(ActivationsOverTime& over, Ticks makespan,
+                        const std::vector<Working>& workings) {
     std::vector<Ramp> ramps;
     std::vector<Edge> edges;
     for (const HeldActivations& held : over.held)
@@ -122,7 +123,7 @@ class Passes {
       return a.time != b.time ? a.time < b.time : a.ends && !b.ends;
     });
 
-    // What is settled is counted, not summed up, so that nothing is left of it at the end.
+    // Complete ramps are counted, not summed, so that no rounding is left at the end.
     std::vector<std::pair<Bytes, int>> settled;
     const auto settle = [&](Bytes bytes, int by) {
       auto found = std::find_if(settled.begin(), settled.end(),
@@ -163,7 +164,7 @@ class Passes {
         }
         const Ramp& ramp = ramps[at(edge.ramp)];
         const auto begun = std::find(under_way.begin(), under_way.end(), edge.ramp);
-        const bool jumps = edge.ends && begun == under_way.end();  // A pass that takes no time.
+        const bool jumps = edge.ends && begun == under_way.end();  // The pass takes no time.
         if (!edge.ends) under_way.push_back(edge.ramp);
         if (!ramp.up && (!edge.ends || jumps)) settle(ramp.bytes, -1);
         if (ramp.up && edge.ends) settle(ramp.bytes, 1);
@@ -174,10 +175,10 @@ class Passes {
     add({makespan, {}, {}});
   }
 
-  int role_;
+  int rep_;
   int microbatches_;
-  std::vector<Pass> passes_;  // By chunk and micro-batch.
-  Spans together_;            // When two passes run.
+  std::vector<Pass> passes_;  // Indexed by chunk and micro-batch.
+  Spans together_;            // Spans in which two passes run together.
 };
 
 }  // namespace
@@ -191,12 +192,12 @@ const MemoryMoment& ActivationsOverTime::peak() const {
 std::vector<ActivationsOverTime> activations_over_time(const TrainingStep& step,
                                                        const Timeline& timeline, const Plan& plan,
                                                        const std::vector<ActivationParts>& parts,
-                                                       const std::vector<int>& roles) {
-  std::vector<int> place(step.cast.roles().size(), -1);
+                                                       const std::vector<int>& reps) {
+  std::vector<int> place(step.classes.reps().size(), -1);
   std::vector<Passes> passes;
-  for (const int role : roles) {
-    place[at(role)] = static_cast<int>(passes.size());
-    passes.emplace_back(role, plan);
+  for (const int rep : reps) {
+    place[at(rep)] = static_cast<int>(passes.size());
+    passes.emplace_back(rep, plan);
   }
   for (int i = 0; i < step.graph.size(); ++i) {
     const Task& task = step.graph.task(TaskId{i});
@@ -209,7 +210,7 @@ std::vector<ActivationsOverTime> activations_over_time(const TrainingStep& step,
   }
   std::vector<ActivationsOverTime> over;
   for (std::size_t i = 0; i < passes.size(); ++i)
-    over.push_back(passes[i].over_time(plan, parts[at(step.cast.roles()[at(roles[i])].at.stage)],
+    over.push_back(passes[i].over_time(plan, parts[at(step.classes.reps()[at(reps[i])].at.stage)],
                                        timeline.makespan));
   return over;
 }

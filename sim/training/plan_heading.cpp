@@ -25,31 +25,30 @@ std::string phrase(const PlanKey& key, const Plan& plan) {
   return key.heading.substr(0, place) + value_text(key, plan) + key.heading.substr(place + 2);
 }
 
-// What is to be read together comes first, in an order that a person would choose; whatever is left
-// then says itself.
+// Collects the items of a heading: related keys together and first, then all remaining ones.
 class Heading {
  public:
   explicit Heading(const Plan& plan) : plan_{plan} {}
 
-  void say(const std::string& name) {
-    told_.insert(name);
+  void list(const std::string& name) {
+    listed_.insert(name);
     const PlanKey& key = plan_key(name);
-    if (key.needs_saying(plan_)) items_.push_back(phrase(key, plan_));
+    if (key.needs_listing(plan_)) items_.push_back(phrase(key, plan_));
   }
-  void say_together(const std::set<std::string>& names, const std::string& item) {
-    told_.insert(names.begin(), names.end());
+  void list_together(const std::set<std::string>& names, const std::string& item) {
+    listed_.insert(names.begin(), names.end());
     if (!item.empty()) items_.push_back(item);
   }
-  void say_the_rest(const std::string& last) {
+  void list_rest(const std::string& last) {
     for (const PlanKey& key : plan_keys())
-      if (key.name != last && !told_.contains(key.name)) say(key.name);
-    say(last);
+      if (key.name != last && !listed_.contains(key.name)) list(key.name);
+    list(last);
   }
   std::vector<std::string> take() { return std::move(items_); }
 
  private:
   const Plan& plan_;
-  std::set<std::string> told_;
+  std::set<std::string> listed_;
   std::vector<std::string> items_;
 };
 
@@ -79,16 +78,16 @@ std::string microbatches(const Plan& plan) {
 
 std::vector<std::string> plan_items(const Plan& plan) {
   Heading heading{plan};
-  heading.say_together({"tp", "pp", "dp", "cp"}, degrees(plan));
-  heading.say("cp_comm");
-  heading.say_together({"ep", "etp"}, experts(plan));
+  heading.list_together({"tp", "pp", "dp", "cp"}, degrees(plan));
+  heading.list("cp_comm");
+  heading.list_together({"ep", "etp"}, experts(plan));
   for (const char* key :
        {"moe_dispatcher", "shared_expert_overlap", "ep_overlap", "delay_wgrad", "routing"})
-    heading.say(key);
-  heading.say_together({"schedule", "vpp"}, passes(plan));
-  heading.say_together({"mbs", "seq"}, microbatches(plan));
-  for (const char* key : {"gbs", "dtype", "attention", "recompute"}) heading.say(key);
-  heading.say_the_rest("software");
+    heading.list(key);
+  heading.list_together({"schedule", "vpp"}, passes(plan));
+  heading.list_together({"mbs", "seq"}, microbatches(plan));
+  for (const char* key : {"gbs", "dtype", "attention", "recompute"}) heading.list(key);
+  heading.list_rest("software");
   return heading.take();
 }
 
@@ -96,7 +95,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// Columns of the table: what each of them tells, in its order.
+// Keys of the table's two columns, in their order.
 const Names degree_keys{"tp", "cp", "pp", "vpp", "ep", "dp", "mbs"};
 const Names switch_keys{"recompute", "sp", "zero", "dp_overlap", "tp_overlap", "schedule"};
 
@@ -123,7 +122,7 @@ std::string brief_degrees(const Plan& plan) {
   std::string text;
   for (const std::string& name : degree_keys) {
     const PlanKey& key = plan_key(name);
-    if (key.needs_saying(plan)) text += (text.empty() ? "" : " ") + brief(key, plan);
+    if (key.needs_listing(plan)) text += (text.empty() ? "" : " ") + brief(key, plan);
   }
   return text;
 }
@@ -131,7 +130,7 @@ std::string brief_degrees(const Plan& plan) {
 std::string brief_switches(const Plan& plan) {
   std::vector<std::string> words;
   const auto add = [&](const PlanKey& key) {
-    if (key.needs_saying(plan)) words.push_back(brief(key, plan));
+    if (key.needs_listing(plan)) words.push_back(brief(key, plan));
   };
   for (const std::string& name : switch_keys)
     if (name != "schedule") add(plan_key(name));
@@ -143,7 +142,7 @@ std::string brief_switches(const Plan& plan) {
 }
 
 std::string usual_sequence_text(const Model& model) {
-  const std::string text = "sequences of " + grouped(usual_sequence(model)) + " tokens";
+  const std::string text = "sequences of " + grouped(default_sequence(model)) + " tokens";
   if (model.pretraining_sequence > 0) return text + " as in pre-training";
   return guesses_sequence(model) ? text + " (assumed)" : text;
 }

@@ -26,8 +26,7 @@ std::array<double, 3> provenance(const Plan& plan, const TrainingStep& step, int
   return shares;
 }
 
-// The engine rounds the length of each task to a tick of its clock, SimGrid's to a nanosecond: the
-// bound does not.
+// The engine rounds task lengths to ticks, and SimGrid to nanoseconds; the bound is not rounded.
 Seconds lower_bound(const Scenario& scenario, const TrainingStep& step, Seconds step_time) {
   const Seconds bound = least_step_window(scenario, step);
   assert(bound <= (1.0 + 1e-6) * step_time);
@@ -56,7 +55,7 @@ std::vector<std::string> warnings(const Scenario& scenario, const MemoryReport& 
   return list;
 }
 
-// Kernels that only the slowest rank of an expert group has are waiting to the others.
+// Time by which the slowest rank of an expert group computes longer is waiting to the others.
 void wait_for_slower_experts(Seconds lost, Breakdown& rank) {
   if (lost <= Seconds{}) return;
   rank.work.add(rank.work, -(lost / rank.compute));
@@ -87,15 +86,15 @@ Result summarize(const Scenario& scenario, const MemoryReport& memory, const Tra
   result.mfu = result.model_tflops_per_gpu / peak;
   result.mfu_full = result.model_tflops_per_gpu_full / peak;
   result.memory = memory;
-  result.roles = static_cast<int>(step.cast.roles().size());
+  result.reps = static_cast<int>(step.classes.reps().size());
   result.critical = critical_parts(plan, step, path);
-  const std::vector<int> roles = longest_computing_roles(step, timeline, plan.pp);
-  result.stages = break_down(scenario, step, timeline, roles);
-  // Where one rank stands for its expert group, its passes hold the slowest member's kernels.
-  const bool own_kernels = !step.contracted && result.roles == plan.gpus();
+  const std::vector<int> reps = longest_computing_reps(step, timeline, plan.pp);
+  result.stages = break_down(scenario, step, timeline, reps);
+  // A rank that represents its expert group has the slowest member's kernels in its passes.
+  const bool own_kernels = !step.contracted && result.reps == plan.gpus();
   if (scenario.model.experts && !own_kernels)
-    for (std::size_t stage = 0; stage < roles.size(); ++stage)
-      wait_for_slower_experts(lost_to_routing(plan, step, roles[stage]).compute,
+    for (std::size_t stage = 0; stage < reps.size(); ++stage)
+      wait_for_slower_experts(lost_to_routing(plan, step, reps[stage]).compute,
                               result.stages[stage]);
   const auto less_busy = [](const Breakdown& a, const Breakdown& b) { return a.busy() < b.busy(); };
   const auto place = [&](auto stage) { return static_cast<int>(stage - result.stages.begin()); };
@@ -103,8 +102,8 @@ Result summarize(const Scenario& scenario, const MemoryReport& memory, const Tra
       place(std::max_element(result.stages.begin(), result.stages.end(), less_busy));
   result.idlest_stage =
       place(std::min_element(result.stages.begin(), result.stages.end(), less_busy));
-  const int role = roles[static_cast<std::size_t>(result.busiest_stage)];
-  if (scenario.model.experts) result.routing = report_routing(scenario, loads, step, role);
+  const int rep = reps[static_cast<std::size_t>(result.busiest_stage)];
+  if (scenario.model.experts) result.routing = report_routing(scenario, loads, step, rep);
   result.provenance = provenance(plan, step, result.busiest_stage);
   result.links = link_reports(step, result.step_time, topology);
   result.tasks = step.graph.size();
@@ -116,7 +115,7 @@ Result summarize(const Scenario& scenario, const MemoryReport& memory, const Tra
 
 namespace {
 
-// Sums of thousands of parts, each rounded.
+// Sums have thousands of parts, each rounded.
 constexpr double rounding = 1e-6;
 
 void require(bool sound, const char* figure, double value, const char* why) {

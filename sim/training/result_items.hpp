@@ -10,40 +10,39 @@
 
 namespace orrery {
 
-// What the summary and the report both say of a result.
+// Items that the summary and the report share.
 
 /// "matrix products", "tensor parallel", ...
 std::string title(StepPart part);
-/// Whether it is what the step is there for; all else keeps a GPU from it.
+/// True for useful work; all other parts are overhead.
 bool is_useful(StepPart part);
-/// How a bar is coloured.
+/// Colours a bar.
 using PaintBar = std::function<std::string(const std::string& marks, bool useful)>;
-/// Parts of the critical path by phase, and their sums. Parts that round to nothing are left out,
-/// and so is a phase that has none.
+/// Parts of the critical path by phase, and their sums, without parts and phases that round to 0.
 Table critical_table(const Result& result, const PaintBar& paint = nullptr);
-/// What critical_table() is headed by.
+/// Heading of critical_table().
 std::string critical_head(const Result& result);
 
-/// A rank's time of one kind, by its name.
+/// Name of a part of a rank's time, and the time.
 using TimeItem = std::pair<std::string, Seconds>;
-/// What it computes; and all else. Both together add up to the step.
+/// Parts of compute time, and of all other time. Together they add up to the step.
 std::vector<TimeItem> compute_items(const Breakdown& breakdown);
 std::vector<TimeItem> other_items(const Breakdown& breakdown);
-/// Where the time of a GPU goes on the busiest stage and on the idlest, where there are two.
+/// Time of a GPU by part, on the busiest stage and on the idlest if they differ.
 Table stage_table(const Result& result);
 std::string stage_head(const Result& result);
 
 /// "Rows of ranks", {"mean 4,096 a layer and micro-batch", ...}
 using LabelledItems = std::pair<std::string, std::vector<std::string>>;
-/// What uneven routing does; nothing where it is even.
+/// Effects of uneven routing; empty if it is even.
 std::vector<LabelledItems> routing_items(const Result& result);
 
-/// "0.0 % measured", "77.8 % interpolated", "22.2 % default": what its times rest on.
+/// "0.0 % measured", "77.8 % interpolated", "22.2 % default": shares of time by provenance.
 std::vector<std::string> basis_items(const Result& result);
 
-/// "tensor 97.3 %, data 2.7 %": who uses the link, without those who do not.
+/// "tensor 97.3 %, data 2.7 %": the link's bytes by user, without users that have none.
 std::string users_text(const LinkReport& link);
-/// The busiest link of each class, and who uses it.
+/// The busiest link of each class, and its bytes by user.
 Table link_table(const Result& result);
 
 }  // namespace orrery

@@ -14,9 +14,9 @@ using Json = nlohmann::ordered_json;
 
 nlohmann::ordered_json inputs_json(const Scenario& scenario) {
   Json inputs = Json::object();
-  const auto add = [&](const char* shelf, const std::string& name,
+  const auto add = [&](const char* section, const std::string& name,
                        const std::optional<JsonValue>& document) {
-    if (document) inputs[shelf][name] = Json::parse(document->compact());
+    if (document) inputs[section][name] = Json::parse(document->compact());
   };
   add("models", scenario.model.name, scenario.model.document);
   add("systems", scenario.system.name, scenario.system.document);
@@ -59,8 +59,7 @@ Json memory_json(const MemoryReport& memory) {
 
 namespace {
 
-// The keys of PlanRequest, so that read_plan() takes the object as it is; the experts' after the
-// degrees.
+// The object has the keys of PlanRequest, degrees and experts first, and is valid for read_plan().
 Json plan_json(const Plan& plan) {
   Json json = Json::object();
   const auto add = [&](bool early) {
@@ -76,14 +75,13 @@ Json plan_json(const Plan& plan) {
   return json;
 }
 
-// Without expert parallelism its key is there as well: scripts need not ask.
 Json breakdown_json(const Breakdown& breakdown) {
   Json json = Json::object();
   for (const auto& [name, time] : breakdown_figures(breakdown)) json[name] = seconds(Seconds{time});
   return json;
 }
 
-// Flat, so that a line is one key.
+// The object is flat, so that each line is one key.
 Json critical_json(const TimeByPart& parts) {
   Json json = Json::object();
   for (std::size_t i = 0; i < step_part_count; ++i)
@@ -103,7 +101,7 @@ Json stages_json(const Result& result) {
     Json work = Json::object();
     for (std::size_t kind = 0; kind < kinds_of_work; ++kind)
       work[name(static_cast<StepPart>(kind))] = seconds(stage.work.at(static_cast<Work>(kind)));
-    // Of its chunks in order: "even" in the plan is as even as they go.
+    // Layers of the chunks in order: "even" in the plan means as even as possible.
     const Plan& plan = result.scenario.plan;
     Json layers = Json::array();
     for (int chunk = 0; chunk < plan.chunks(); ++chunk)
@@ -161,7 +159,7 @@ Json published_json(const std::optional<PublishedSteps>& published) {
           {"prices", to_nine_digits(published->prices)}};
 }
 
-// Parts of the deciding path that are there, with the deviation of their price's logarithm.
+// Nonzero parts of the critical path, with the standard deviation of their cost's logarithm.
 Json step_time_range_json(const StepRange& range) {
   Json parts = Json::array();
   for (std::size_t kind = 0; kind < price_kinds; ++kind)
@@ -258,13 +256,13 @@ std::string result_json(const Result& result, const ResultJsonOptions& options) 
   if (result.routing) json["routing"] = routing_json(*result.routing);
   json["links"] = links_json(result.links);
   json["tasks"] = result.tasks;
-  json["ranks_simulated"] = result.roles;
+  json["ranks_simulated"] = result.reps;
   json["simulator"] = name(result.simulator);
   if (options.about_this_run) json["simulation_wall_s"] = seconds(result.simulation_wall);
   if (result.bill) json["bill"] = bill_json(*result.bill);
   json["warnings"] = result.warnings;
   if (options.inputs) json["inputs"] = inputs_json(scenario);
-  // A name may hold anything; what is no UTF-8 becomes U+FFFD.
+  // Names may hold any bytes; invalid UTF-8 becomes U+FFFD.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

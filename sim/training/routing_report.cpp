@@ -18,8 +18,8 @@ std::vector<double> rows_of_ranks(const RoutedBatch& batch, int ranks) {
   return rows;
 }
 
-// Half of the mean difference between two ranks, over their mean: sum over sorted x of
-// (2 i - n - 1) x_i / (n sum x).
+// The Gini coefficient, half of the mean difference between two ranks over their mean: the sum over
+// sorted x of (2 i - n - 1) x_i / (n sum x).
 double gini(std::vector<double> rows) {
   std::sort(rows.begin(), rows.end());
   const double sum = std::accumulate(rows.begin(), rows.end(), 0.0);
@@ -75,18 +75,18 @@ void look_at_loads(const Scenario& scenario, const RoutedLoads& loads, RoutingRe
   report.hottest.resize(std::min(hottest_shown, report.hottest.size()));
 }
 
-// One pass after the other of the critical stage; and how far its micro-batches lie apart.
+// Sums over the passes of the critical stage, and the spread between its micro-batches.
 void look_at_passes(const Scenario& scenario, const RoutedLoads& loads, const TrainingStep& step,
-                    const Role& role, RoutingReport& report) {
+                    const RankClass& rep, RoutingReport& report) {
   const Plan& plan = scenario.plan;
-  const int draw = step.cast.placement().draw(role.rank);
+  const int draw = step.classes.placement().draw(rep.rank);
   const auto expert = static_cast<std::size_t>(GroupKind::expert);
   std::vector<double> times;
   for (int m = 0; m < plan.microbatches; ++m) {
     Seconds time;
     for (int chunk = 0; chunk < plan.chunks(); ++chunk) {
       if (!plan.passes(m, chunk)) continue;
-      const StageCost& stage = step.cost->stage(plan.virtual_stage(role.at.stage, chunk), draw, m);
+      const StageCost& stage = step.cost->stage(plan.virtual_stage(rep.at.stage, chunk), draw, m);
       for (const PassCost* pass : {&stage.forward, &stage.backward}) {
         report.scale_up_bytes += pass->scale_up_bytes[expert];
         report.network_bytes += pass->network_bytes[expert];
@@ -105,14 +105,14 @@ void look_at_passes(const Scenario& scenario, const RoutedLoads& loads, const Tr
 
 }  // namespace
 
-LostToRouting lost_to_routing(const Plan& plan, const TrainingStep& step, int role_index) {
-  LostToRouting lost;
-  const Role& role = step.cast.roles()[static_cast<std::size_t>(role_index)];
+RoutingLoss lost_to_routing(const Plan& plan, const TrainingStep& step, int rep_index) {
+  RoutingLoss lost;
+  const RankClass& rep = step.classes.reps()[static_cast<std::size_t>(rep_index)];
   for (int m = 0; m < plan.microbatches; ++m)
     for (int chunk = 0; chunk < plan.chunks(); ++chunk) {
       if (!plan.passes(m, chunk)) continue;
-      const StageCost& stage = step.cost->stage(plan.virtual_stage(role.at.stage, chunk),
-                                                step.cast.placement().draw(role.rank), m);
+      const StageCost& stage = step.cost->stage(plan.virtual_stage(rep.at.stage, chunk),
+                                                step.classes.placement().draw(rep.rank), m);
       lost.add(stage.forward.lost);
       lost.add(stage.backward.lost);
     }
@@ -120,7 +120,7 @@ LostToRouting lost_to_routing(const Plan& plan, const TrainingStep& step, int ro
 }
 
 RoutingReport report_routing(const Scenario& scenario, const RoutedLoads& loads,
-                             const TrainingStep& step, int critical_role) {
+                             const TrainingStep& step, int critical_rep) {
   RoutingReport report;
   const RoutingShape& shape = loads.shape();
   report.even = loads.even();
@@ -128,9 +128,9 @@ RoutingReport report_routing(const Scenario& scenario, const RoutedLoads& loads,
   report.micro_batches = loads.micro_batches();
   report.mean_rows = static_cast<double>(shape.tokens * shape.experts.per_token);
   if (!report.even) look_at_loads(scenario, loads, report);
-  const Role& role = step.cast.roles()[static_cast<std::size_t>(critical_role)];
-  look_at_passes(scenario, loads, step, role, report);
-  report.lost = lost_to_routing(scenario.plan, step, critical_role);
+  const RankClass& rep = step.classes.reps()[static_cast<std::size_t>(critical_rep)];
+  look_at_passes(scenario, loads, step, rep, report);
+  report.lost = lost_to_routing(scenario.plan, step, critical_rep);
   return report;
 }
 

@@ -6,7 +6,7 @@
 namespace orrery {
 namespace {
 
-// Periods of the schedule after which a step may come back to its state.
+// Lengths of cycles to try, in periods of the schedule.
 constexpr int cycles[] = {1, 2, 3};
 constexpr int all_cycles = 6;
 
@@ -19,7 +19,7 @@ class Repetition {
         plan_{plan},
         starts_{backward_starts()} {}
 
-  // How long a cycle of so many micro-batches takes, by the backward passes of the first stage.
+  // Time of a cycle of `shift` micro-batches, measured at the first stage's backward passes.
   std::optional<Seconds> span(int shift) const {
     const auto passes = static_cast<std::size_t>(shift * plan_.vpp);
     const std::size_t needed = 2 * passes + 1;
@@ -35,7 +35,7 @@ class Repetition {
   Ticks start(TaskId id) const { return timeline_.of(id).start; }
   Ticks finish(TaskId id) const { return timeline_.of(id).finish; }
 
-  // When the first stage begins each of its backward passes.
+  // Start of each backward pass of the first stage.
   std::vector<Ticks> backward_starts() const {
     std::vector<Ticks> starts;
     int chunk = -1;
@@ -44,22 +44,22 @@ class Repetition {
       if (graph_.task(TaskId{i}).owner != 0) continue;
       const Label& label = step_.label(TaskId{i});
       if (label.what != Label::What::backward || label.microbatch < 0) continue;
-      if (label.chunk == chunk && label.microbatch == microbatch) continue;  // Of the same pass.
+      if (label.chunk == chunk && label.microbatch == microbatch) continue;  // Same pass.
       chunk = label.chunk, microbatch = label.microbatch;
       starts.push_back(start(TaskId{i}));
     }
     return starts;
   }
 
-  // What is soon found out, and implied by repeats().
+  // A cheap necessary condition of repeats().
   bool first_stage_repeats(std::size_t begin, std::size_t passes, Ticks span) const {
     for (std::size_t i = begin + passes; i <= begin + 2 * passes; ++i)
       if (starts_[i] - starts_[i - passes] != span) return false;
     return true;
   }
 
-  // First passes of the stretches to compare: the last ones before the cool-down, in which the
-  // first stage has as many backward passes as forward ones in the warm-up, and a little sooner.
+  // First passes of the spans to compare: the last ones before the cool-down, in which the first
+  // stage has as many backward passes as forward ones in the warm-up, and slightly earlier ones.
   std::vector<std::size_t> places(std::size_t count, std::size_t needed) const {
     const auto recurrence = plan_.schedule->recurrence(plan_.pp, plan_.vpp);
     const auto cool_down = static_cast<std::size_t>(recurrence ? recurrence->cool_down : 0);
@@ -74,8 +74,8 @@ class Repetition {
     int microbatch;
   };
 
-  // Tasks that are under way in a span, who does what and when: those that start in it, and those
-  // that started sooner and have not finished yet.
+  // Tasks that run in a span, with their owners and times: those that start in it, and those that
+  // started earlier and have not finished yet.
   std::vector<Seen> under_way(Ticks from, Ticks span) const {
     std::vector<Seen> seen;
     for (int i = 0; i < graph_.size(); ++i) {
@@ -83,7 +83,7 @@ class Repetition {
       if (start(id) >= from + span || (start(id) < from && finish(id) <= from)) continue;
       const Task& task = graph_.task(id);
       const Label& label = step_.label(id);
-      seen.push_back({{task.owner, label.to_role, label.what, label.kind, task.stream, label.group,
+      seen.push_back({{task.owner, label.to_rep, label.what, label.kind, task.stream, label.group,
                        label.chunk, start(id) - from, finish(id) - from},
                       label.microbatch});
     }
@@ -101,7 +101,7 @@ class Repetition {
                         });
     };
     if (once.size() != again.size()) return false;
-    // Ranks' tasks are numbered in the order of the schedule, so that most are in their twins'.
+    // Tasks are numbered in schedule order, so that most cycles already match in order.
     if (alike()) return true;
     for (std::vector<Seen>* seen : {&once, &again})
       std::sort(seen->begin(), seen->end(), [](const Seen& a, const Seen& b) {
@@ -122,11 +122,11 @@ class Repetition {
 std::vector<Excerpt> excerpts(const Plan& plan) {
   const auto recurrence = plan.schedule->recurrence(plan.pp, plan.vpp);
   if (!recurrence) return {};
-  // Warm-up, some periods until its traces are gone, two that are compared, cool-down.
+  // Warm-up, some periods until transients decay, two that are compared, cool-down.
   const int period = recurrence->period;
   const int left = plan.microbatches / period;
   std::vector<Excerpt> tried;
-  // Half of the steps that repeat themselves show it at once, most of the others soon after.
+  // Half of the steps that repeat do so in the shortest excerpt, most others soon after.
   const auto add = [&](int periods) {
     if (4 * periods < 3 * left)
       tried.push_back({periods * period + plan.microbatches % period, period});

@@ -7,13 +7,13 @@
 namespace orrery {
 namespace {
 
-// Ranks that hold the same parameters: dense ones, or experts. Dense gradients travel before the
-// experts' where nothing hides them; beside passes both are on their way at once.
+// Ranks that hold the same parameters: dense ones, or experts. Dense gradients are sent before the
+// experts' if not overlapped; while passes run, both are sent concurrently.
 struct Copies {
   GroupKind kind;
   Rank member;
-  const std::vector<int>& members;  ///< Roles.
-  bool alone = false;               ///< One rank, whose shards are kept elsewhere as well.
+  const std::vector<int>& members;  ///< Representatives.
+  bool alone = false;               ///< One rank, whose shards have copies on other ranks.
 
   int leader() const { return members.front(); }
 };
@@ -84,12 +84,12 @@ class DataParallelBuilder {
                                       previous.end());
   }
 
-  // Whether the gradients of a chunk's weights are complete with a pass.
-  bool is_last(int role_index, const Slot& slot) {
+  // True if the pass completes the gradients of its chunk's weights.
+  bool is_last(int rep_index, const Slot& slot) {
     if (!completes_gradients(slot)) return false;
-    for (std::size_t i = at(draft_.index_of(role_index, slot)) + 1;
-         i < draft_.passes[at(role_index)].size(); ++i) {
-      const Slot& later = draft_.passes[at(role_index)][i].slot;
+    for (std::size_t i = at(draft_.index_of(rep_index, slot)) + 1;
+         i < draft_.passes[at(rep_index)].size(); ++i) {
+      const Slot& later = draft_.passes[at(rep_index)][i].slot;
       if (completes_gradients(later) && later.chunk == slot.chunk) return false;
     }
     return true;
@@ -113,25 +113,25 @@ class DataParallelBuilder {
   void add_tied_gradients() {
     if (draft_.cost.tied_gradient_bytes.si() <= 0.0) return;
     if (plan_.holds(0, plan_.virtual_stages() - 1)) return;  // Both are on one rank.
-    for (int index = 0; index < draft_.role_count(); ++index) {
-      if (draft_.role(index).at.stage != 0) continue;
-      Coordinates last_at = draft_.role(index).at;
+    for (int index = 0; index < draft_.rep_count(); ++index) {
+      if (draft_.rep(index).at.stage != 0) continue;
+      Coordinates last_at = draft_.rep(index).at;
       last_at.stage = plan_.pp - 1;
       const Rank last_rank = draft_.placement.rank(last_at);
-      const int last = draft_.cast.role_of(last_rank);
+      const int last = draft_.classes.rep_of(last_rank);
       const CollectiveCost cost = draft_.traffic.tied_gradients(
-          draft_.cost.tied_gradient_bytes, draft_.pair(draft_.role(index).rank, last_rank));
+          draft_.cost.tied_gradient_bytes, draft_.pair(draft_.rep(index).rank, last_rank));
       StepTask task;
       task.kind = Label::Kind::transfer;
       task.what = Label::What::gradients;
       task.stream = Stream::data;
       task.owner = index;
-      task.to_role = last;
+      task.to_rep = last;
       task.duration = cost.latency;
       task.tag = cost.tag;
       task.flows =
-          collective_flows(draft_.topology, draft_.cast, {draft_.role(index).rank, last_rank}, cost,
-                           Traffic::tied, Traffic::tied);
+          collective_flows(draft_.topology, draft_.classes, {draft_.rep(index).rank, last_rank},
+                           cost, Traffic::tied, Traffic::tied);
       const TaskId tied = draft_.add(std::move(task));
       for (int end : {index, last}) {
         for (TaskId earlier : draft_.ready[at(end)]) draft_.graph.depends(tied, earlier);
@@ -140,9 +140,9 @@ class DataParallelBuilder {
     }
   }
 
-  // Every rank needs the norm of all gradients (and to know whether any is infinite) before it may
-  // change a weight: a small all-reduce over all that hold a part of the model. Validated
-  // afterwards, a stage waits for the sum of those before it alone.
+  // Every rank needs the norm of all gradients (and whether any is infinite) before it may change a
+  // weight: a small all-reduce over all ranks that hold a part of the model. With post-validation a
+  // stage waits only for the sum of the stages before it.
   Tasks add_norms() {
     const bool by_stage = draft_.scenario.software.optimizer_post_validation;
     const bool alone = by_stage && plan_.gpus() == plan_.pp;
@@ -159,23 +159,23 @@ class DataParallelBuilder {
       norms.push_back(
           draft_.add_after(std::move(norm), norms.empty() ? Tasks{} : Tasks{norms.back()}));
     }
-    for (int index = 0; index < draft_.role_count(); ++index)
+    for (int index = 0; index < draft_.rep_count(); ++index)
       for (TaskId earlier : draft_.ready[at(index)])
-        draft_.graph.depends(norms[by_stage ? at(draft_.role(index).at.stage) : 0], earlier);
+        draft_.graph.depends(norms[by_stage ? at(draft_.rep(index).at.stage) : 0], earlier);
     return norms;
   }
 
   void add_optimizer() {
     const Tasks norms = add_norms();
     Tasks updated;
-    for (int index = 0; index < draft_.role_count(); ++index) {
+    for (int index = 0; index < draft_.rep_count(); ++index) {
       StepTask task;
       task.what = Label::What::optimizer;
       task.tag = draft_.cost.optimizer_tag;
       task.owner = index;
       task.duration =
-          draft_.cost.optimizer[at(draft_.role(index).at.stage)] / draft_.role(index).speed;
-      const TaskId normed = norms[norms.size() > 1 ? at(draft_.role(index).at.stage) : 0];
+          draft_.cost.optimizer[at(draft_.rep(index).at.stage)] / draft_.rep(index).speed;
+      const TaskId normed = norms[norms.size() > 1 ? at(draft_.rep(index).at.stage) : 0];
       updated.push_back(draft_.add_after(std::move(task), {normed}));
     }
     if (plan_.zero < 1 || plan_.shards_weights() || draft_.overlaps_data()) return;
@@ -186,13 +186,13 @@ class DataParallelBuilder {
     for (int round = 0; round < (twice ? 2 : 1); ++round) gather_weights(updated);
   }
 
-  // `updated`: of each role, after which; and, on return, after which it has all weights.
+  // `updated`: each representative's update; on return the task after which it has all weights.
   void gather_weights(Tasks& updated) {
     for_each_copy([&](const Copies& copies) {
       const std::int64_t parameters = parameters_of(copies);
       if (parameters == 0 || copies.alone) return;
       CollectiveCost cost = draft_.traffic.weights(parameters, copies.kind);
-      cost.latency += draft_.traffic.sliced_gather_host(draft_.role(copies.leader()).at.stage);
+      cost.latency += draft_.traffic.sliced_gather_host(draft_.rep(copies.leader()).at.stage);
       const TaskId gather = draft_.add(data_task(Label::What::weights, cost, 0, copies));
       for (int member : copies.members) {
         draft_.graph.depends(gather, updated[at(member)]);
@@ -235,18 +235,18 @@ class DataParallelBuilder {
     return task;
   }
 
-  // Most buckets are as large as others.
+  // Most buckets have the same size and share flows.
   const Flows& flows_of(const CollectiveCost& cost, const Copies& copies) {
     const auto [known, fresh] =
         flows_.try_emplace({copies.kind, copies.member, cost.scale_up_bytes, cost.network_bytes,
                             cost.scale_up_rate, cost.network_rate});
     if (fresh)
       known->second =
-          collective_flows(draft_.topology, draft_.cast, copies.member, {cost, copies.kind});
+          collective_flows(draft_.topology, draft_.classes, copies.member, {cost, copies.kind});
     return known->second;
   }
 
-  // What a group's flows depend on.
+  // Parameters that determine a group's flows.
   using FlowsKey = std::tuple<GroupKind, Rank, Bytes, Bytes, BytesPerSecond, BytesPerSecond>;
 
   StepDraft& draft_;

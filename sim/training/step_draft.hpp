@@ -21,7 +21,7 @@ namespace orrery {
 
 using Tasks = std::vector<TaskId>;
 
-/// Unless it is among them; whether it was not.
+/// Appends `task` unless it is in `tasks`; returns true if it was not.
 inline bool add_new(Tasks& tasks, TaskId task) {
   if (std::find(tasks.begin(), tasks.end(), task) != tasks.end()) return false;
   tasks.push_back(task);
@@ -34,7 +34,7 @@ struct Stretch {
   TaskId exit;
 };
 
-/// As they run: most passes have one, for which a list would be an allocation a pass.
+/// Stretches in execution order. Most passes have one, which needs no allocation.
 using Stretches = boost::container::small_vector<Stretch, 1>;
 
 struct PassTasks {
@@ -43,33 +43,33 @@ struct PassTasks {
   bool gathers = false;      ///< Weights are gathered for it, bucket by bucket.
   bool reduces = false;      ///< Its gradients are reduced, bucket by bucket.
   bool opens_chunk = false;  ///< The first forward pass of its chunk.
-  bool contracted = false;   ///< One task, in which the group's collectives are not drawn.
+  bool contracted = false;   ///< One task, which includes the group's collectives.
 
   TaskId entry() const { return buckets.front().entry; }
   TaskId exit() const { return buckets.back().exit; }
 };
 
-/// A training step in the making: what it is built from, and what the parts of the builder leave
-/// for each other. They add to it in the order of build_training_step().
+/// A training step under construction: its inputs, and state that the parts of the builder pass to
+/// each other. They add to it in the order of build_training_step().
 struct StepDraft {
-  StepDraft(const Scenario& of, const StepCost& price, const StepTraffic& between, const Cast& who,
-            const Topology& wires);
+  StepDraft(const Scenario& of, const StepCost& price, const StepTraffic& between,
+            const RankClasses& ranks, const Topology& wires);
 
-  int role_count() const { return static_cast<int>(cast.roles().size()); }
-  const Role& role(int index) const { return cast.roles()[static_cast<std::size_t>(index)]; }
-  int virtual_stage(int role_index, int chunk) const {
-    return plan.virtual_stage(role(role_index).at.stage, chunk);
+  int rep_count() const { return static_cast<int>(classes.reps().size()); }
+  const RankClass& rep(int index) const { return classes.reps()[static_cast<std::size_t>(index)]; }
+  int virtual_stage(int rep_index, int chunk) const {
+    return plan.virtual_stage(rep(rep_index).at.stage, chunk);
   }
-  const StageCost& stage_cost(int role_index, int chunk) const {
-    return cost.stages[static_cast<std::size_t>(virtual_stage(role_index, chunk))];
+  const StageCost& stage_cost(int rep_index, int chunk) const {
+    return cost.stages[static_cast<std::size_t>(virtual_stage(rep_index, chunk))];
   }
-  /// What its pass of a micro-batch costs.
-  const StageCost& pass_cost(int role_index, const Slot& slot) const {
-    return cost.stage(virtual_stage(role_index, slot.chunk), placement.draw(role(role_index).rank),
+  /// Cost of the pass, for the micro-batch and routing sample of the representative.
+  const StageCost& pass_cost(int rep_index, const Slot& slot) const {
+    return cost.stage(virtual_stage(rep_index, slot.chunk), placement.draw(rep(rep_index).rank),
                       slot.microbatch);
   }
   GroupShape pair(Rank a, Rank b) const { return pair_shape(placement, topology, a, b); }
-  /// Whether gradients (and weights) travel beside passes.
+  /// True if gradients (and weights) are sent while passes run.
   bool overlaps_data() const {
     return plan.dp_overlap &&
            (traffic.shapes().data.ranks > 1 || traffic.shapes().expert_data.ranks > 1);
@@ -90,11 +90,11 @@ struct StepDraft {
     graph.depends(id, before);
     return id;
   }
-  /// Where in `passes` a role's slot is.
-  int& index_of(int role_index, const Slot& slot);
-  const PassTasks& pass_of(int role_index, const Slot& slot);
+  /// Index of a slot in the representative's `passes`.
+  int& index_of(int rep_index, const Slot& slot);
+  const PassTasks& pass_of(int rep_index, const Slot& slot);
 
-  /// Calls visit(a member, roles of all members) once for each group of a kind.
+  /// Calls visit(a member, representatives of all members) once for each group of a kind.
   template <class Visit>
   void for_each_group(GroupKind kind, const Visit& visit) const;
 
@@ -102,51 +102,51 @@ struct StepDraft {
   const Plan& plan;
   const StepCost& cost;
   const StepTraffic& traffic;
-  const Cast& cast;
+  const RankClasses& classes;
   const Placement& placement;
   const Topology& topology;
 
   TaskGraph graph;
   Labels labels;
   OverlappedPasses overlapped;
-  std::vector<std::vector<PassTasks>> passes;  ///< By role, in the schedule's order.
-  std::vector<Tasks> ready;  ///< By role: what must finish before the step can be closed.
-  /// By role, of plans with two copies: what must finish before weights may be gathered from other
-  /// replicas.
+  std::vector<std::vector<PassTasks>> passes;  ///< Indexed by representative, in schedule order.
+  std::vector<Tasks> ready;  ///< Tasks of each representative that precede the optimizer.
+  /// In plans with two copies of the model, the tasks of each representative that precede the
+  /// gather of weights from other replicas.
   std::vector<Tasks> weights_of_both;
 
  private:
   std::vector<std::vector<int>> slot_index_;
 };
 
-/// Every role's forward and backward passes: a task each where contracted, else a chain of kernels
-/// and tensor-parallel collectives.
+/// Adds all forward and backward passes: a task each if contracted, else a chain of kernels and
+/// collectives.
 void add_passes(StepDraft& draft, Contraction contraction);
-/// Weights and gradients of every pass, where they live in shards (ZeRO-2 and 3).
+/// Adds gathers and reductions of weights and gradients that are kept in shards (ZeRO-2 and 3).
 void add_shard_traffic(StepDraft& draft);
-/// Activations and their gradients from stage to stage.
+/// Adds transfers of activations and their gradients between stages.
 void add_transfers(StepDraft& draft);
-/// Plans with two copies of the model: a stage's weights live on two ranks of a pipeline. Optimizer
-/// shards of both are exchanged at the step's begin, where weights travel there at all; ...
+/// Plans with two copies of the model hold a stage's weights on two ranks of a pipeline. Adds the
+/// exchange of their optimizer shards at the step's begin, if weights are gathered there.
 void add_mirror_weights(StepDraft& draft);
-/// ... and the gradients of both are summed, after those of each one's replicas.
+/// Adds the sum of both copies' gradients, after the reductions over each copy's replicas.
 void add_mirror_gradients(StepDraft& draft);
-/// Where weights do not travel beside passes: the exchange after the optimizer. `updated`: by role.
+/// Adds the exchange after the optimizer, without overlap. `updated`: indexed by representative.
 void add_mirror_weights_at_the_end(StepDraft& draft, Tasks& updated);
-/// The all-gather of weights beside the first forward passes (ZeRO, overlapped).
+/// Adds the all-gather of weights that overlaps the first forward passes (ZeRO, overlapped).
 void add_weight_prefetch(StepDraft& draft);
-/// Gradients over the data-parallel groups, beside the last backward passes or after them.
+/// Adds gradient reductions over data-parallel groups, overlapping the last backward passes or not.
 void add_gradient_reduction(StepDraft& draft);
-/// Tied embedding, gradient norm, optimizer, and the all-gather of weights where not overlapped.
+/// Adds tied embedding, gradient norm, optimizer, and the all-gather of weights if not overlapped.
 void add_closing(StepDraft& draft);
 
 template <class Visit>
 void StepDraft::for_each_group(GroupKind kind, const Visit& visit) const {
-  std::vector<bool> seen(cast.roles().size(), false);
-  for (int index = 0; index < role_count(); ++index) {
-    const Rank rank = role(index).rank;
-    const std::vector<int> members = roles_in(cast, placement.group(kind, rank));
-    // Groups of one class share the smallest role.
+  std::vector<bool> seen(classes.reps().size(), false);
+  for (int index = 0; index < rep_count(); ++index) {
+    const Rank rank = rep(index).rank;
+    const std::vector<int> members = reps_in(classes, placement.group(kind, rank));
+    // Groups of one class have the same first member.
     if (seen[static_cast<std::size_t>(members.front())]) continue;
     seen[static_cast<std::size_t>(members.front())] = true;
     visit(rank, members);

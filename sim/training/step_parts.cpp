@@ -11,12 +11,12 @@
 namespace orrery {
 namespace {
 
-// Of whose beginning or end a stage's window is made: of passes, gradients, weights and optimizer.
+// Stage whose window the task belongs to; -1 for norms and transfers, which belong to none.
 int stage_of(const TrainingStep& step, TaskId id) {
   const Label::What what = step.label(id).what;
   if (what == Label::What::norm || what == Label::What::transfer) return -1;
   const int owner = step.graph.task(id).owner;
-  return step.cast.roles()[static_cast<std::size_t>(owner)].at.stage;
+  return step.classes.reps()[static_cast<std::size_t>(owner)].at.stage;
 }
 
 }  // namespace
@@ -52,8 +52,8 @@ Seconds least_step_window(const Scenario& scenario, const TrainingStep& step) {
       all.push_back(id);
       if (step.label(id).what == Label::What::forward) forward.push_back(id);
     }
-    const std::vector<Seconds> chains = longest_chains(step.graph, forward);
-    for (TaskId id : all) longest = std::max(longest, chains[static_cast<std::size_t>(id.value)]);
+    const std::vector<Seconds> paths = longest_paths(step.graph, forward);
+    for (TaskId id : all) longest = std::max(longest, paths[static_cast<std::size_t>(id.value)]);
   }
   return longest;
 }
@@ -127,7 +127,7 @@ class Sum {
       case Label::What::backward:
       case Label::What::weight_gradient: {
         const TimeByPart& parts =
-            label.cost || step_.graph.task(id).chain ? of_pass(id) : of_kernels(id);
+            label.cost || step_.graph.task(id).fused ? of_pass(id) : of_kernels(id);
         assert(parts.total() > Seconds{});
         parts_.add(parts, length / parts.total());
         return;
@@ -156,7 +156,7 @@ class Sum {
     parts.add(pass.recomputed, phase_of(!forward), -share);
   }
 
-  // A stretch of a pass's kernels: all of them, as no stretch knows its own.
+  // Parts of all kernels of the pass; a stretch of it does not know its own.
   const TimeByPart& of_kernels(TaskId id) {
     const PassCost& pass = pass_of(plan_, step_, id);
     const auto [known, fresh] = kernels_.try_emplace(&pass);
@@ -164,7 +164,7 @@ class Sum {
     return known->second;
   }
 
-  // One task of a pass, or of two that run together.
+  // Parts of a task that is a pass, or two that run together.
   const TimeByPart& of_pass(TaskId id) {
     const Label& label = step_.label(id);
     const int owner = step_.graph.task(id).owner;
@@ -173,18 +173,18 @@ class Sum {
     TimeByPart& parts = known->second;
     if (!fresh) return parts;
     const bool forward = label.what == Label::What::forward;
-    const Role& role = step_.cast.roles()[static_cast<std::size_t>(owner)];
-    const double share = 1.0 / role.speed;
+    const RankClass& rep = step_.classes.reps()[static_cast<std::size_t>(owner)];
+    const double share = 1.0 / rep.speed;
     if (label.with_microbatch >= 0) {
-      const PassCost& backward = pass_beside(plan_, step_, id);
-      parts.add(cost.work, StepPhase::forward, share);  // With what both lose to each other.
+      const PassCost& backward = overlapped_pass(plan_, step_, id);
+      parts.add(cost.work, StepPhase::forward, share);  // Includes what both lose to contention.
       parts.add(backward.work, StepPhase::forward, -share);
       add_kernels(backward, false, share, parts);
     } else {
       add_kernels(cost, forward, share, parts);
     }
-    const Seconds exposed = cost.time(role.pace) - share * cost.compute;
-    const ExposedInPass waits = exposed_in_pass(cost, role.speed).adding_up_to(exposed, plan_);
+    const Seconds exposed = cost.time(rep.pace) - share * cost.compute;
+    const ExposedInPass waits = exposed_in_pass(cost, rep.speed).adding_up_to(exposed, plan_);
     parts.at(StepPart::tensor, phase_of(!forward)) += waits.tensor;
     parts.at(StepPart::context, phase_of(!forward)) += waits.context;
     parts.at(StepPart::expert, phase_of(!forward)) += waits.expert;
@@ -207,7 +207,7 @@ CriticalParts critical_parts(const Plan& plan, const TrainingStep& step,
   critical.by_stage.resize(static_cast<std::size_t>(plan.pp));
   for (const auto& [id, length] : path) {
     const int owner = step.graph.task(id).owner;
-    const int stage = step.cast.roles()[static_cast<std::size_t>(owner)].at.stage;
+    const int stage = step.classes.reps()[static_cast<std::size_t>(owner)].at.stage;
     sum.add(id, length);
     critical.by_stage[static_cast<std::size_t>(stage)] += length;
   }
@@ -217,18 +217,18 @@ CriticalParts critical_parts(const Plan& plan, const TrainingStep& step,
 
 namespace {
 
-// Ends that lie closer than this share of the step are simultaneous: the rest is rounding.
+// Ends closer than this share of the step are simultaneous up to rounding.
 constexpr double simultaneous = 1e-9;
 
 Seconds start_of(const Timeline& timeline, TaskId id) { return timeline.of(id).start.seconds(); }
 Seconds finish_of(const Timeline& timeline, TaskId id) { return timeline.of(id).finish.seconds(); }
 
 bool crosses_network(const Flow& flow, const Topology& topology) {
-  return std::any_of(flow.way.begin(), flow.way.end(),
+  return std::any_of(flow.route.begin(), flow.route.end(),
                      [&](const LinkUse& use) { return topology.link(use.link).is_nic(); });
 }
 
-// A latency, then flows, of which the slowest decides.
+// A transfer takes its latency, then the time of its slowest flow.
 void add_transfer(const Task& task, const Label& label, Seconds length, const Topology& topology,
                   bool several_domains, TimeByPrice& sum) {
   if (label.what == Label::What::collective && label.group == GroupKind::expert) {
@@ -239,7 +239,7 @@ void add_transfer(const Task& task, const Label& label, Seconds length, const To
       task.flows.begin(), task.flows.end(),
       [](const Flow& a, const Flow& b) { return a.bytes / a.rate < b.bytes / b.rate; });
   const bool network =
-      task.flows.empty() ? several_domains  // The norm's sum over all ranks.
+      task.flows.empty() ? several_domains  // The norm is summed over all ranks.
                          : std::any_of(task.flows.begin(), task.flows.end(),
                                        [&](const Flow& f) { return crosses_network(f, topology); });
   const Seconds latency = std::min(task.duration, length);
@@ -249,7 +249,7 @@ void add_transfer(const Task& task, const Label& label, Seconds length, const To
          label.tag) += length - latency;
 }
 
-// What a drawn-out pass's kernels consist of, or those of a whole contracted pass.
+// Adds the kernels of an expanded pass, or all of a contracted one.
 void add_pass(TaskId id, Seconds length, const Plan& plan, const TrainingStep& step,
               TimeByPrice& sum) {
   const Label& label = step.label(id);
@@ -298,7 +298,7 @@ std::vector<TaskId> deciding_path(const TaskGraph& graph, const Timeline& timeli
 std::vector<PathTask> path_through(const TaskGraph& graph, const Timeline& timeline,
                                    const StepWindow& window) {
   std::vector<PathTask> path;
-  // From end to end: starts may lie a billionth of the step behind, and gaps would add up.
+  // Lengths run from end to end: starts may lag by a billionth of the step, and gaps would add up.
   Seconds reached = window.start;
   for (const TaskId id : deciding_path(graph, timeline, window.finish)) {
     const Seconds finish = finish_of(timeline, id);
@@ -311,7 +311,7 @@ std::vector<PathTask> path_through(const TaskGraph& graph, const Timeline& timel
 
 TimeByPrice time_by_price(const Plan& plan, const TrainingStep& step,
                           const std::vector<PathTask>& path, const Topology& topology) {
-  const Placement& placement = step.cast.placement();
+  const Placement& placement = step.classes.placement();
   const bool several_domains = placement.domain(Rank{placement.ranks() - 1}) > 0;
   TimeByPrice sum;
   for (const auto& [id, length] : path) {

@@ -14,13 +14,12 @@
 
 namespace orrery {
 
-/// What of a timeline counts as the step.
+/// The part of a timeline that counts as the step.
 ///
-/// Where stages wait for each other at the step's end: all of it. Where none does
-/// (Software::optimizer_post_validation), each begins its next step as soon as its own is done, and
-/// steps follow each other in the time that the longest stage takes from its first forward pass to
-/// its last update (Qi et al., arXiv 2401.10241, section 5.3, measure their schedules so): from
-/// that stage's begin to its end.
+/// If stages wait for each other at the step's end, it is the whole timeline. If none does
+/// (Software::optimizer_post_validation), each stage begins its next step as soon as its own is
+/// done, and the step time is that of the longest stage, from its first forward pass to its last
+/// update (measured so by Qi et al., arXiv 2401.10241, section 5.3).
 struct StepWindow {
   Seconds start;
   Seconds finish;
@@ -32,20 +31,20 @@ struct StepWindow {
 StepWindow step_window(const Scenario& scenario, const TrainingStep& step,
                        const Timeline& timeline);
 
-/// What the window cannot be shorter than: tasks take their least times, without links that they
-/// share. Of a lone stage it is the longest chain from one of its forward passes to its end, as
-/// those that share links may keep it from beginning longer than from ending.
+/// Lower bound of the window, with isolated task times and no shared links. If a single stage is
+/// the window, the bound is its longest chain from one of its forward passes to its end, because
+/// shared links may delay its begin by more than its end.
 Seconds least_step_window(const Scenario& scenario, const TrainingStep& step);
 
-/// The chain of tasks that decided when the step ended, first to last: from the last to finish
-/// back, each the one for which its successor waited the longest. A task starts when the last one
-/// before it ends, so that their spans follow each other without gaps and add up to the makespan.
-/// Of several that ended together the one that was added first. `end`: nothing counts that finished
-/// later; the makespan, or the end of a step's window.
+/// The critical path of the simulated step, first task to last: it is traced back from the last
+/// task to finish, each time to the predecessor that finished last. A task starts when its last
+/// predecessor ends, so that the spans have no gaps and add up to the makespan. Ties go to the task
+/// that was added first. `end`: tasks that finished later do not count; the makespan, or the end
+/// of a step's window.
 std::vector<TaskId> deciding_path(const TaskGraph& graph, const Timeline& timeline, Seconds end);
 
-/// A task of a step's deciding path, and how long the step waits for it: from the end of the task
-/// before it to its own. Lengths add up to the window's, but for tasks that end before it begins.
+/// A task of the critical path, and its time on it, from the end of the task before it to its own.
+/// Lengths add up to the window's; tasks that end before it begins are left out.
 struct PathTask {
   TaskId id;
   Seconds length;
@@ -53,23 +52,21 @@ struct PathTask {
 std::vector<PathTask> path_through(const TaskGraph& graph, const Timeline& timeline,
                                    const StepWindow& window);
 
-/// The step time by what was priced along that chain. It is the gradient of the step time: where
-/// all prices of a kind rise by a small share, the step gets longer by that share of their part.
-/// Adds up to the step time.
+/// The step time by cost model along the critical path: the gradient of the step time. If all costs
+/// of a kind rise by a small share, the step gets longer by that share of their part. Adds up to
+/// the step time.
 ///
-/// A pass that is one task counts as PassCost::decisive; where it is drawn as a chain, its kernels
-/// count in the mean proportions of the pass. A flow that shares its links counts with all the time
-/// that it took.
+/// A contracted pass counts as PassCost::decisive; the kernels of an expanded pass count in the
+/// mean proportions of the pass. A flow counts with all its time, including contention.
 TimeByPrice time_by_price(const Plan& plan, const TrainingStep& step,
                           const std::vector<PathTask>& path, const Topology& topology);
 
-/// The range of a step of that length, its prices being off by `errors`.
+/// The prediction interval of a step of that length, given the errors of the cost model.
 StepRange range_of(const Scenario& scenario, const TrainingStep& step, Seconds length,
                    const std::vector<PathTask>& path, const Topology& topology,
                    const PriceErrors& errors);
 
-/// What a moment of a step is spent on. The first ones are those of Work; communication is what no
-/// kernel hides.
+/// Uses of time in a step. The first ones are those of Work; communication is the exposed part.
 enum class StepPart {
   products,
   expert_products,
@@ -92,7 +89,7 @@ inline const std::vector<std::string> enum_words<StepPart>{
     "data_parallel",   "optimizer",       "gradient_norm"};
 inline constexpr std::size_t step_part_count = 13;
 
-/// For whom: a micro-batch's passes, what a backward pass does once more, or the whole step.
+/// Passes of micro-batches, their recomputation, or work done once for the whole step.
 enum class StepPhase { forward, backward, recomputed, once };
 template <>
 inline const std::vector<std::string> enum_words<StepPhase>{"forward", "backward", "recomputed",
@@ -101,9 +98,8 @@ inline constexpr std::size_t step_phases = 4;
 /// "expert_products_forward", "optimizer"
 std::string name(StepPart part, StepPhase phase);
 
-/// Where a step's time goes along its critical path: the chain of tasks of which each made the next
-/// one wait, so that the whole step would be shorter if any of them were. Nobody on it is idle.
-/// Adds up to the step time.
+/// Time along a step's critical path by use: the step would be shorter if any of its tasks were.
+/// There is no idle time on it. Adds up to the step time.
 class TimeByPart {
  public:
   Seconds& at(StepPart part, StepPhase phase) { return parts_[index(part)][index(phase)]; }
@@ -124,24 +120,24 @@ class TimeByPart {
 
 struct CriticalParts {
   TimeByPart parts;
-  std::vector<Seconds> by_stage;  ///< The same time by who spends it; a transfer's sender does.
+  std::vector<Seconds> by_stage;  ///< The same time by stage; transfers count for the sender.
 };
 
-/// `path`: of path_through(). A pass that is drawn in stretches counts with the mean proportions of
-/// its kernels; a flow that shares its links counts with all the time that it took.
+/// `path`: result of path_through(). An expanded pass counts with the mean proportions of its
+/// kernels, a flow with all its time, including contention.
 CriticalParts critical_parts(const Plan& plan, const TrainingStep& step,
                              const std::vector<PathTask>& path);
 
-/// What a rank waits for collectives in a pass.
+/// Exposed time of collectives in a pass.
 struct ExposedInPass {
   Seconds tensor, context, expert;
 
-  /// The same where it is `sum` in all: what is beyond the collectives' own time is the lead of a
-  /// slower member, named after the group in which it is waited for first.
+  /// The same, extended to `sum`: time beyond the collectives' own is the wait for a slower member,
+  /// which counts for the group that waits first.
   ExposedInPass adding_up_to(Seconds sum, const Plan& plan) const;
 };
-/// Of a rank of this speed, the collectives' own time. Looks at every stretch of the pass: to be
-/// asked once for all passes of a price.
+/// Time of the collectives alone, for a rank of this speed. It scans every segment of the pass:
+/// compute it once for all passes of equal cost.
 ExposedInPass exposed_in_pass(const PassCost& cost, double speed);
 
 }  // namespace orrery

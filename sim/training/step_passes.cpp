@@ -15,20 +15,20 @@
 namespace orrery {
 namespace {
 
-// What a collective of a group is known by: its members come to it one after another.
+// Identifies a collective of a group, to which members are added one after another.
 using CollectiveKey = std::tuple<int, Pass, int, int, int>;
 
-// What the flows of a role's collective depend on.
+// Parameters that determine the flows of a representative's collective.
 using FlowsKey = std::tuple<int, GroupKind, Bytes, Bytes, BytesPerSecond, BytesPerSecond>;
 
-// What a stretch of a pass ends with: a few tasks, without an allocation for each stretch.
+// The last tasks of a stretch of a pass, without an allocation for each stretch.
 class Ends {
  public:
   Ends() = default;
   Ends(TaskId task) { push_back(task); }
 
   void push_back(TaskId task) {
-    // A collective beside kernels adds one, and chains within chains are not as deep as this.
+    // A collective that overlaps kernels adds one, and nesting is not as deep as this.
     assert(size_ < few_.size());
     few_[size_++] = task;
   }
@@ -45,33 +45,33 @@ class PassBuilder {
       : draft_{draft},
         plan_{draft.plan},
         contraction_{contraction},
-        groups_(draft.cast.roles().size()) {}
+        groups_(draft.classes.reps().size()) {}
 
   void build() {
     orders_ = plan_.schedule->orders(plan_.pipeline(), pass_lengths(), transfer_time());
     draft_.reserve(expected_tasks());
-    for (int role = 0; role < draft_.role_count(); ++role) add_passes(role);
+    for (int rep = 0; rep < draft_.rep_count(); ++rep) add_passes(rep);
   }
 
  private:
-  // Room for passes and their transfers: a list that grows would be copied again and again. What
-  // is reserved in vain takes addresses, no memory.
+  // Capacity for passes and their transfers, so that growing lists are not copied repeatedly.
+  // Unused capacity takes addresses, no memory.
   std::size_t expected_tasks() const {
-    constexpr std::size_t transfers = 2, joins = 4;  // Of both passes.
+    constexpr std::size_t transfers = 2, joins = 4;  // Sum of both passes.
     std::size_t sum = 0;
-    for (int role = 0; role < draft_.role_count(); ++role)
+    for (int rep = 0; rep < draft_.rep_count(); ++rep)
       for (int chunk = 0; chunk < plan_.chunks(); ++chunk) {
-        const StageCost& stage = draft_.stage_cost(role, chunk);
-        const bool drawn = !contraction_.quiet && !contraction_.chains;
+        const StageCost& stage = draft_.stage_cost(rep, chunk);
+        const bool expanded = !contraction_.quiet && !contraction_.fused;
         const std::size_t tasks =
-            drawn ? tasks_in(stage.forward.segments) + tasks_in(stage.backward.segments) + joins
-                  : 2;
+            expanded ? tasks_in(stage.forward.segments) + tasks_in(stage.backward.segments) + joins
+                     : 2;
         sum += at(plan_.microbatches_of_chunk()) * (tasks + transfers);
       }
     return sum;
   }
 
-  // Alone on the machine, routed evenly, as a profile of a few steps tells them.
+  // Isolated lengths with even routing, as a profile of a few steps measures them.
   std::vector<PassLengths> pass_lengths() const {
     std::vector<PassLengths> lengths;
     if (!plan_.schedule->follows_lengths()) return lengths;
@@ -80,7 +80,7 @@ class PassBuilder {
           {stage.forward.time(), stage.input_gradient.time(), stage.weight_gradient.time()});
     return lengths;
   }
-  // Of the slowest way from a stage to the next.
+  // Time of the slowest transfer from a stage to the next.
   Seconds transfer_time() const {
     Seconds longest;
     if (!plan_.schedule->follows_lengths()) return longest;
@@ -94,13 +94,13 @@ class PassBuilder {
     return longest;
   }
 
-  void add_passes(int role_index) {
-    const std::vector<Slot>& order = orders_[at(draft_.role(role_index).at.stage)];
+  void add_passes(int rep_index) {
+    const std::vector<Slot>& order = orders_[at(draft_.rep(rep_index).at.stage)];
     std::vector<int> forwards_seen(at(plan_.chunks()), 0);
     std::vector<int> gradients_seen(at(plan_.chunks()), 0);
     const SlotRange busy = overlapped_slots(order);
     Ends frontier;
-    draft_.passes[at(role_index)].reserve(order.size());
+    draft_.passes[at(rep_index)].reserve(order.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
       const Slot& slot = order[i];
       contract_now_ =
@@ -113,25 +113,25 @@ class PassBuilder {
       const bool reduces = reduces_after(completes_gradients(slot), last);
       PassTasks pass{slot, {}, gathers, reduces, first, contract_now_};
       if (i > 0 && order[i - 1].with_next) {
-        pass.buckets = draft_.passes[at(role_index)].back().buckets;
+        pass.buckets = draft_.passes[at(rep_index)].back().buckets;
       } else if (slot.with_next) {
-        pass.buckets.push_back(add_two(role_index, slot, order[i + 1], frontier));
+        pass.buckets.push_back(add_two(rep_index, slot, order[i + 1], frontier));
       } else {
-        pass.buckets = add_pass(role_index, slot, gathers, reduces, frontier);
+        pass.buckets = add_pass(rep_index, slot, gathers, reduces, frontier);
       }
-      // Schedules let so many forward passes in that neither the first ones nor the last backward
-      // passes run together with others.
+      // Schedules begin with enough forward passes that neither the first ones nor the last
+      // backward passes run together with others.
       assert(pass.buckets.size() == 1 || !slot.with_next);
       assert(!(gathers || reduces) || !(slot.with_next || (i > 0 && order[i - 1].with_next)));
       frontier = pass.exit();
-      draft_.index_of(role_index, slot) = static_cast<int>(draft_.passes[at(role_index)].size());
-      draft_.passes[at(role_index)].push_back(std::move(pass));
+      draft_.index_of(rep_index, slot) = static_cast<int>(draft_.passes[at(rep_index)].size());
+      draft_.passes[at(rep_index)].push_back(std::move(pass));
     }
-    draft_.ready[at(role_index)].assign(frontier.tasks().begin(), frontier.tasks().end());
+    draft_.ready[at(rep_index)].assign(frontier.tasks().begin(), frontier.tasks().end());
   }
 
-  // Whether weights are gathered for a pass, and its gradients reduced, bucket by bucket: of the
-  // first forward and the last backward pass of a chunk where that overlaps; sharded, of more.
+  // True if weights are gathered for a pass, or its gradients reduced, bucket by bucket: for the
+  // first forward and the last backward pass of a chunk with overlap, and for more with shards.
   bool gathers_for(bool forward, bool first) const {
     if (!plan_.has_copies()) return false;
     if (plan_.shards_weights()) return plan_.reshard || (forward && (first || plan_.pp == 1));
@@ -142,8 +142,8 @@ class PassBuilder {
     return plan_.shards_gradients() || (last && (plan_.shards_weights() || draft_.overlaps_data()));
   }
 
-  // Slots from the last first forward pass to the first last backward pass: no gradients or weights
-  // travel beside what lies between.
+  // Slots after each chunk's first forward pass and before any chunk's last backward pass, during
+  // which no gradients or weights are sent.
   struct SlotRange {
     std::size_t first = 0;
     std::size_t last = 0;
@@ -165,12 +165,12 @@ class PassBuilder {
     return quiet;
   }
 
-  // Bucket by bucket, or whole.
-  Stretches add_pass(int role_index, const Slot& slot, bool gathers, bool reduces,
+  // Adds a pass bucket by bucket, or as a whole.
+  Stretches add_pass(int rep_index, const Slot& slot, bool gathers, bool reduces,
                      const Ends& first) {
-    const StageCost& stage = draft_.pass_cost(role_index, slot);
+    const StageCost& stage = draft_.pass_cost(rep_index, slot);
     const bool forward = slot.pass == Pass::forward;
-    Part part{role_index, slot};
+    Part part{rep_index, slot};
     if (!gathers && !reduces) return {add_stretch(part, cost_of(stage, slot), first)};
     Stretches buckets;
     Ends before = first;
@@ -185,7 +185,7 @@ class PassBuilder {
     return buckets;
   }
 
-  // Of a stage or of one of its buckets.
+  // Cost of the slot's pass in a stage or in one of its buckets.
   template <class Cost>
   static const PassCost& cost_of(const Cost& cost, const Slot& slot) {
     switch (slot.pass) {
@@ -199,22 +199,22 @@ class PassBuilder {
     return cost.weight_gradient;
   }
 
-  Stretch add_two(int role_index, const Slot& forward, const Slot& backward, const Ends& before) {
-    const PassCost& down = draft_.pass_cost(role_index, forward).forward;
-    const PassCost& up = draft_.pass_cost(role_index, backward).backward;
+  Stretch add_two(int rep_index, const Slot& forward, const Slot& backward, const Ends& before) {
+    const PassCost& down = draft_.pass_cost(rep_index, forward).forward;
+    const PassCost& up = draft_.pass_cost(rep_index, backward).backward;
     const auto [known, fresh] = draft_.overlapped.try_emplace({&down, &up});
     if (!meetings_) meetings_.emplace(draft_.placement);
     if (fresh) known->second = overlapped(down, up, plan_.delay_wgrad, *meetings_);
-    Part part{role_index, forward, &backward};
+    Part part{rep_index, forward, &backward};
     return add_stretch(part, known->second, before);
   }
 
-  // What is drawn: a pass, or two that run together.
+  // The pass that is added, or two that run together.
   struct Part {
-    int role;
+    int rep;
     const Slot& slot;
     const Slot* backward = nullptr;
-    int collectives = 0;  // Drawn so far.
+    int collectives = 0;  // Collectives added so far.
 
     const Slot& of(bool is_backward) const { return backward && is_backward ? *backward : slot; }
   };
@@ -226,7 +226,7 @@ class PassBuilder {
     task.what = slot.pass == Pass::forward    ? Label::What::forward
                 : slot.pass == Pass::backward ? Label::What::backward
                                               : Label::What::weight_gradient;
-    task.owner = part.role;
+    task.owner = part.rep;
     task.chunk = slot.chunk;
     task.microbatch = slot.microbatch;
     task.duration = duration;
@@ -244,18 +244,18 @@ class PassBuilder {
   Stretch add_stretch(Part& part, const PassCost& cost, const Ends& before) {
     if (contract_now_ || !cost.has_collectives()) {
       const TaskId task = draft_.add_after(
-          compute_task(part, false, length(cost, draft_.role(part.role).pace), &cost),
+          compute_task(part, false, length(cost, draft_.rep(part.rep).pace), &cost),
           before.tasks());
       return {task, task};
     }
-    if (contraction_.chains && !part.backward)
-      if (const auto chain = chain_of(part.role, cost)) {
+    if (contraction_.fused && !part.backward)
+      if (const auto fused = fused_of(part.rep, cost)) {
         StepTask task = compute_task(part, false, Seconds{}, nullptr);
-        task.chain = chain;
+        task.fused = fused;
         const TaskId id = draft_.add_after(std::move(task), before.tasks());
         return {id, id};
       }
-    // A join first, so that what the pass waits for is waited for by all that it begins with.
+    // The pass begins with a join, so that all its first tasks have the same predecessors.
     const auto join = [&](const Ends& after) {
       StepTask gate = compute_task(part, false, Seconds{}, nullptr);
       gate.kind = Label::Kind::join;
@@ -274,16 +274,16 @@ class PassBuilder {
 
   Ends add_segment(Part& part, const Segment& segment, const Ends& before) {
     Ends done;
-    if (segment.beside) {
-      // Beside the kernels of one pass run the exchanges of the other.
-      const bool other = part.backward && segment.beside->group == GroupKind::expert;
-      done = group_collective(part, segment.backward != other, *segment.beside, before);
+    if (segment.concurrent) {
+      // The kernels of one pass overlap with the exchanges of the other.
+      const bool other = part.backward && segment.concurrent->group == GroupKind::expert;
+      done = group_collective(part, segment.backward != other, *segment.concurrent, before);
     }
-    if (!segment.chain.empty()) {
-      const Ends end = add_segments(part, segment.chain, before);
+    if (!segment.fused.empty()) {
+      const Ends end = add_segments(part, segment.fused, before);
       for (TaskId task : end.tasks()) done.push_back(task);
-    } else if (segment.compute > Seconds{} || !segment.beside) {
-      const Seconds duration = own_compute(part.role, segment) / draft_.role(part.role).speed;
+    } else if (segment.compute > Seconds{} || !segment.concurrent) {
+      const Seconds duration = own_compute(part.rep, segment) / draft_.rep(part.rep).speed;
       StepTask own = compute_task(part, segment.backward, duration, nullptr);
       own.segment = &segment;
       done.push_back(draft_.add_after(std::move(own), before.tasks()));
@@ -292,88 +292,87 @@ class PassBuilder {
     return done;
   }
 
-  // A role's pass as a chain; null where its collectives are not its role's alone, get into each
-  // other's way, or run beside several stretches.
-  std::shared_ptr<const Chain> chain_of(int role_index, const PassCost& cost) {
-    const auto [known, fresh] = chains_.try_emplace({&cost, role_index});
-    if (fresh) known->second = new_chain(role_index, cost);
+  // A representative's pass as one fused task; null if its collectives involve other classes,
+  // interfere with each other, or overlap with several segments.
+  std::shared_ptr<const FusedTask> fused_of(int rep_index, const PassCost& cost) {
+    const auto [known, fresh] = fused_.try_emplace({&cost, rep_index});
+    if (fresh) known->second = new_fused(rep_index, cost);
     return known->second;
   }
 
-  std::shared_ptr<const Chain> new_chain(int role_index, const PassCost& cost) {
-    const double speed = draft_.role(role_index).speed;
-    std::vector<Chain::Phase> phases;
+  std::shared_ptr<const FusedTask> new_fused(int rep_index, const PassCost& cost) {
+    const double speed = draft_.rep(rep_index).speed;
+    std::vector<FusedTask::Phase> phases;
     for (const Segment& segment : cost.segments) {
-      if (!segment.chain.empty()) return nullptr;
-      // In ticks one by one, as tasks of their own would be.
-      const Ticks compute = Ticks::nearest(own_compute(role_index, segment) / speed);
+      if (!segment.fused.empty()) return nullptr;
+      // Phases are rounded to ticks one by one, as separate tasks would be.
+      const Ticks compute = Ticks::nearest(own_compute(rep_index, segment) / speed);
       Ticks before = compute;
-      if (segment.beside) {
-        const auto flows = own_flows(role_index, *segment.beside);
+      if (segment.concurrent) {
+        const auto flows = own_flows(rep_index, *segment.concurrent);
         if (!flows) return nullptr;
-        phases.push_back({compute, Ticks::nearest(segment.beside->cost.latency), *flows});
+        phases.push_back({compute, Ticks::nearest(segment.concurrent->cost.latency), *flows});
         before = {};
       }
       if (segment.after) {
-        const auto flows = own_flows(role_index, *segment.after);
+        const auto flows = own_flows(rep_index, *segment.after);
         if (!flows) return nullptr;
         phases.push_back({{}, before + Ticks::nearest(segment.after->cost.latency), *flows});
-      } else if (!segment.beside) {
+      } else if (!segment.concurrent) {
         phases.push_back({{}, before, {}});
       }
     }
-    return std::make_shared<const Chain>(std::move(phases), draft_.topology);
+    return std::make_shared<const FusedTask>(std::move(phases), draft_.topology);
   }
 
-  // Flows of a collective of one role; nothing if others take part, or if its flows get into each
-  // other's way.
-  std::optional<Flows> own_flows(int role_index, const GroupCollective& collective) {
-    const SameFlows& same = same_flows(role_index, collective);
+  // Flows of a collective of one class; nothing if others take part or its flows interfere.
+  std::optional<Flows> own_flows(int rep_index, const GroupCollective& collective) {
+    const SameFlows& same = same_flows(rep_index, collective);
     if (!same.apart) return std::nullopt;
     return same.flows;
   }
 
-  // Of all collectives of a role and group that send as much.
+  // Flows that equal collectives of a representative and group share.
   struct SameFlows {
     Flows flows;
-    bool apart = false;  // One role's alone, and they do not get into each other's way.
+    bool apart = false;  // One class alone, without interference.
   };
-  const SameFlows& same_flows(int role_index, const GroupCollective& collective) {
+  const SameFlows& same_flows(int rep_index, const GroupCollective& collective) {
     const CollectiveCost& cost = collective.cost;
-    const FlowsKey key{role_index,         collective.group,   cost.scale_up_bytes,
+    const FlowsKey key{rep_index,          collective.group,   cost.scale_up_bytes,
                        cost.network_bytes, cost.scale_up_rate, cost.network_rate};
     const auto [known, fresh] = same_flows_.try_emplace(key);
     if (fresh) {
       known->second.flows =
-          collective_flows(draft_.topology, draft_.cast, draft_.role(role_index).rank, collective);
-      known->second.apart = group_of(role_index, collective.group).one_role &&
-                            Chain::keeps_apart(known->second.flows);
+          collective_flows(draft_.topology, draft_.classes, draft_.rep(rep_index).rank, collective);
+      known->second.apart = group_of(rep_index, collective.group).one_rep &&
+                            FusedTask::has_disjoint_links(known->second.flows);
     }
     return known->second;
   }
 
-  // Adding up a pass's segments takes longer than adding its task.
+  // Lengths are cached: summing a pass's segments takes longer than adding its task.
   Seconds length(const PassCost& cost, double pace) {
     const auto [known, fresh] = lengths_.try_emplace({&cost, pace});
     if (fresh) known->second = cost.time(pace);
     return known->second;
   }
 
-  // Where every rank plays itself it has its own rows; else a role stands for its whole group, of
-  // which the slowest decides.
-  Seconds own_compute(int role_index, const Segment& segment) const {
-    const bool everyone = draft_.role_count() == draft_.placement.ranks();
-    if (segment.members.empty() || !everyone) return segment.compute;
-    return segment.members[at(draft_.placement.expert_place(draft_.role(role_index).rank))];
+  // Each rank has its own rows if all are simulated; else a representative computes as long as the
+  // slowest member of its group.
+  Seconds own_compute(int rep_index, const Segment& segment) const {
+    const bool unfolded = draft_.rep_count() == draft_.placement.ranks();
+    if (segment.members.empty() || !unfolded) return segment.compute;
+    return segment.members[at(draft_.placement.expert_place(draft_.rep(rep_index).rank))];
   }
 
-  // The first member to come creates the task; the others only add what they must finish first.
+  // The first member creates the task; the others only add their predecessors.
   TaskId group_collective(Part& part, bool backward, const GroupCollective& collective,
                           const Ends& before) {
-    const Group& group = group_of(part.role, collective.group);
+    const Group& group = group_of(part.rep, collective.group);
     const CollectiveKey key{group.leader, part.slot.pass, part.slot.chunk, part.slot.microbatch,
                             part.collectives++};
-    if (!group.one_role) {
+    if (!group.one_rep) {
       const auto found = collectives_.find(key);
       if (found != collectives_.end()) {
         for (TaskId earlier : before.tasks()) draft_.graph.depends(found->second, earlier);
@@ -388,43 +387,43 @@ class PassBuilder {
     task.group = collective.group;
     task.combine = collective.combine;
     task.stream = Stream::tensor;
-    task.flows = flows_of(part.role, collective);
+    task.flows = flows_of(part.rep, collective);
     const TaskId id = draft_.add_after(std::move(task), before.tasks());
-    if (!group.one_role) collectives_.emplace(key, id);
+    if (!group.one_rep) collectives_.emplace(key, id);
     return id;
   }
 
-  // What a role's group is known by, and whether the role stands for all of it.
+  // The first member of a group, and whether the group is of one class.
   struct Group {
     int leader = -1;
-    bool one_role = false;
+    bool one_rep = false;
   };
-  const Group& group_of(int role_index, GroupKind kind) {
-    Group& group = groups_[at(role_index)][static_cast<std::size_t>(kind)];
+  const Group& group_of(int rep_index, GroupKind kind) {
+    Group& group = groups_[at(rep_index)][static_cast<std::size_t>(kind)];
     if (group.leader < 0) {
-      const Rank member = draft_.role(role_index).rank;
-      const std::vector<int> roles = roles_in(draft_.cast, draft_.placement.group(kind, member));
-      group = {roles.front(), roles.size() == 1};
+      const Rank member = draft_.rep(rep_index).rank;
+      const std::vector<int> reps = reps_in(draft_.classes, draft_.placement.group(kind, member));
+      group = {reps.front(), reps.size() == 1};
     }
     return group;
   }
 
-  // The passes of all micro-batches that cost the same send the same.
-  const Flows& flows_of(int role_index, const GroupCollective& collective) {
-    const auto [known, fresh] = flows_.try_emplace({&collective, role_index});
-    if (fresh) known->second = same_flows(role_index, collective).flows;
+  // Passes of equal cost send the same in all micro-batches.
+  const Flows& flows_of(int rep_index, const GroupCollective& collective) {
+    const auto [known, fresh] = flows_.try_emplace({&collective, rep_index});
+    if (fresh) known->second = same_flows(rep_index, collective).flows;
     return known->second;
   }
 
   StepDraft& draft_;
   const Plan& plan_;
   const Contraction contraction_;
-  Orders orders_;  // By stage.
-  std::optional<ExpertMeetings> meetings_;
-  bool contract_now_ = true;  // What holds for the slot at hand.
+  Orders orders_;  // Indexed by stage.
+  std::optional<ExpertSync> meetings_;
+  bool contract_now_ = true;  // Contraction of the current slot.
   std::map<CollectiveKey, TaskId> collectives_;
   std::map<std::pair<const PassCost*, double>, Seconds> lengths_;
-  std::map<std::pair<const PassCost*, int>, std::shared_ptr<const Chain>> chains_;
+  std::map<std::pair<const PassCost*, int>, std::shared_ptr<const FusedTask>> fused_;
   std::map<FlowsKey, SameFlows> same_flows_;
   std::vector<std::array<Group, group_kinds>> groups_;
   std::map<std::pair<const GroupCollective*, int>, Flows> flows_;

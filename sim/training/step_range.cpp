@@ -45,8 +45,8 @@ bool same_prices(const StepRange& a, const StepRange& b, PriceKind kind) {
   return a.system == b.system;
 }
 
-// The variance that two amounts of time, each with an error of its own spread, add to their
-// difference: (b - a)^2 where it is one error, a^2 + b^2 where there are two.
+// Variance that two times with standard deviations a and b add to their difference: (b - a)^2 if
+// they have one error in common, a^2 + b^2 if their errors are independent.
 double variance(double a, double b, bool common) {
   return common ? square(b - a) : square(a) + square(b);
 }
@@ -73,7 +73,7 @@ Seconds StepRange::deviation() const {
 
 namespace {
 
-// Between which multiples of itself, as logarithms, the step lies.
+// Limits of the range, as logarithms of multiples of the step.
 std::pair<double, double> limits(const StepRange& range) {
   if (!range.errors.published) {
     const double deviation = range.deviation() / range.step;
@@ -140,7 +140,7 @@ StepDifference difference(const StepRange& one, const StepRange& other, bool sam
     sum += variance(one.step.si() * one.errors.own, other.step.si() * other.errors.own,
                     same_plan && one.gpu == other.gpu);
   const Seconds mean = other.step - one.step;
-  const bool rounding = std::abs(mean / one.step) < 1e-9;  // Nearer than any clock tells.
+  const bool rounding = std::abs(mean / one.step) < 1e-9;  // Within clock resolution.
   return {rounding ? Seconds{} : mean, Seconds{std::sqrt(sum)}};
 }
 
@@ -154,7 +154,7 @@ constexpr double repeated = 0.026;
 
 using Row = std::vector<double>;
 
-// Of each step the first with the same kernels: they have the errors of their shapes in common.
+// Index of the first step with the same kernels, whose errors of shapes a step has in common.
 std::vector<std::size_t> first_alike(const std::vector<const StepRange*>& steps) {
   std::vector<std::size_t> first;
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -165,7 +165,7 @@ std::vector<std::size_t> first_alike(const std::vector<const StepRange*>& steps)
   return first;
 }
 
-// Of all pairs, with nothing but the scatter of repeated runs between runs of one plan.
+// Covariances of all pairs; runs of one plan differ only by the scatter of repeated runs.
 std::vector<Row> covariances(const std::vector<const StepRange*>& steps) {
   const std::vector<std::size_t> alike = first_alike(steps);
   std::vector<Row> all(steps.size(), Row(steps.size()));

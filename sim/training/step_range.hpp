@@ -8,32 +8,32 @@
 
 namespace orrery {
 
-/// How often a measured step lies in its range.
+/// Share of measured steps that lie in their range.
 inline constexpr double range_coverage = 0.9;
-/// Half of such a range in standard deviations of a normal distribution.
+/// Half-width of the range in standard deviations of a normal distribution.
 inline constexpr double range_deviations = 1.645;
 
-/// Where a step time lies in truth, and what that was worked out from (docs/explanation/ranges.md
-/// has the model and its derivation).
+/// Prediction interval of a step time, with its inputs (docs/explanation/ranges.md has the model
+/// and its derivation).
 ///
-/// Prices of one kind and basis have one common error e, ln(true / price), of standard deviation
-/// sigma; all prices of a kind have one more, f, of standard deviation phi, which training adds;
-/// different errors are independent. With t the times of the deciding path by price,
+/// Costs of one kind and provenance have one common error e, ln(true / predicted), of standard
+/// deviation sigma; all costs of a kind have one more, f, of standard deviation phi, which training
+/// adds; different errors are independent. With t the times of the critical path by cost,
 ///
 ///     sigma_step^2 = sum over kind, basis of (t sigma)^2 + sum over kinds of (t_kind phi)^2
 ///     range = step exp(-+ 1.645 sigma_step / step)
 ///
-/// Where enough steps like it were published, of the same software or else of any, the range is
-/// theirs: with their offset o, the limits l and h between which nine in ten of their
-/// ln(measured / predicted) lie, and w = max(1, P / P') by the part P of sigma_step / step that
-/// prices account for and what is usual for them,
+/// If enough similar steps were published, of the same software or else of any, the range is that
+/// of their errors: with their offset o, the limits l and h of 90 % of their ln(measured /
+/// predicted), and w = max(1, P / P') by the part P of sigma_step / step due to the cost model and
+/// its usual value P' in the published steps,
 ///
 ///     range = step exp(o + w (l - o)) .. step exp(o + w (h - o)), and never without `step`
 struct StepRange {
   Seconds step;
   TimeByPrice path;  ///< Adds up to `step`.
   PriceErrors errors;
-  /// Whose prices: two steps have an error in common where what was priced is the same.
+  /// Identify what was modelled: two steps share the errors of equal parts.
   std::string gpu, system, software;
   Dtype dtype = Dtype::bf16;
 
@@ -43,36 +43,35 @@ struct StepRange {
   Seconds deviation() const;  ///< sigma_step
   Seconds low() const;
   Seconds high() const;
-  /// As if each second of it were `factor` seconds.
+  /// The range with all times multiplied by `factor`.
   StepRange scaled(double factor) const;
 };
 
-/// How much longer `other` takes than `one`, as far as that is known: errors that both have in
-/// common move both, and matter only as far as the steps consist of different things. Kernels share
-/// theirs where GPU and dtype are the same, NVLink's where the GPU is, the network's where the
-/// system is, those of training where the software is. Shapes of one kind have errors of their own
-/// beside the common one, which a step's range takes as common: steps that do not run the same
-/// kernels add PriceErrors::own each. `same_plan`: what differs is the cluster (a throttled GPU, a
-/// slower network), so that on one kind of GPU the kernels are the same however long they take.
+/// Difference `other` - `one` with its uncertainty: errors that both steps have in common matter
+/// only as far as the steps consist of different parts. Kernels share errors if GPU and dtype are
+/// the same, NVLink if the GPU is, the network if the system is, training if the software is.
+/// Shapes of one kind also have errors of their own, which a step's range takes as common: steps
+/// with different kernels add PriceErrors::own each. `same_plan`: only the cluster differs (a
+/// throttled GPU, a slower network), so that one kind of GPU runs the same kernels, whatever their
+/// times.
 struct StepDifference {
   Seconds mean;
   Seconds deviation;
 
   Seconds low() const { return mean - range_deviations * deviation; }
   Seconds high() const { return mean + range_deviations * deviation; }
-  /// Zero is within the range: which of both is faster cannot be told.
+  /// Zero is within the range: the difference is not significant.
   bool is_tie() const { return low() <= Seconds{} && high() >= Seconds{}; }
 };
 StepDifference difference(const StepRange& one, const StepRange& other, bool same_plan = false);
 
-/// A run that somebody measured, and what is predicted for it.
+/// A measured run, and its prediction.
 struct MeasuredRun {
   Seconds measured;
   StepRange predicted;
 };
 
-/// What is known of a step after other runs were measured: its prediction stays as it is, and this
-/// stands beside it.
+/// Posterior of a step given other measured runs, reported next to its unchanged prediction.
 struct StepByRuns {
   int runs = 0;
   double offset = 0.0;     ///< Expected ln(measured / predicted).
@@ -83,22 +82,21 @@ struct StepByRuns {
   Seconds high(const StepRange& predicted) const;
 };
 
-/// They spend the same time on each kind of kernel: they differ in traffic and order alone.
+/// True if both spend the same time on each kind of kernel and differ only in traffic and order.
 bool same_kernels(const StepRange& one, const StepRange& other);
 
-/// The errors of two steps, as far as they are the same ones: the covariance of their logarithms by
-/// the model of StepRange. Prices of a kind and basis that both pay, and what training adds on the
-/// same software.
+/// Covariance of two steps' logarithms by the model of StepRange: common errors of a kind and
+/// provenance, and what training adds on the same software.
 double common_variance(const StepRange& one, const StepRange& other);
 
-/// The errors of StepRange's model are normal and partly common to all runs; what was measured of
-/// some says something of the others (docs/explanation/ranges.md). With the covariances C between
-/// runs, c with the step, and x = ln(measured / predicted),
+/// Conditions a step on measured runs: the errors of StepRange's model are normal and partly common
+/// to all runs (docs/explanation/ranges.md). With the covariances C between runs, c with the step,
+/// and x = ln(measured / predicted),
 ///
 ///     offset = c' (C + N)^-1 x,     variance = v - c' (C + N)^-1 c
 ///
-/// N: what one run has for itself, its shapes (PriceErrors::own) and the scatter of repeated runs.
-/// At least one run.
+/// N: independent errors of a run, those of its shapes (PriceErrors::own) and the scatter of
+/// repeated runs. At least one run is required.
 StepByRuns by_runs(const StepRange& step, const std::vector<MeasuredRun>& runs);
 
 }  // namespace orrery

@@ -12,9 +12,9 @@ Tasks ShardCopies::sum(GroupKind kind, int number, std::int64_t parameters, cons
   if (draft_.plan.dp_replicate == 1) return reduced;
   Tasks sums;
   for (int member : members) {
-    const Rank rank = draft_.role(member).rank;
+    const Rank rank = draft_.rep(member).rank;
     const int first =
-        roles_in(draft_.cast, draft_.placement.group(GroupKind::shard_copies, rank)).front();
+        reps_in(draft_.classes, draft_.placement.group(GroupKind::shard_copies, rank)).front();
     const auto [place, fresh] = sums_.try_emplace({kind, number, first});
     Sum& sum = place->second;
     if (fresh) {
@@ -30,7 +30,7 @@ Tasks ShardCopies::sum(GroupKind kind, int number, std::int64_t parameters, cons
       task.duration = cost.latency;
       task.tag = cost.tag;
       task.flows =
-          collective_flows(draft_.topology, draft_.cast, rank, {cost, GroupKind::shard_copies});
+          collective_flows(draft_.topology, draft_.classes, rank, {cost, GroupKind::shard_copies});
       sum.task = draft_.add(std::move(task));
     }
     for (TaskId task : reduced)
@@ -42,18 +42,18 @@ Tasks ShardCopies::sum(GroupKind kind, int number, std::int64_t parameters, cons
 
 namespace {
 
-// One unit of weights in one pass: it is gathered before the unit runs, its gradients are reduced
-// after it, or neither.
+// One unit of weights in one pass. It may be gathered before the unit runs, and its gradients
+// reduced afterwards.
 struct Unit {
   const PassTasks* pass = nullptr;
-  std::size_t position = 0;  // In the pass.
+  std::size_t position = 0;  // Index in the pass.
   RankParameters gathered;
   RankParameters reduced;
-  bool ahead = false;  // Its gather starts beside the unit before.
+  bool ahead = false;  // Its gather overlaps with the unit before.
 };
 
-// Weights and gradients that live in shards: gathered for each pass that needs them, a unit ahead,
-// and reduced to their owners after each backward pass.
+// Builds the traffic of weights and gradients in shards: weights are gathered for each pass, a unit
+// ahead, and gradients reduced to their owners after each backward pass.
 //
 //     compute      | unit 1 | unit 2 | unit 3 |
 //     forward      | gather 2 | gather 3 |
@@ -62,15 +62,15 @@ struct Unit {
 // A unit's gather starts with the pass of the unit before, so that two units are whole at a time
 // (PyTorch FSDP: forward and backward prefetch; the next forward pass begins to gather when the
 // backward pass before it has ended). A rank's collectives are on one stream and keep their order:
-// of a layer's weights first those of all replicas, then its experts, which fewer ranks share.
+// a layer's dense weights first, which all replicas share, then its experts.
 class ShardBuilder {
  public:
   explicit ShardBuilder(StepDraft& draft)
       : draft_{draft},
         plan_{draft.plan},
         shard_copies_{draft},
-        stream_(at(draft.role_count())),
-        sums_(at(draft.role_count())) {}
+        stream_(at(draft.rep_count())),
+        sums_(at(draft.rep_count())) {}
 
   void build() {
     std::vector<std::vector<Group>> of_stage(at(plan_.pp));
@@ -78,15 +78,15 @@ class ShardBuilder {
       const bool alone = draft_.traffic.shapes()[kind].ranks == 1;
       if (alone && plan_.dp_replicate == 1) continue;
       draft_.for_each_group(kind, [&](Rank member, const std::vector<int>& members) {
-        const int stage = draft_.role(members.front()).at.stage;
+        const int stage = draft_.rep(members.front()).at.stage;
         of_stage[at(stage)].push_back({kind, member, members, alone, {}});
       });
     }
     for (std::vector<Group>& groups : of_stage) add_stage(groups);
-    for (int role = 0; role < draft_.role_count(); ++role) {
-      Tasks& ready = draft_.ready[at(role)];
+    for (int rep = 0; rep < draft_.rep_count(); ++rep) {
+      Tasks& ready = draft_.ready[at(rep)];
       for (const std::vector<Tasks>* last : {&stream_, &sums_})
-        ready.insert(ready.end(), (*last)[at(role)].begin(), (*last)[at(role)].end());
+        ready.insert(ready.end(), (*last)[at(rep)].begin(), (*last)[at(rep)].end());
     }
   }
 
@@ -95,9 +95,9 @@ class ShardBuilder {
   struct Group {
     GroupKind kind;
     Rank member;
-    std::vector<int> members;  // Roles.
-    bool alone = false;        // One rank, whose shards are kept elsewhere as well.
-    // The same unit comes by in every pass.
+    std::vector<int> members;  // Representatives.
+    bool alone = false;        // One rank, whose shards have copies on other ranks.
+    // Tasks are cached, because the same units recur in every pass.
     std::map<std::pair<Label::What, std::int64_t>, StepTask> priced;
   };
 
@@ -201,15 +201,16 @@ class ShardBuilder {
     task.owner = group.members.front();
     task.duration = cost.latency;
     task.tag = cost.tag;
-    task.flows = collective_flows(draft_.topology, draft_.cast, group.member, {cost, group.kind});
+    task.flows =
+        collective_flows(draft_.topology, draft_.classes, group.member, {cost, group.kind});
     return task;
   }
 
   StepDraft& draft_;
   const Plan& plan_;
   ShardCopies shard_copies_;
-  // By role, the last collective: of shards; and of their copies, which have a communicator of
-  // their own beside the next reduction (torch, fully_shard's all_reduce_stream).
+  // Last collectives of each representative: of shards, and of their copies, which have their own
+  // communicator and overlap with the next reduction (torch, fully_shard's all_reduce_stream).
   std::vector<Tasks> stream_, sums_;
 };
 

@@ -7,8 +7,8 @@
 
 namespace orrery {
 
-/// Shards that are kept in several copies (PlanChoices::dp_replicate): once the ranks of a copy
-/// have reduced gradients to their shards, those that hold the same shard sum it up.
+/// Sums gradients over several copies of shards (Sharding::dp_replicate): once the ranks of a copy
+/// have reduced gradients to their shards, ranks that hold the same shard sum it.
 ///
 ///     copy 0   ranks 0 1 2 3   reduce-scatter, then all-reduce of 0 and 4, 1 and 5, ...
 ///     copy 1   ranks 4 5 6 7   reduce-scatter, then the same
@@ -16,9 +16,9 @@ class ShardCopies {
  public:
   explicit ShardCopies(StepDraft& draft) : draft_{draft} {}
 
-  /// What follows `reduced`, after which `members` (roles) of one copy hold their shards of the
-  /// gradients of `parameters`; `reduced` itself where there is one copy. `number`: of the
-  /// reduction, the same for all copies. `slot`: of the pass whose gradients they are.
+  /// Adds the sums after `reduced`, when `members` (representatives) of one copy hold their shards
+  /// of `parameters` gradients; returns `reduced` if there is one copy. `number` identifies the
+  /// reduction in all copies, `slot` the pass of the gradients.
   Tasks sum(GroupKind kind, int number, std::int64_t parameters, const Slot& slot,
             const std::vector<int>& members, const Tasks& reduced);
 
@@ -29,7 +29,7 @@ class ShardCopies {
   };
 
   StepDraft& draft_;
-  std::map<std::tuple<GroupKind, int, int>, Sum> sums_;  // By number and first role.
+  std::map<std::tuple<GroupKind, int, int>, Sum> sums_;  // Keyed by kind, number, first member.
 };
 
 }  // namespace orrery

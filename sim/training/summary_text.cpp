@@ -20,7 +20,7 @@ constexpr int width = 78;  // Fits a terminal of 80 columns, and a quoted mail.
 class Painter {
  public:
   explicit Painter(bool colour) : colour_{colour} {}
-  // Colours of the terminal's own palette, which its owner can read on its background.
+  // Colours are of the terminal's own palette, which is legible on its background.
   std::string head(const std::string& text) const { return paint("1", text); }
   std::string work(const std::string& text) const { return paint("32", text); }
   std::string wait(const std::string& text) const { return paint("33", text); }
@@ -64,7 +64,7 @@ std::string speed(const Result& result, const Painter& paint) {
   return table.text();
 }
 
-// First, fullest and last where there are too many to read.
+// Shows all stages if there are few, else the first, the fullest and the last.
 std::vector<int> stages_to_show(const MemoryReport& memory) {
   constexpr int most = 4;
   const int count = static_cast<int>(memory.stages.size());
@@ -108,7 +108,7 @@ std::string memory(const MemoryReport& report, const Painter& paint) {
   return paint.head(head) + "\n" + table.text();
 }
 
-std::string where_the_time_goes(const Result& result, const Painter& paint) {
+std::string time_by_part(const Result& result, const Painter& paint) {
   return paint.head(critical_head(result)) + "\n" +
          critical_table(result,
                         [&](const std::string& marks, bool useful) {
@@ -134,7 +134,7 @@ std::string longer_or_shorter(double logarithm) {
   return percent(std::abs(std::expm1(logarithm))) + (logarithm > 0.0 ? " longer" : " shorter");
 }
 
-std::string how_others_turned_out(const Result& result) {
+std::string published_steps_text(const Result& result) {
   const auto& published = result.range.errors.published;
   if (!published) return "";
   const std::string runs = std::to_string(published->runs) + " steps ";
@@ -148,10 +148,10 @@ std::string how_others_turned_out(const Result& result) {
   return wrapped("Published     ", items, ", ", width);
 }
 
-std::string what_it_rests_on(const Result& result) {
+std::string provenance_text(const Result& result) {
   const System& system = result.scenario.system;
   return wrapped("Times from    ", basis_items(result), ", ", width) +
-         how_others_turned_out(result) +
+         published_steps_text(result) +
          (system.calibration
               ? wrapped("Measured by   ", {shown_text(system.calibration->file)}, "", width)
               : "");
@@ -172,12 +172,12 @@ std::string links(const Result& result, const Painter& paint) {
          link_table(result).text() + "\n";
 }
 
-std::string how_simulated(const Result& result, const TextStyle& style) {
+std::string simulation_text(const Result& result, const TextStyle& style) {
   const int gpus = result.scenario.plan.gpus();
-  const bool folded = result.roles < gpus;
+  const bool folded = result.reps < gpus;
   std::vector<std::string> items{
-      grouped(result.tasks) + " tasks on " + grouped(result.roles) +
-          (result.roles == 1 ? " rank" : " ranks"),
+      grouped(result.tasks) + " tasks on " + grouped(result.reps) +
+          (result.reps == 1 ? " rank" : " ranks"),
       folded ? "standing for " + grouped(gpus) : "every rank of the plan"};
   if (!result.contracted) items.push_back("each tensor-parallel collective");
   if (result.simulator == Simulator::simgrid) items.push_back(simgrid_note);
@@ -208,9 +208,9 @@ std::string summary_text(const Result& result, const TextStyle& style) {
   return title(result, paint) + wrapped("  ", plan_items(plan), ", ", width) + "\n" +  //
          speed(result, paint) + "\n" +                                                 //
          memory(result.memory, paint) + "\n" +                                         //
-         where_the_time_goes(result, paint) + "\n" +                                   //
+         time_by_part(result, paint) + "\n" +                                          //
          bill(result, paint) + routing(result, paint) + (style.links ? links(result, paint) : "") +
-         what_it_rests_on(result) + busiest_link(result) + how_simulated(result, style) +
+         provenance_text(result) + busiest_link(result) + simulation_text(result, style) +
          warnings(result, paint);
 }
 

@@ -8,13 +8,13 @@ namespace orrery {
 
 struct TextStyle {
   bool colour = false;    ///< ANSI colours, for a terminal.
-  bool wall_time = true;  ///< With the line that tells how long the simulation took.
-  bool links = false;     ///< With a table of the busiest link of each class.
+  bool wall_time = true;  ///< Include the simulation's wall time.
+  bool links = false;     ///< Include a table of the busiest link of each class.
 };
 
-/// What a person reads first: the plan, how fast it is, what it needs, where the time goes and what
-/// the answer rests on. About 35 lines of at most 78 columns, plain ASCII but for names. What each
-/// figure means: docs/reference/output.md.
+/// Summary of a result: the plan, its speed and memory, the time by part, and the provenance of the
+/// prediction. About 35 lines of at most 78 columns, plain ASCII but for names;
+/// docs/reference/output.md explains each figure.
 std::string summary_text(const Result& result, const TextStyle& style = {});
 
 }  // namespace orrery

@@ -27,12 +27,12 @@ void drop_loose_arrows(std::vector<Slice>& slices) {
 
 }  // namespace
 
-void arrange(std::vector<Slice>& slices, const std::vector<int>& roles) {
+void arrange(std::vector<Slice>& slices, const std::vector<int>& reps) {
   drop_loose_arrows(slices);
   std::map<int, int> order;
-  for (std::size_t i = 0; i < roles.size(); ++i) order[roles[i]] = static_cast<int>(i);
+  for (std::size_t i = 0; i < reps.size(); ++i) order[reps[i]] = static_cast<int>(i);
   const auto place = [&](const Slice& slice) {
-    return std::tuple{order.at(slice.role), slice.track, slice.of_rank, slice.start_ns,
+    return std::tuple{order.at(slice.rep), slice.track, slice.of_rank, slice.start_ns,
                       -slice.finish_ns};
   };
   std::stable_sort(slices.begin(), slices.end(),
@@ -50,21 +50,21 @@ bool is_pass(Label::What what) {
 
 TaskRelations::TaskRelations(const TrainingStep& step)
     : step_{step}, fed_by_(at(step.graph.size())) {
-  members_.fill(std::vector<std::vector<int>>(step.cast.roles().size()));
-  const Placement& placement = step.cast.placement();
-  for (std::size_t i = 0; i < step.cast.roles().size(); ++i) {
-    const Coordinates where = step.cast.roles()[i].at;
-    const int role = static_cast<int>(i);
+  members_.fill(std::vector<std::vector<int>>(step.classes.reps().size()));
+  const Placement& placement = step.classes.placement();
+  for (std::size_t i = 0; i < step.classes.reps().size(); ++i) {
+    const Coordinates where = step.classes.reps()[i].at;
+    const int rep = static_cast<int>(i);
     for (GroupKind kind : all_group_kinds) {
-      const int leader = roles_in(step.cast, placement.group(kind, where)).front();
-      members_[static_cast<std::size_t>(kind)][at(leader)].push_back(role);
+      const int leader = reps_in(step.classes, placement.group(kind, where)).front();
+      members_[static_cast<std::size_t>(kind)][at(leader)].push_back(rep);
     }
   }
   for (int i = 0; i < step.graph.size(); ++i) {
     const Label& label = step.label(TaskId{i});
     if (label.what == Label::What::transfer)
       step.graph.for_each_successor(TaskId{i}, [&](TaskId after) {
-        if (step.graph.task(after).owner != label.to_role || !is_pass(step.label(after).what))
+        if (step.graph.task(after).owner != label.to_rep || !is_pass(step.label(after).what))
           return;
         fed_by_[at(after.value)].push_back(i);
       });
@@ -74,48 +74,48 @@ TaskRelations::TaskRelations(const TrainingStep& step)
 std::vector<int> TaskRelations::data_members(int task) const {
   const int owner = step_.graph.task(TaskId{task}).owner;
   const Label& reduction = step_.label(TaskId{task});
-  if (reduction.to_role >= 0) return {owner, reduction.to_role};
+  if (reduction.to_rep >= 0) return {owner, reduction.to_rep};
   return members(reduction.group, owner);
 }
 
 namespace {
 
-constexpr int microbatches_drawn_inside = 2;
+constexpr int expanded_microbatches = 2;
 
 std::int64_t nanoseconds(Seconds time) { return std::llround(time.si() * 1e9); }
 
-// What a collective or a transfer brings to the busiest of its ways.
+// Bytes of the largest flow of a collective or a transfer.
 double most_bytes(const Task& task) {
   double most = 0.0;
   for (const Flow& flow : task.flows) most = std::max(most, flow.bytes.si());
   return most;
 }
 
-class Drawing {
+class SliceBuilder {
  public:
-  Drawing(const TrainingStep& step, const Timeline& timeline, const Scenario& scenario,
-          const SliceChoice& choice)
+  SliceBuilder(const TrainingStep& step, const Timeline& timeline, const Scenario& scenario,
+               const SliceChoice& choice)
       : step_{step},
         timeline_{timeline},
         plan_{scenario.plan},
         choice_{choice},
         staged_norms_{scenario.software.optimizer_post_validation},
         relations_{step},
-        drawn_(step.cast.roles().size(), false) {}
+        shown_(step.classes.reps().size(), false) {}
 
   Slices draw() {
-    for (int chosen : choice_.roles) drawn_[at(chosen)] = true;
+    for (int chosen : choice_.reps) shown_[at(chosen)] = true;
     for (int i = 0; i < step_.graph.size(); ++i) draw_task(i);
-    for (const auto& [key, pass] : drawn_in_parts_) draw_whole_pass(key, pass);
-    arrange(result_.slices, choice_.roles);
+    for (const auto& [key, pass] : split_passes_) draw_whole_pass(key, pass);
+    arrange(result_.slices, choice_.reps);
     return std::move(result_);
   }
 
  private:
-  using PassKey = std::tuple<int, Label::What, int, int>;  // role, direction, chunk, micro-batch
+  using PassKey = std::tuple<int, Label::What, int, int>;  // rep, direction, chunk, micro-batch
   struct WholePass {
     Span span;
-    Label both;  // Its name and the other's.
+    Label both;  // Label with both micro-batches.
     std::vector<int> receives = {};
   };
 
@@ -123,13 +123,13 @@ class Drawing {
   int owner(int id) const { return task(id).owner; }
   const Label& label(int id) const { return step_.label(TaskId{id}); }
   const Span& span(int id) const { return timeline_.of(TaskId{id}); }
-  const Role& role(int index) const { return step_.cast.roles()[at(index)]; }
-  bool is_drawn(int role_index) const { return drawn_[at(role_index)]; }
+  const RankClass& rep(int index) const { return step_.classes.reps()[at(index)]; }
+  bool is_shown(int rep_index) const { return shown_[at(rep_index)]; }
 
-  std::vector<int> drawn_members(const std::vector<int>& roles) const {
+  std::vector<int> shown_members(const std::vector<int>& reps) const {
     std::vector<int> members;
-    for (int index : roles)
-      if (is_drawn(index)) members.push_back(index);
+    for (int index : reps)
+      if (is_shown(index)) members.push_back(index);
     return members;
   }
 
@@ -151,9 +151,9 @@ class Drawing {
     return plan_.chunks() > 1 ? text + " chunk " + std::to_string(chunk) : text;
   }
 
-  Slice slice_of_pass(int role_index, Label::What direction, int chunk, int microbatch) const {
+  Slice slice_of_pass(int rep_index, Label::What direction, int chunk, int microbatch) const {
     Slice slice;
-    slice.role = role_index;
+    slice.rep = rep_index;
     slice.name = pass_name(direction, chunk, microbatch);
     slice.category = direction == Label::What::forward    ? "forward"
                      : direction == Label::What::backward ? "backward"
@@ -168,13 +168,13 @@ class Drawing {
     return of.backward ? Label::What::backward : Label::What::forward;
   }
 
-  // Of two passes that run together: the forward one's, and the other's name.
-  Slice slice_of_both(int role_index, const Label& part) const {
+  // The slice of two passes that run together is the forward one's, with both names.
+  Slice slice_of_both(int rep_index, const Label& part) const {
     if (part.with_microbatch < 0)
-      return slice_of_pass(role_index, direction(part), part.chunk, part.microbatch);
+      return slice_of_pass(rep_index, direction(part), part.chunk, part.microbatch);
     const auto [down_chunk, down] = forward_of(part);
     const bool swapped = part.backward;
-    Slice slice = slice_of_pass(role_index, Label::What::forward, down_chunk, down);
+    Slice slice = slice_of_pass(rep_index, Label::What::forward, down_chunk, down);
     slice.name += " + " + pass_name(Label::What::backward, swapped ? part.chunk : part.with_chunk,
                                     swapped ? part.microbatch : part.with_microbatch);
     return slice;
@@ -190,30 +190,30 @@ class Drawing {
       case Label::What::forward:
       case Label::What::backward:
       case Label::What::weight_gradient:
-        if (is_drawn(owner(id))) draw_pass(id);
+        if (is_shown(owner(id))) draw_pass(id);
         break;
       case Label::What::collective:
-        for (int member : drawn_members(relations_.members(now.group, owner(id))))
+        for (int member : shown_members(relations_.members(now.group, owner(id))))
           draw_collective_task(id, member, now.group);
         break;
       case Label::What::transfer:
-        if (is_drawn(owner(id))) draw_transfer(id);
+        if (is_shown(owner(id))) draw_transfer(id);
         break;
       case Label::What::optimizer:
-        if (is_drawn(owner(id)))
+        if (is_shown(owner(id)))
           add({owner(id), Track::compute, 0, 0, "optimizer", "optimizer", {}}, span(id));
         break;
       case Label::What::gradients:
-        for (int member : drawn_members(relations_.data_members(id)))
+        for (int member : shown_members(relations_.data_members(id)))
           draw_data(id, member, "gradients");
         break;
       case Label::What::weights:
-        for (int member : drawn_members(relations_.data_members(id)))
+        for (int member : shown_members(relations_.data_members(id)))
           draw_data(id, member, "weights");
         break;
       case Label::What::norm:
-        for (int member : choice_.roles)
-          if (!staged_norms_ || role(member).at.stage == now.chunk)
+        for (int member : choice_.reps)
+          if (!staged_norms_ || rep(member).at.stage == now.chunk)
             draw_data(id, member, "gradient norm");
         break;
     }
@@ -232,7 +232,7 @@ class Drawing {
       return;
     }
     Slice slice = slice_of_both(owner(id), now);
-    // Buckets of one pass are tasks that follow each other.
+    // Buckets of one pass are consecutive tasks.
     part_ = id > 0 && continues(id - 1, id) ? part_ + 1 : 0;
     if (part_ > 0 || (id + 1 < step_.graph.size() && continues(id, id + 1)))
       slice.facts.emplace_back("part", part_);
@@ -241,8 +241,7 @@ class Drawing {
                              (now.cost->time() - now.cost->compute).si() * 1e6);
     slice.receives = relations_.fed_by(id);
     add(std::move(slice), span(id));
-    if (choice_.inside_passes && is_drawn_inside(now) && now.cost->has_collectives())
-      draw_inside(id);
+    if (choice_.inside_passes && is_expanded(now) && now.cost->has_collectives()) draw_inside(id);
   }
 
   bool continues(int before, int after) const {
@@ -252,12 +251,12 @@ class Drawing {
     return key(before) == key(after);
   }
 
-  static bool is_drawn_inside(const Label& pass) {
-    return pass.microbatch < microbatches_drawn_inside ||
-           (pass.with_microbatch >= 0 && pass.with_microbatch < microbatches_drawn_inside);
+  static bool is_expanded(const Label& pass) {
+    return pass.microbatch < expanded_microbatches ||
+           (pass.with_microbatch >= 0 && pass.with_microbatch < expanded_microbatches);
   }
 
-  // Of two passes that run together, whose kernels take turns.
+  // Name of one of two passes that run together.
   std::string name_of_one(const Label& pass, bool backward) const {
     const bool own = backward == pass.backward;
     return pass_name(backward ? Label::What::backward : Label::What::forward,
@@ -265,7 +264,7 @@ class Drawing {
                      own ? pass.microbatch : pass.with_microbatch);
   }
 
-  // "layer 12: norm .. qkv"; of two passes that run together "B 3 layer 12: norm .. qkv".
+  // "layer 12: norm .. qkv"; for two passes that run together "B 3 layer 12: norm .. qkv".
   std::string kernels_name(const Label& pass, bool backward, const Segment* segment) const {
     std::string text = pass.with_microbatch < 0 ? "" : name_of_one(pass, backward) + " ";
     if (!segment || segment->first_kernel.empty()) return text + "kernels";
@@ -294,18 +293,18 @@ class Drawing {
       add(std::move(slice), start, start + cost.time());
     };
     for (const Segment& segment : segments) {
-      if (segment.chain.empty()) {
+      if (segment.fused.empty()) {
         Slice kernels = slice_of_pass(owner(id), pass.what, pass.chunk, pass.microbatch);
         kernels.name = kernels_name(pass, two ? segment.backward : pass.backward, &segment);
         kernels.category = "kernels";
         add(std::move(kernels), clock, clock + segment.compute);
         draw_members(id, segment, clock);
       } else {
-        draw_segments(id, segment.chain, clock);
+        draw_segments(id, segment.fused, clock);
       }
-      if (segment.beside) {
-        const bool other = two && segment.beside->group == GroupKind::expert;
-        draw_collective(*segment.beside, segment.backward != other, clock);
+      if (segment.concurrent) {
+        const bool other = two && segment.concurrent->group == GroupKind::expert;
+        draw_collective(*segment.concurrent, segment.backward != other, clock);
       }
       clock += segment.time();
       if (segment.after)
@@ -313,13 +312,13 @@ class Drawing {
     }
   }
 
-  // A role's kernels are the slowest member's of its expert group; what each of them takes.
+  // A representative has its expert group's slowest kernels; this shows each member's.
   void draw_members(int id, const Segment& segment, Seconds start) {
     const Label& pass = label(id);
-    if (segment.members.empty() || !is_drawn_inside(pass)) return;
-    const Placement& placement = step_.cast.placement();
-    if (static_cast<int>(step_.cast.roles().size()) == placement.ranks()) return;
-    for (Rank member : placement.group(GroupKind::expert, role(owner(id)).rank)) {
+    if (segment.members.empty() || !is_expanded(pass)) return;
+    const Placement& placement = step_.classes.placement();
+    if (static_cast<int>(step_.classes.reps().size()) == placement.ranks()) return;
+    for (Rank member : placement.group(GroupKind::expert, rep(owner(id)).rank)) {
       Slice slice = slice_of_pass(owner(id), pass.what, pass.chunk, pass.microbatch);
       slice.track = Track::experts;
       slice.of_rank = member.value;
@@ -327,7 +326,7 @@ class Drawing {
       slice.category = "kernels";
       const Seconds own = segment.members[at(placement.expert_place(member))];
       slice.facts.emplace_back("waits_us", (segment.compute - own).si() * 1e6);
-      add(std::move(slice), start, start + own / role(owner(id)).speed);
+      add(std::move(slice), start, start + own / rep(owner(id)).speed);
     }
   }
 
@@ -355,12 +354,12 @@ class Drawing {
     add(std::move(slice), span(id));
   }
 
-  void note_part(int role_index, int id) {
+  void note_part(int rep_index, int id) {
     const Label& part = label(id);
     const bool two = part.with_microbatch >= 0;
     const auto [chunk, microbatch] = forward_of(part);
-    const PassKey key{role_index, two ? Label::What::forward : direction(part), chunk, microbatch};
-    const auto [found, is_new] = drawn_in_parts_.try_emplace(key, WholePass{span(id), part});
+    const PassKey key{rep_index, two ? Label::What::forward : direction(part), chunk, microbatch};
+    const auto [found, is_new] = split_passes_.try_emplace(key, WholePass{span(id), part});
     WholePass& pass = found->second;
     pass.span.start = std::min(pass.span.start, span(id).start);
     pass.span.finish = std::max(pass.span.finish, span(id).finish);
@@ -379,7 +378,7 @@ class Drawing {
     Slice slice = slice_of_pass(owner(id), direction(now), now.chunk, now.microbatch);
     slice.track = !now.backward ? Track::send_forward : Track::send_backward;
     slice.category = "transfer";
-    slice.facts.emplace_back("to_rank", role(now.to_role).rank.value);
+    slice.facts.emplace_back("to_rank", rep(now.to_rep).rank.value);
     slice.facts.emplace_back("bytes", most_bytes(task(id)));
     slice.sends = id;
     add(std::move(slice), span(id));
@@ -400,29 +399,29 @@ class Drawing {
   const Timeline& timeline_;
   const Plan& plan_;
   const SliceChoice& choice_;
-  const bool staged_norms_;  // One a stage, which is its `chunk`.
+  const bool staged_norms_;  // One norm for each stage, which is its `chunk`.
 
   const TaskRelations relations_;
-  std::vector<bool> drawn_;  // By role.
-  std::map<PassKey, WholePass> drawn_in_parts_;
+  std::vector<bool> shown_;  // Indexed by representative.
+  std::map<PassKey, WholePass> split_passes_;
   int part_ = 0;
   Slices result_;
 };
 
 }  // namespace
 
-void sort_by_place(std::vector<int>& roles, const Cast& cast) {
-  const auto place = [&](int role) {
-    const Coordinates& at = cast.roles()[static_cast<std::size_t>(role)].at;
-    return std::tuple{at.stage, at.data, at.context, at.tensor, role};
+void sort_by_place(std::vector<int>& reps, const RankClasses& classes) {
+  const auto place = [&](int rep) {
+    const Coordinates& at = classes.reps()[static_cast<std::size_t>(rep)].at;
+    return std::tuple{at.stage, at.data, at.context, at.tensor, rep};
   };
-  std::sort(roles.begin(), roles.end(), [&](int a, int b) { return place(a) < place(b); });
+  std::sort(reps.begin(), reps.end(), [&](int a, int b) { return place(a) < place(b); });
 }
 
 Slices slices_of(const TrainingStep& step, const Timeline& timeline, const Scenario& scenario,
                  const SliceChoice& choice) {
   assert(timeline.spans.size() == static_cast<std::size_t>(step.graph.size()));
-  return Drawing{step, timeline, scenario, choice}.draw();
+  return SliceBuilder{step, timeline, scenario, choice}.draw();
 }
 
 }  // namespace orrery

@@ -8,9 +8,9 @@
 namespace orrery {
 
 TrainingStep build_training_step(const Scenario& scenario, std::shared_ptr<const StepCost> cost,
-                                 const StepTraffic& traffic, const Cast& cast,
+                                 const StepTraffic& traffic, const RankClasses& classes,
                                  const Topology& topology, Contraction contraction) {
-  StepDraft draft{scenario, *cost, traffic, cast, topology};
+  StepDraft draft{scenario, *cost, traffic, classes, topology};
   add_passes(draft, contraction);
   add_mirror_weights(draft);
   add_weight_prefetch(draft);
@@ -20,12 +20,12 @@ TrainingStep build_training_step(const Scenario& scenario, std::shared_ptr<const
   add_mirror_gradients(draft);
   add_closing(draft);
   TrainingStep step{std::move(cost),
-                    cast,
+                    classes,
                     std::move(draft.graph),
                     contraction.quiet,
                     std::move(draft.overlapped),
                     std::move(draft.labels)};
-  // Where indices are checked, in every test, so is every graph: a twentieth of an estimate's time.
+  // Builds with checked indices, as in tests, verify every graph in 5 % of an estimate's time.
 #ifdef _GLIBCXX_ASSERTIONS
   assert(verify(step, scenario.plan).empty());
 #endif
@@ -37,9 +37,9 @@ namespace {
 const StageCost& stage_of(const Plan& plan, const TrainingStep& step, TaskId id, int chunk,
                           int microbatch) {
   const int owner = step.graph.task(id).owner;
-  const Role& role = step.cast.roles()[static_cast<std::size_t>(owner)];
-  return step.cost->stage(plan.virtual_stage(role.at.stage, chunk),
-                          step.cast.placement().draw(role.rank), microbatch);
+  const RankClass& rep = step.classes.reps()[static_cast<std::size_t>(owner)];
+  return step.cost->stage(plan.virtual_stage(rep.at.stage, chunk),
+                          step.classes.placement().draw(rep.rank), microbatch);
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ const PassCost& pass_of(const Plan& plan, const TrainingStep& step, TaskId id) {
   return label.inputs_only ? stage.input_gradient : stage.backward;
 }
 
-const PassCost& pass_beside(const Plan& plan, const TrainingStep& step, TaskId id) {
+const PassCost& overlapped_pass(const Plan& plan, const TrainingStep& step, TaskId id) {
   const Label& label = step.label(id);
   return stage_of(plan, step, id, label.with_chunk, label.with_microbatch).backward;
 }
@@ -77,14 +77,14 @@ std::string check_numbers(TaskId id, const TrainingStep& step) {
       return describe(id, step) + " has a flow without bytes";
     if (!std::isfinite(flow.rate.si()) || flow.rate.si() <= 0.0)
       return describe(id, step) + " has a flow that does not move";
-    if (flow.way.empty()) return describe(id, step) + " has a flow without a way";
-    for (const LinkUse& use : flow.way)
+    if (flow.route.empty()) return describe(id, step) + " has a flow without a way";
+    for (const LinkUse& use : flow.route)
       if (use.times < 1) return describe(id, step) + " uses a link less than once";
   }
   return "";
 }
 
-// All tasks, each after those it waits for; fewer where some wait for each other in a circle.
+// A topological order of the tasks; incomplete if there is a cycle.
 std::vector<TaskId> in_some_order(const TaskGraph& graph) {
   std::vector<int> waits(static_cast<std::size_t>(graph.size()));
   std::vector<TaskId> order;
@@ -100,19 +100,19 @@ std::vector<TaskId> in_some_order(const TaskGraph& graph) {
   return order;
 }
 
-// Every role runs each chunk's forward and backward pass of each micro-batch that the chunk has.
-// Passes are looked up by number: a map would take longer than the rest.
+// Checks that every representative runs the forward and backward passes of all its chunks and
+// micro-batches. Passes are indexed by number: a map would take longer than the rest.
 class Passes {
  public:
   Passes(const TrainingStep& step, const Plan& plan)
       : step_{step},
         chunks_{static_cast<std::size_t>(plan.chunks())},
         microbatches_{static_cast<std::size_t>(plan.microbatches)},
-        expected_{step.cast.roles().size() * chunks_ *
+        expected_{step.classes.reps().size() * chunks_ *
                   static_cast<std::size_t>(plan.microbatches_of_chunk())},
-        passes_(step.cast.roles().size() * chunks_ * microbatches_) {}
+        passes_(step.classes.reps().size() * chunks_ * microbatches_) {}
 
-  /// The next task in order.
+  /// Adds the next task in topological order.
   std::string see(TaskId id) {
     const Task& task = step_.graph.task(id);
     const Label& label = step_.label(id);
@@ -137,7 +137,7 @@ class Passes {
     return "";
   }
 
-  std::string what_is_wrong() const {
+  std::string first_problem() const {
     if (met_ != expected_)
       return std::to_string(met_) + " passes where the plan has " + std::to_string(expected_);
     for (std::size_t i = 0; i < passes_.size(); ++i) {
@@ -158,10 +158,10 @@ class Passes {
     int last_forward = -1, first_backward = -1;  // Positions in the order.
   };
 
-  Pass* pass(int role, int chunk, int microbatch) {
+  Pass* pass(int rep, int chunk, int microbatch) {
     const auto c = static_cast<std::size_t>(chunk), m = static_cast<std::size_t>(microbatch);
-    const std::size_t index = (static_cast<std::size_t>(role) * chunks_ + c) * microbatches_ + m;
-    if (role < 0 || c >= chunks_ || m >= microbatches_ || index >= passes_.size()) return nullptr;
+    const std::size_t index = (static_cast<std::size_t>(rep) * chunks_ + c) * microbatches_ + m;
+    if (rep < 0 || c >= chunks_ || m >= microbatches_ || index >= passes_.size()) return nullptr;
     met_ += passes_[index].met ? 0 : 1;
     passes_[index].met = true;
     return &passes_[index];
@@ -178,29 +178,29 @@ class Passes {
   int position_ = 0;
 };
 
-// A stage receives m tensors a chunk in each direction, but for the two ends of the pipeline and
-// where virtual stages that follow each other lie on one rank.
+// Checks that a stage receives m tensors for each chunk and direction, except at the two ends of
+// the pipeline and between consecutive virtual stages on one rank.
 class Transfers {
  public:
-  explicit Transfers(const TrainingStep& step) : step_{step}, sent_(step.cast.roles().size()) {}
+  explicit Transfers(const TrainingStep& step) : step_{step}, sent_(step.classes.reps().size()) {}
 
   std::string see(TaskId id) {
     const Label& label = step_.label(id);
     if (label.what != Label::What::transfer) return "";
     const Task& task = step_.graph.task(id);
-    if (!is_role(task.owner) || !is_role(label.to_role))
+    if (!is_rep(task.owner) || !is_rep(label.to_rep))
       return describe(id, step_) + " sends from or to nobody";
     ++count_;
-    for (const Flow& flow : task.flows) add(task.owner, label.to_role, flow.bytes);
+    for (const Flow& flow : task.flows) add(task.owner, label.to_rep, flow.bytes);
     return "";
   }
 
-  std::string what_is_wrong(const Plan& plan) const {
-    for (int from = 0; is_role(from); ++from)
+  std::string first_problem(const Plan& plan) const {
+    for (int from = 0; is_rep(from); ++from)
       for (const auto& [to, there] : sent_[static_cast<std::size_t>(from)]) {
         const Bytes back = sent(to, from);
         if (back <= Bytes{}) return "gradients do not come back to role " + std::to_string(from);
-        // Interleaved, the last stage also feeds the first, so that pairs are not symmetric.
+        // In interleaved schedules the last stage also feeds the first: pairs are not symmetric.
         if (plan.vpp == 1 && there != back) return "stages send other bytes than come back";
       }
     std::int64_t sends = 0;
@@ -213,7 +213,7 @@ class Transfers {
   }
 
  private:
-  bool is_role(int number) const { return 0 <= number && number < static_cast<int>(sent_.size()); }
+  bool is_rep(int number) const { return 0 <= number && number < static_cast<int>(sent_.size()); }
   void add(int from, int to, Bytes bytes) {
     auto& receivers = sent_[static_cast<std::size_t>(from)];
     for (auto& [receiver, sum] : receivers)
@@ -230,7 +230,8 @@ class Transfers {
   }
 
   const TrainingStep& step_;
-  std::vector<std::vector<std::pair<int, Bytes>>> sent_;  // Of each role, to a few others.
+  std::vector<std::vector<std::pair<int, Bytes>>>
+      sent_;  // Bytes from each representative to a few others.
   std::int64_t count_ = 0;
 };
 
@@ -247,8 +248,8 @@ std::string verify(const TrainingStep& step, const Plan& plan) {
     if (std::string problem = transfers.see(id); !problem.empty()) return problem;
     if (std::string problem = passes.see(id); !problem.empty()) return problem;
   }
-  if (std::string problem = passes.what_is_wrong(); !problem.empty()) return problem;
-  return transfers.what_is_wrong(plan);
+  if (std::string problem = passes.first_problem(); !problem.empty()) return problem;
+  return transfers.first_problem(plan);
 }
 
 }  // namespace orrery

@@ -15,20 +15,20 @@
 
 namespace orrery {
 
-/// What a task of a training step is. Results and traces ask for it, the engine does not: a task
-/// names its label by Task::note, its place among the step's labels.
+/// Meaning of a task of a training step, for results and traces; the engine does not use it. A task
+/// refers to its label by Task::note, the index in the step's labels.
 struct Label {
   enum class Kind : std::uint8_t {
     compute,   ///< Lasts its duration.
     transfer,  ///< A latency, then flows.
-    join,      ///< Takes no time: where several ranks wait for each other.
+    join,      ///< Takes no time; synchronizes several ranks.
   };
   enum class What : std::uint8_t {
     forward,
     backward,
-    weight_gradient,  ///< What a backward pass of inputs_only left.
+    weight_gradient,  ///< Completes a backward pass of inputs_only.
     optimizer,
-    collective,  ///< Of `group`, inside a pass.
+    collective,  ///< A collective of `group` inside a pass.
     transfer,
     gradients,
     weights,
@@ -37,26 +37,25 @@ struct Label {
 
   Kind kind = Kind::compute;
   What what = What::forward;
-  GroupKind group = GroupKind::tensor;  ///< Of a collective, gradients or weights.
-  bool combine = false;                 ///< Of an expert group's collective: else dispatch.
-  bool backward = false;         ///< Of a collective in a pass and of a transfer: its direction.
-  bool inputs_only = false;      ///< Of a backward pass: without its weight gradients.
-  Tag tag = Tag::default_value;  ///< Of a transfer or the optimizer: what its price rests on.
-  int to_role = -1;              ///< Of a transfer between stages, or of a pair: the other end.
+  GroupKind group = GroupKind::tensor;  ///< Group of a collective, gradients or weights.
+  bool combine = false;                 ///< Expert collectives: combine, else dispatch.
+  bool backward = false;                ///< Direction of a transfer or a pass's collective.
+  bool inputs_only = false;             ///< Backward pass without its weight gradients.
+  Tag tag = Tag::default_value;         ///< Provenance of a transfer's or the optimizer's cost.
+  int to_rep = -1;                      ///< Receiver of a transfer, or other end of a pair.
   int chunk = 0;
   int microbatch = -1;  ///< -1: belongs to the whole step.
-  /// Of a pass that runs together with one of another micro-batch: the other's. Where both are one
-  /// task, `what`, `chunk` and `microbatch` are the forward pass's.
+  /// Chunk and micro-batch of the other of two passes that run together. If both are one task,
+  /// `what`, `chunk` and `microbatch` are the forward pass's.
   int with_chunk = 0, with_microbatch = -1;
-  const PassCost* cost = nullptr;  ///< compute: what it consists of, where it stands for a chain.
-  const Segment* segment =
-      nullptr;  ///< compute: the stretch of a pass that it is, where it is one.
+  const PassCost* cost = nullptr;    ///< Cost of a contracted pass.
+  const Segment* segment = nullptr;  ///< Segment of an expanded pass that the task computes.
 };
 
 using Labels = std::vector<Label>;
 
-/// A task in the making, with its label. Its owner is the role that does it, of a collective its
-/// first member.
+/// A task under construction, with its label. Its owner is the representative that executes it; a
+/// collective's is its first member.
 struct StepTask : Task, Label {};
 
 /// Adds the task to the graph and its label to the table.
@@ -66,47 +65,46 @@ inline TaskId add_labelled(TaskGraph& graph, Labels& labels, StepTask&& task) {
   return graph.add(std::move(task));
 }
 
-/// One training step as tasks, with everything that they refer to.
+/// One training step as a task graph, with everything that it refers to.
 struct TrainingStep {
   std::shared_ptr<const StepCost> cost;
-  Cast cast;
+  RankClasses classes;
   TaskGraph graph;
   bool contracted = true;
-  OverlappedPasses overlapped = {};  ///< What tasks of two passes consist of.
-  Labels labels = {};                ///< By Task::note.
+  OverlappedPasses overlapped = {};  ///< Costs of tasks with two passes.
+  Labels labels = {};                ///< Indexed by Task::note.
 
   const Label& label(TaskId id) const {
     return labels[static_cast<std::size_t>(graph.task(id).note)];
   }
 };
 
-/// The pass that a task is a stretch of. Of a task of two passes that run together, the one that
-/// its label is named after.
+/// The cost of the pass that a task belongs to; of two passes, that of its label.
 const PassCost& pass_of(const Plan& plan, const TrainingStep& step, TaskId id);
-/// The backward pass of two that run together: the other one.
-const PassCost& pass_beside(const Plan& plan, const TrainingStep& step, TaskId id);
+/// The cost of the backward pass, if two passes run together.
+const PassCost& overlapped_pass(const Plan& plan, const TrainingStep& step, TaskId id);
 
-/// Builds the step that `scenario` describes. All prices are in `cost` and `traffic`; what is built
-/// here is who waits for whom, and over which links it goes:
+/// Builds the step that `scenario` describes. All costs are in `cost` and `traffic`; this adds
+/// dependencies and routes:
 ///
-///     [weights gathered]            with ZeRO and overlap: beside the first forward passes
+///     [weights gathered]            with ZeRO and overlap: during the first forward passes
 ///     forward / backward passes     in the schedule's order, transfers between the stages;
 ///                                   with ZeRO-2 and 3, gathers and reductions of shards
-///     gradients reduced             beside the last backward pass, or after it
+///     gradients reduced             during the last backward pass, or after it
 ///     tied embedding, gradient norm
 ///     optimizer
-///     [weights gathered]            with ZeRO, where not overlapped
+///     [weights gathered]            with ZeRO, if not overlapped
 ///
 /// Passes that are not contracted have every collective as a task with flows.
 TrainingStep build_training_step(const Scenario& scenario, std::shared_ptr<const StepCost> cost,
-                                 const StepTraffic& traffic, const Cast& cast,
+                                 const StepTraffic& traffic, const RankClasses& classes,
                                  const Topology& topology, Contraction contraction);
 
-/// What is wrong with a step's graph, in words, or "". Checked: no cycle; every duration, byte
-/// count and rate is finite and positive where it must be; every flow has a way; every role runs
-/// each chunk's forward and backward pass of each micro-batch, the forward first; every pass
-/// between two stages is fed by exactly one transfer, and what is sent forward comes back as
-/// gradients, byte for byte.
+/// Checks a step's graph; returns the first problem in words, or "". There is no cycle; every
+/// duration, byte count and rate is finite and positive where it must be; every flow has a route;
+/// every representative runs each chunk's forward and backward pass of each micro-batch, the
+/// forward first; every pass between two stages receives exactly one transfer, and as many bytes
+/// return as gradients as are sent forward.
 std::string verify(const TrainingStep& step, const Plan& plan);
 
 }  // namespace orrery

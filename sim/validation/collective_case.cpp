@@ -86,7 +86,8 @@ bool contains(const JsonValue& rule, const char* key, const std::string& text) {
   return !part || text.find(part->text()) != text.npos;
 }
 
-// "8x50 GB/s per node", "1600 Gb/s per node", "50 GB/s per GPU", "CX7 400 Gb/s": of one GPU.
+// Bandwidth of one GPU, from "8x50 GB/s per node", "1600 Gb/s per node", "50 GB/s per GPU", "CX7
+// 400 Gb/s".
 std::optional<BytesPerSecond> rate_in(const std::string& text, int gpus_per_node) {
   static const std::regex pattern{R"((?:(\d+)x)?(\d+(?:\.\d+)?) ?(GB/s|Gb/s)( per node)?)"};
   std::smatch found;
@@ -109,7 +110,7 @@ void set_network(System& system, const std::string& inter, const JsonValue& netw
     else if (rule.has("gigabits"))
       rate = rule.at("gigabits").number(1.0, 1e5) * 1e9 / 8;
     const double efficiency = rule.at("efficiency").number(0.01, 1.0);
-    // Another network than the system's: sweeps of that one say nothing about it.
+    // A network other than the system's, to which its sweeps do not apply.
     constexpr double same = 0.02;
     if (std::abs(rate / own - 1.0) > same ||
         std::abs(efficiency / system.network_efficiency - 1.0) > same)

@@ -8,12 +8,12 @@
 
 namespace orrery {
 
-/// A table of dispatch and combine times of one MoE layer's shape that somebody measured, with a
-/// router that spreads tokens evenly over the experts.
+/// A published table of dispatch and combine times of one MoE layer's shape, with a router that
+/// spreads tokens evenly over the experts.
 struct ExchangeCase {
   struct Row {
     int multiprocessors = 0;  ///< 0: the kernel's own choice.
-    double tokens = 0.0;      ///< On each rank.
+    double tokens = 0.0;      ///< Tokens of each rank.
     Seconds dispatch, combine;
   };
 
@@ -30,15 +30,15 @@ struct ExchangeCase {
   ExchangeTable table() const { return {nodes, hidden, experts.per_token, experts.count}; }
 };
 
-/// Whether an entry of a list of cases is such a table: it names a dispatcher.
+/// True if an entry of a list of cases is such a table: it names a dispatcher.
 bool is_exchange_case(const JsonValue& entry);
 
 /// Reads a table as docs/notes/validation.md describes it. Dispatched tokens are fp8, as in
 /// DeepEP's own benchmarks, unless it says otherwise. Errors: experts that the ranks do not divide,
-/// times that are none.
+/// invalid times.
 ExchangeCase read_exchange_case(const JsonValue& entry);
 
-/// A sweep of one collective that somebody measured and published, and the system that it ran on.
+/// A published sweep of one collective, and the system that it ran on.
 struct CollectiveCase {
   std::string id;
   System system;
@@ -47,13 +47,12 @@ struct CollectiveCase {
   std::vector<MeasuredCurve::Point> points;
 };
 
-/// Whether an entry of a list of cases is a sweep: it names a collective.
+/// True if an entry of a list of cases is a sweep: it names a collective.
 bool is_collective_case(const JsonValue& entry);
 
 /// Reads a case as docs/notes/validation.md describes it. Its `system` is prose from logs; the
-/// words that are understood lie in calibration/data/collective_systems.json. Errors: a GPU or a
-/// network that is not known or not stated, a collective that is none, ranks that do not lie evenly
-/// on nodes.
+/// known words are in calibration/data/collective_systems.json. Errors: an unknown or unstated GPU
+/// or network, an unknown collective, ranks that do not lie evenly on nodes.
 CollectiveCase read_collective_case(const JsonValue& entry);
 
 }  // namespace orrery

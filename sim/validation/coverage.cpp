@@ -15,11 +15,11 @@
 namespace orrery {
 namespace {
 
-constexpr std::size_t enough = 9;  // Of fewer, no quantile of nine in ten.
+constexpr std::size_t enough = 9;  // Fewer have no 90 % quantile.
 
-// What prices account for in so many steps is usual. More makes a range wider, which it must where
-// a GPU has no tables: predicted without any, 91 % of all published steps lie in such ranges. (With
-// a share of 0.90 it is 92 %, with 0.95 it is 86 %.)
+// The typical deviation by prices is this quantile of the steps'. More than that widens a range, as
+// it must for a GPU without tables: predicted without any, 91 % of all published steps lie in such
+// ranges. (A quantile of 0.90 gives 92 %, 0.95 gives 86 %.)
 constexpr double usual_kv_share = 0.92;
 
 double price_deviation(const Comparison& step) { return std::sqrt(step.range->price_variance()); }
@@ -38,9 +38,9 @@ double root_mean_square(const std::vector<double>& values) {
   return values.empty() ? 0.0 : std::sqrt(sum / static_cast<double>(values.size()));
 }
 
-// Errors of one software lie farther to one side than to the other: their distance from the offset
-// counts by the root of how far they lie on that side, which leaves half of the difference to
-// chance, as nine steps say little of it.
+// The errors of one software are skewed: a distance from the offset is divided by the root of the
+// mean distance on its side, which attributes half of the skew to chance, as nine steps determine
+// it poorly.
 PublishedSteps summary_of(const std::string& software, const std::vector<Comparison>& steps) {
   const auto runs = static_cast<double>(steps.size());
   std::vector<double> errors, below, above, distances;
@@ -63,7 +63,7 @@ PublishedSteps summary_of(const std::string& software, const std::vector<Compari
   return sum;
 }
 
-// Whether others' software is too fast or too slow says nothing of one more.
+// The bias of other frameworks does not predict that of a new one.
 PublishedSteps summary_of_any(const std::vector<Comparison>& steps) {
   PublishedSteps sum;
   sum.runs = static_cast<int>(steps.size());
@@ -118,7 +118,7 @@ bool are_comparable(const StepRange& a, const StepRange& b) {
          !a.errors.step_class.experts && !b.errors.step_class.experts;
 }
 
-// To first order the difference of logarithms is that of steps of 1 s.
+// The difference of logarithms is to first order that of steps of 1 s.
 bool differs_as_predicted(const Comparison& a, const Comparison& b) {
   const auto in_unit = [](const StepRange& range) { return range.scaled(1.0 / range.step.si()); };
   const double deviation = difference(in_unit(*a.range), in_unit(*b.range)).deviation.si();

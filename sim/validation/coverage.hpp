@@ -12,8 +12,8 @@ namespace orrery {
 std::vector<Comparison> steps_with_ranges(const std::vector<ValidationReport>& reports,
                                           const ValidationReport* left_out = nullptr);
 
-/// How the steps of each software and class turned out that has nine or more of them, and those of
-/// any software (docs/explanation/ranges.md).
+/// Errors of the steps of each software and class with nine or more of them, and of those of any
+/// software (docs/explanation/ranges.md).
 std::vector<PublishedClass> published_classes(const std::vector<ValidationReport>& reports,
                                               const ValidationReport* left_out = nullptr);
 
@@ -28,25 +28,25 @@ std::vector<PublishedClass> published_classes(const std::vector<ValidationReport
 /// support no such quantile: NaN.
 double training_error_of(const std::vector<Comparison>& steps);
 
-/// How many published steps of a family lie in their ranges.
+/// Published steps of a family that lie in their ranges.
 struct Coverage {
   std::string family;  ///< The file.
   int steps = 0;
-  int inside = 0;           ///< With the ranges as they are.
+  int inside = 0;           ///< Count with the ranges as they are.
   double half_width = 0.0;  ///< Mean of (high - low) / 2 / step.
   /// With the ranges of any software's steps of the class (of_any_software), of all other families.
-  int left_out_steps = 0;  ///< Those that enough others are like.
+  int left_out_steps = 0;  ///< Steps with enough similar others.
   int left_out_inside = 0;
   double left_out_half_width = 0.0;
-  /// Pairs of steps without experts on one system, software and number format, and how many of
-  /// them differ by what the range of the difference of their logarithms says.
+  /// Pairs of steps without experts on one system, software and number format, and those of them
+  /// that differ as the range of the difference of their logarithms predicts.
   int pairs = 0;
   int pairs_inside = 0;
 };
 std::vector<Coverage> coverage_of(const std::vector<ValidationReport>& reports);
 
-/// How near predictions come to each step of a family where its other steps are known
-/// (own_runs.hpp), as somebody has them who measured some runs of a machine.
+/// Errors of each step of a family when its other steps calibrate the prediction (own_runs.hpp), as
+/// for a user who measured some runs of a machine.
 struct ByOthers {
   std::string family;  ///< The file.
   int steps = 0;
@@ -54,19 +54,19 @@ struct ByOthers {
   double mean_abs_error = 0.0;
   double half_width = 0.0;  ///< Mean of (high - low) / 2 / predicted.
 };
-/// Of families of two or more steps.
+/// Covers families of two or more steps.
 std::vector<ByOthers> predicted_by_others(const std::vector<ValidationReport>& reports);
 
 /// training_error_of all steps in `reports`, by their class.
 std::map<StepClass, double> training_errors(const std::vector<ValidationReport>& reports);
 
-/// How many published measurements of serving lie in their ranges (serving_error.hpp), of one
-/// figure and class of models.
+/// Published measurements of serving that lie in their ranges (serving_error.hpp), for one figure
+/// and class of models.
 struct ServingCoverage {
   std::string figure;    ///< "ttft", "tpot", "throughput"
-  bool experts = false;  ///< Of TPOT, whose models have them; of the others always false.
+  bool experts = false;  ///< MoE models, distinguished for TPOT only.
   int cases = 0, inside = 0;
-  /// The error that just covers nine in ten of them (split conformal: training_error_of()); NaN of
+  /// The error that just covers nine in ten of them (split conformal: training_error_of()); NaN for
   /// fewer than nine.
   double error = 0.0;
   /// Cases that lie in a range whose error all other files give, where these have nine.

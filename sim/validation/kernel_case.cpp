@@ -14,7 +14,7 @@ namespace orrery {
 namespace {
 
 constexpr std::int64_t largest_size = std::int64_t{1} << 32;
-constexpr std::int64_t most_experts = 1 << 16;  // Of one GPU: each is a product of its own.
+constexpr std::int64_t most_experts = 1 << 16;  // Experts of one GPU: each is a product of its own.
 constexpr double longest_us = 1e9, shortest_us = 0.01;
 
 std::string by(std::initializer_list<std::int64_t> sizes) { return joined(sizes, " x "); }
@@ -151,9 +151,9 @@ void read_exported_table(const JsonValue& json, KernelCases& all) {
                                        false));
 }
 
-// SimuMax's operators. An efficiency is of the peak that stands beside it, so that the time is the
-// operations over achieved_tflops; backward attention has 2.5 times the forward pass's, and both
-// count all scores.
+// SimuMax's operators. An efficiency is of the peak next to it, so that the time is the operations
+// over achieved_tflops; backward attention has 2.5 times the forward pass's, and both count all
+// scores.
 void read_operator(const JsonValue& json, KernelCases& all) {
   const std::string gpu = gpu_like(json.at("gpu"));
   const JsonValue shape = json.at("shape");

@@ -11,16 +11,16 @@
 
 namespace orrery {
 
-/// One kernel that somebody timed.
+/// A published time of one kernel.
 struct KernelCase {
-  /// What its time is of.
+  /// The context in which its time was measured.
   enum class Clock {
-    benchmark,  ///< As the rows of our tables: with what a serving library does around it.
+    benchmark,  ///< Timed like the rows of our tables: with the calls that a serving library adds.
     training,   ///< A kernel of a training step.
   };
   struct Grouped {
     GroupedGemm layer;
-    std::vector<std::int64_t> tokens;  ///< Of each expert.
+    std::vector<std::int64_t> tokens;  ///< Tokens of each expert.
   };
   struct Attention {
     AttentionRow shape;  ///< Its time is not used.
@@ -28,38 +28,38 @@ struct KernelCase {
   };
 
   std::string id;     ///< "h100-sxm gemm bf16 256 x 512 x 1024"
-  std::string group;  ///< With which others its error is summed up: "h100-sxm gemm bf16".
-  std::string kind;   ///< What it is alike in files of other GPUs: "gemm", "attention", ...
+  std::string group;  ///< Group in which errors are summarised: "h100-sxm gemm bf16".
+  std::string kind;   ///< Kind across files of other GPUs: "gemm", "attention", ...
   std::string gpu;    ///< Catalog name.
   Dtype dtype = Dtype::bf16;
   Clock clock = Clock::benchmark;
-  bool casts = true;  ///< A product of a narrow format, timed with what quantises A.
-  GemmPass pass = GemmPass::forward;  ///< Of a product.
+  bool casts = true;                  ///< A narrow-format product timed with the quantisation of A.
+  GemmPass pass = GemmPass::forward;  ///< Pass of a product.
   std::variant<GemmProduct, Grouped, Attention> kernel;
   Seconds measured;
 
-  /// m n k of a product in a benchmark, which tells large ones apart; 0 of other kernels.
+  /// m n k of a product in a benchmark, which distinguishes large ones; 0 for other kernels.
   double volume() const;
 };
 
-/// All kernels of one file, and what of it is none.
+/// All kernels of one file, and its entries that are refused.
 struct KernelCases {
   struct Refused {
     std::string id, reason;
   };
   std::vector<KernelCase> cases;
   std::vector<Refused> refused;
-  /// The file's own tables, where it is one of ours: its rows are predicted from these.
+  /// The file's own tables, if it is one of ours: its rows are predicted from these.
   std::optional<KernelTables> tables;
 };
 
-/// Whether a document holds timed kernels: tables of ours ("orrery.kernels/1"), an exported table
+/// True if a document holds timed kernels: tables of ours ("orrery.kernels/1"), an exported table
 /// of aiconfigurator ("kind": "gemm_table" or "attention_fwd_table"), or a list of such tables, of
 /// single kernels ("op" and "shape", or "shape_mnk") or of experts' products.
 bool is_kernel_cases(const JsonValue& json);
 
-/// Reads them as docs/notes/validation.md describes. Errors (bad_input): columns or sizes that are
-/// none, with their place. An entry of a list that says too little is refused with its reason.
+/// Reads them as docs/notes/validation.md describes. Errors (bad_input): invalid columns or sizes,
+/// with their place. An incomplete entry of a list is refused with its reason.
 KernelCases read_kernel_cases(const JsonValue& json);
 
 /// The catalog's name of a GPU as others write it: "H100-SXM 80GB", "NVIDIA B200 SXM" and

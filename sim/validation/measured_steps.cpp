@@ -28,7 +28,7 @@ std::string name_of(const calibration::StepModel& m, const std::string& launch) 
          std::to_string(m.hidden) + ", " + std::to_string(m.tokens()) + " tokens, " + launch;
 }
 
-// With graphs the host launches one thing a pass.
+// A CUDA graph is one host launch per pass.
 Software software_for(bool in_graphs, const LaunchCosts& costs) {
   Software software = read_software("orrery-gpu", {});
   const auto& gap = in_graphs ? costs.graph_gap : costs.eager_gap;

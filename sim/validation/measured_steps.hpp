@@ -15,29 +15,29 @@ namespace orrery {
 
 struct StepParts {
   Seconds forward, backward, optimizer;
-  Seconds step;  ///< Of all three, with what lies between them.
+  Seconds step;  ///< Time of all three, with gaps.
 };
 
-/// A training step that orrery-gpu ran, and what an estimate says of it.
+/// A training step that orrery-gpu ran, and its estimate.
 struct MeasuredStep {
   std::string name;  ///< "2 layers of 4096, 4096 tokens, eager"
   StepParts measured, predicted;
-  StepRange range;  ///< Of the prediction.
-  /// The host's time to hand over all of it, where it could be told; kernels of an estimate.
+  StepRange range;  ///< Range of the prediction.
+  /// Host time to launch the step, if measured; launches of an estimate.
   std::optional<Seconds> host;
   int launches = 0;
 };
 
-/// What lies between kernels, as a record has it: its `launch` cases. Where it lacks one, the
+/// Launch costs and gaps between kernels in a record, its `launch` cases. Unset ones are the
 /// software's.
 struct LaunchCosts {
-  std::optional<Seconds> eager_gap;    ///< From kernel to kernel in a stream ("chain").
-  std::optional<Seconds> graph_gap;    ///< In a CUDA graph ("graph").
-  std::optional<Seconds> host_launch;  ///< The host's for one launch ("kernel").
+  std::optional<Seconds> eager_gap;    ///< Gap between kernels of a stream ("chain").
+  std::optional<Seconds> graph_gap;    ///< Gap in a CUDA graph ("graph").
+  std::optional<Seconds> host_launch;  ///< Host time of one launch ("kernel").
 };
 LaunchCosts launch_costs_of(const calibration::Record& record);
 
-/// The model as an estimate has it.
+/// The estimated model of a measured step.
 Model model_of(const calibration::StepModel& step);
 
 /// Every step of kind training_step that was measured, on one GPU of `system`, which brings its

@@ -56,7 +56,7 @@ std::optional<BenchLimits> trtllm_bench_limits(const ServingCase& one, std::int6
   const double budget = tokens < 4096   ? std::max(2048.0, in_steps_of(256, tokens))
                         : tokens < 8192 ? in_steps_of(512, tokens)
                                         : in_steps_of(1024, tokens);
-  // Prompts are not cut, so that the longest one needs a place.
+  // Prompts are not cut, so that the longest one must fit.
   return BenchLimits{std::llround(std::max(budget, in + most)), std::llround(most)};
 }
 
@@ -104,7 +104,7 @@ std::optional<JsonValue> rule_of(const ServingCase& one, const JsonValue& entry)
   return std::nullopt;
 }
 
-// What is sent at a time, and how long each prompt is at most.
+// The token budget of an iteration by a rule, if prompt length and concurrency are known.
 std::optional<std::int64_t> budget_of(const JsonValue& rule, const JsonValue& workload) {
   const auto budget = rule.find("budget");
   if (!budget || !workload.has("concurrency") || !workload.has("isl")) return std::nullopt;
@@ -119,7 +119,7 @@ std::optional<std::int64_t> budget_of(const JsonValue& rule, const JsonValue& wo
   return std::min(most, (tokens + block - 1) / block * block);
 }
 
-// What the benchmark that made the row lets the engine do at once.
+// The limits that the row's benchmark sets.
 std::optional<BenchLimits> limits_of(const JsonValue& rule, const ServingCase& one) {
   const JsonValue& workload = *one.workload;
   if (!rule.has("limits_of") || !workload.has("isl") || !workload.has("osl")) return std::nullopt;

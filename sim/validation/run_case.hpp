@@ -10,39 +10,38 @@
 
 namespace orrery {
 
-/// What was published of a quantity: a value, or that it lies above or below one.
+/// A published quantity: a value, or a bound from one side.
 struct PublishedValue {
   double low = 0.0, high = 0.0;
   bool is_value() const { return low == high; }
-  /// What was published, or of bounds the nearest value that they allow.
+  /// The published value, or the nearest one within the bounds.
   double nearest(double predicted) const { return std::clamp(predicted, low, high); }
 };
 
-/// What somebody published of a whole training run and its interruptions
-/// (docs/notes/validation.md).
+/// A published training run with its interruptions (docs/notes/validation.md).
 struct RunCase {
   std::string id;
   std::string reliability;
   int gpus = 0;
-  double days = 54.0;  ///< How long it was.
-  /// What was published was worked out for one rate, whatever is known of its error and of months.
+  double days = 54.0;  ///< Length of the run.
+  /// The publication computed with one rate, so that neither its error nor months count.
   bool constant_rate = false;
-  /// Of a job of which no plan was published: how it saves and recovers; what is not said is as the
-  /// profile has it, and the interval the best.
+  /// Checkpoints and recovery of a job without a published plan; unset: the profile's, and the best
+  /// interval.
   std::optional<Seconds> interval, recovery;
   Seconds stall, write;
-  /// Of a job of which it was.
+  /// The published plan, if any.
   std::string system, model;
   std::optional<JsonValue> plan;
   double tokens = 0.0;
-  double slower = 0.0;             ///< What one GPU takes longer than the others.
-  std::optional<JsonValue> batch;  ///< Keys of the plan as it was while the batch grew.
+  double slower = 0.0;             ///< Slowdown of one GPU.
+  std::optional<JsonValue> batch;  ///< Plan keys while the batch grew.
   std::optional<BytesPerSecond> storage;
   std::map<std::string, PublishedValue> measured;
   Place place;
 };
 
-/// Whether an entry of a list is one.
+/// True if an entry of a list is one.
 bool is_run_case(const JsonValue& entry);
 /// Errors (bad_input): keys that are missing or unknown, values out of range.
 RunCase read_run_case(const JsonValue& entry);

@@ -12,26 +12,26 @@ namespace {
 constexpr int most_serving_gpus = 1 << 20;
 constexpr double most_measured = 1e15;
 
-// Collections say "e2e_mean" and "ttft_p90" of peers, in the milliseconds of "e2e_ms".
-std::string quantity_of(const std::string& said) {
-  if (said.ends_with("_mean")) return said.substr(0, said.size() - 5) + "_ms";
+// Collections name peers' figures "e2e_mean" and "ttft_p90", in the milliseconds of "e2e_ms".
+std::string quantity_of(const std::string& stated) {
+  if (stated.ends_with("_mean")) return stated.substr(0, stated.size() - 5) + "_ms";
   for (const char* percentile : {"_p50", "_p90", "_p95", "_p99"})
-    if (said.ends_with(percentile)) return said + "_ms";
-  return said;
+    if (stated.ends_with(percentile)) return stated + "_ms";
+  return stated;
 }
 
-// Of peers {"simulator": {"quantity": predicted}}.
+// Reads {"simulator": {"quantity": predicted}}.
 void read_peers(const JsonValue& json, ServingCase& one) {
   for (const std::string& peer : json.keys()) {
-    const JsonValue said = json.at(peer);
-    for (const std::string& quantity : said.keys())
-      if (const JsonValue value = said.at(quantity); value.is_number())
+    const JsonValue stated = json.at(peer);
+    for (const std::string& quantity : stated.keys())
+      if (const JsonValue value = stated.at(quantity); value.is_number())
         one.peers[peer][quantity_of(quantity)] = value.number(-most_measured, most_measured);
   }
 }
 
-// "prefill": {"tp": 1, "attention_dp": 4, "workers": 2, "batch": 1}. The batch is what a worker had
-// at a time, which follows from the load.
+// A pool: "prefill": {"tp": 1, "attention_dp": 4, "workers": 2, "batch": 1}. The batch is the
+// observed one of a worker, which follows from the load.
 DeploymentRequest read_pool(DeploymentRequest pool, const JsonValue& json) {
   json.allow_only({"tp", "pp", "attention_dp", "moe_tp", "ep", "workers", "batch"});
   const auto number = [&](const char* key, std::optional<int>& of) {
@@ -41,7 +41,7 @@ DeploymentRequest read_pool(DeploymentRequest pool, const JsonValue& json) {
   number("pp", pool.pp);
   number("attention_dp", pool.dp);
   number("workers", pool.replicas);
-  // Of dense models such cases say ep 1, which means nothing.
+  // Cases of dense models have ep 1, which has no effect.
   number("moe_tp", pool.moe_tp);
   number("ep", pool.ep);
   return pool;
@@ -140,8 +140,8 @@ const WordPairs deployment_words = pairs_in(R"(
 const WordPairs format_words = pairs_in(R"(
     float16=fp16 bfloat16=bf16 int4_wo=int4 int8_wo=int8 w4a16_mxfp4=mxfp4)");
 
-// What a ServingCase keeps as it is said, and what changes no prediction: how requests were sent,
-// flags that other keys repeat, data parallelism of one.
+// Keys that a ServingCase keeps verbatim, and keys without effect on a prediction: how requests
+// were sent, flags that other keys repeat, data parallelism of one.
 const std::vector<std::string> kept{"speculative", "disaggregated", "prefix_caching",
                                     "async_scheduling", "stream_interval"};
 const std::vector<std::string> without_effect{
@@ -155,7 +155,7 @@ const WordPairs latent_words = pairs_in(R"(
     q_lora=q_lora_rank kv_lora=kv_lora_rank nope=qk_head_dim rope=qk_pos_emb_head_dim
     v=v_head_dim)");
 
-// Longer than every prompt: such cases say what was served, not what could be.
+// Longer than every prompt: such cases state the served load, not a limit.
 constexpr const char* any_sequence = "16777216";
 
 JsonValue value_of(const std::string& json) { return JsonValue::parse(json, ""); }
@@ -171,37 +171,38 @@ void refuse_layers(const JsonValue& model) {
       found->fail("such layers are not modelled", "serve a model whose layers are alike");
 }
 
-Model model_of_shape(const JsonValue& said) {
-  refuse_layers(said);
-  said.allow_only({"name", "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab",
-                   "experts", "top_k", "moe_ffn", "shared_experts", "dense_layers", "gated",
-                   "moe_every", "window", "window_every", "mla", "hf"});
+Model model_of_shape(const JsonValue& stated) {
+  refuse_layers(stated);
+  stated.allow_only({"name", "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab",
+                     "experts", "top_k", "moe_ffn", "shared_experts", "dense_layers", "gated",
+                     "moe_every", "window", "window_every", "mla", "hf"});
   JsonValue shape = value_of("{}")
-                        .with("name", said.at("name"))
+                        .with("name", stated.at("name"))
                         .with("seq", value_of(any_sequence))
                         .with("positions", value_of("\"rotary\""))
                         .with("swiglu", value_of("true"));
-  copy(said, size_words, shape);
-  if (const auto latent = said.find("mla")) {
+  copy(stated, size_words, shape);
+  if (const auto latent = stated.find("mla")) {
     JsonValue ranks = value_of("{}");
     copy(*latent, latent_words, ranks);
     shape = shape.with("mla", ranks);
   }
   constexpr std::int64_t widest = 1 << 24;
-  if (const auto shared = said.find("shared_experts")) {
-    const std::int64_t width = shared->integer(0, 1 << 10) * said.at("moe_ffn").integer(1, widest);
+  if (const auto shared = stated.find("shared_experts")) {
+    const std::int64_t width =
+        shared->integer(0, 1 << 10) * stated.at("moe_ffn").integer(1, widest);
     shape = shape.with("shared_expert_ffn", value_of(std::to_string(width)));
   }
   return parse_model(shape);
 }
 
-Model model_of(const JsonValue& said) {
-  const std::string name = said.at("name").text();
-  if (const auto known = catalog_model(name)) return read_model(*known, said.place());
-  if (!said.has("layers"))
-    said.at("name").fail("'" + shown_text(name) + "' is no model of the catalog",
-                         "give its shape, or name one of orrery list models");
-  return model_of_shape(said);
+Model model_of(const JsonValue& stated) {
+  const std::string name = stated.at("name").text();
+  if (const auto known = catalog_model(name)) return read_model(*known, stated.place());
+  if (!stated.has("layers"))
+    stated.at("name").fail("'" + shown_text(name) + "' is no model of the catalog",
+                           "give its shape, or name one of orrery list models");
+  return model_of_shape(stated);
 }
 
 // "0.15.1": 15.
@@ -213,12 +214,12 @@ int minor_release(const std::string& version) {
 }
 
 // The catalog's file for an engine of that time: Hugging Face's static batches of 2023, kernels and
-// schedulers of 2024, vLLM before its host's work went beside the GPU's (asynchronous scheduling,
-// by default since 0.14), and TensorRT-LLM before it fused what lies between products.
+// schedulers of 2024, vLLM before host work overlapped with the GPU's (asynchronous scheduling, by
+// default since 0.14), and TensorRT-LLM before it fused the kernels between products.
 std::string engine_of(const JsonValue& deployment) {
   const std::string engine = deployment.at("engine").text();
-  const auto said = deployment.find("engine_version");
-  const std::string version = said ? said->text() : "";
+  const auto stated = deployment.find("engine_version");
+  const std::string version = stated ? stated->text() : "";
   if (version.starts_with("2023")) return "huggingface-2023";
   if (version.starts_with("2024")) return engine + "-2024";
   constexpr int asynchronous_since = 14;
@@ -231,7 +232,7 @@ std::string engine_of(const JsonValue& deployment) {
   return engine;
 }
 
-// In our word where theirs is another.
+// Sets a key, translating their names of formats to ours.
 void set_key(DeploymentRequest& request, const std::string& ours, const JsonValue& value) {
   if (value.is_string())
     for (const auto& [theirs, word] : format_words)
@@ -240,20 +241,20 @@ void set_key(DeploymentRequest& request, const std::string& ours, const JsonValu
     if (key.name == ours) key.read(request, value);
 }
 
-DeploymentRequest deployment_of(const JsonValue& said) {
+DeploymentRequest deployment_of(const JsonValue& stated) {
   std::vector<std::string> known = without_effect;
   known.insert(known.end(), kept.begin(), kept.end());
   for (const auto& [theirs, ours] : deployment_words) known.push_back(theirs);
-  said.allow_only(known);
+  stated.allow_only(known);
   DeploymentRequest request;
   for (const auto& [theirs, ours] : deployment_words) {
-    const auto value = said.find(theirs);
+    const auto value = stated.find(theirs);
     if (value && !(value->is_string() && value->text() == "auto")) set_key(request, ours, *value);
   }
   return request;
 }
 
-// Checkpoints whose name says a format that no key repeats.
+// Formats that only the name of a checkpoint gives.
 void set_published_formats(const std::string& name, DeploymentRequest& request) {
   if (name.ends_with("w8a8")) request.weights = Dtype::int8;
   const bool gpt_oss = name.find("gpt-oss") != std::string::npos;
@@ -271,16 +272,16 @@ bool is_collected_case(const JsonValue& entry) {
 ServingCase read_collected_case(const JsonValue& entry) {
   entry.allow_only({"id", "source", "system", "gpus", "model", "deployment", "workload", "measured",
                     "peers", "notes"});
-  const JsonValue said = entry.at("deployment");
+  const JsonValue stated = entry.at("deployment");
   ServingCase one;
   read_what_all_have(entry, one);
   one.model = model_of(entry.at("model"));
-  one.engine = engine_of(said);
-  one.deployment = deployment_of(said);
+  one.engine = engine_of(stated);
+  one.deployment = deployment_of(stated);
   set_published_formats(entry.at("model").at("name").text(), one.deployment);
   JsonValue serving = value_of("{}");
   for (const std::string& key : kept)
-    if (const auto value = said.find(key)) serving = serving.with(key, *value);
+    if (const auto value = stated.find(key)) serving = serving.with(key, *value);
   if (!serving.keys().empty()) read_serving_options(serving, one);
   return as_published(std::move(one), entry);
 }

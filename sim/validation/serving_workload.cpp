@@ -12,14 +12,14 @@ constexpr std::int64_t requests_a_client = 10;
 constexpr double most_in_a_row = 1e12;
 
 // Lengths of data sets are known by their mean, which may be no whole number.
-LengthLaw lengths(const JsonValue& workload, const char* high, const char* low) {
+LengthDistribution lengths(const JsonValue& workload, const char* high, const char* low) {
   const auto length = [&](const char* key) {
     return std::max(1.0, std::floor(workload.at(key).number(0.0, most_request_tokens) + 0.5));
   };
-  LengthLaw law;
+  LengthDistribution law;
   law.low = law.high = length(high);
   if (workload.has(low) && workload.at(low).number(0.0, law.high) < law.high) {
-    law.kind = LengthLaw::Kind::uniform;
+    law.kind = LengthDistribution::Kind::uniform;
     law.low = length(low);
   }
   return law;
@@ -29,7 +29,7 @@ SharedPrefix prefix_of(const JsonValue& json) {
   const auto count = [&](const char* key) {
     return static_cast<std::uint32_t>(json.at(key).integer(0, most_request_tokens));
   };
-  // Where only the number of prompts is known, they have nothing in common.
+  // A file with only the number of prompts has no shared prefixes.
   if (json.has("prompts")) return {count("prompts"), count("system_prompt"), 1, count("question")};
   return {count("groups"), count("system_prompt"), count("users_per_group"), count("question")};
 }
@@ -103,7 +103,7 @@ ServingLoad load_of_case(const JsonValue& workload, const JsonValue* serving) {
   traffic.prompt = lengths(workload, "isl", "isl_low");
   traffic.output = lengths(workload, "osl", "osl_low");
   if (const auto prefix = workload.find("shared_prefix")) traffic.prefix = prefix_of(*prefix);
-  load.list = draw_requests(traffic);
+  load.list = sample_requests(traffic);
   return load;
 }
 

@@ -56,7 +56,7 @@ Scenario scenario_of(const TrainingCase& as_written) {
   const PublishedPlan published = published_plan(training_case);
   for (const JsonValue& plan : published.plans) read_plan(request, plan);
   for (const std::string& key : training_case.plan.keys()) {
-    if (key == "ep_dispatcher") {  // As the MoE model zoo writes it.
+    if (key == "ep_dispatcher") {  // The MoE model zoo's spelling.
       request.moe_dispatcher = choice<int>(training_case.plan.at(key), {"A2A", "DeepEP"}) == 1
                                    ? ExpertDispatcher::deepep
                                    : ExpertDispatcher::all_to_all;
@@ -68,8 +68,8 @@ Scenario scenario_of(const TrainingCase& as_written) {
   }
   const auto software = training_case.plan.find("software");
   request.software = software ? software->text() : published.software;
-  // Megatron Core's default (ModelParallelConfig.expert_tensor_parallel_size), where a run of its
-  // command line does not say otherwise.
+  // Megatron Core's default (ModelParallelConfig.expert_tensor_parallel_size), unless a run's
+  // command line sets it.
   const auto framework = training_case.plan.find("framework");
   if (framework && framework->text() == "NeMo/Megatron" && request.ep > 1 &&
       !training_case.plan.has("etp"))
@@ -84,7 +84,7 @@ Scenario scenario_of(const TrainingCase& as_written) {
 
 namespace {
 
-const std::string shelf = "workloads/publications";
+const std::string folder = "workloads/publications";
 
 std::string text_at(const JsonValue& object, const char* key) {
   const auto found = object.find(key);
@@ -101,7 +101,7 @@ bool has_stages(const TrainingCase& of) {
 }
 
 std::optional<JsonValue> rule_of(const TrainingCase& of) {
-  const JsonValue table = JsonValue::read_file(find_in_catalog(shelf, "software", {}));
+  const JsonValue table = JsonValue::read_file(find_in_catalog(folder, "software", {}));
   require_schema(table, "orrery.publications/1");
   const std::string model = text_at(of.model, "name");
   for (const JsonValue& rule : table.at("rules").elements()) {
@@ -140,7 +140,7 @@ std::string release_in(const std::string& locator) {
   return locator.substr(from, locator.find_first_of(", ", from) - from);
 }
 
-// Which of the releases in a file of recipes, counted from the first; an unknown one is the last.
+// The releases in a file of recipes, numbered from the first; an unknown one is the last.
 class Releases {
  public:
   explicit Releases(const JsonValue& file) {
@@ -151,7 +151,7 @@ class Releases {
     const auto found = std::find(names_.begin(), names_.end(), name);
     return static_cast<int>(std::min(found, names_.end() - 1) - names_.begin());
   }
-  /// How many lie between `release` and those of a recipe; below zero: the recipe is older.
+  /// Releases between `release` and those of a recipe; below zero: the recipe is older.
   int distance(const JsonValue& recipe, int release) const {
     const int from = of(recipe.at("from").text());
     const int to = of(recipe.at("to").text());
@@ -171,7 +171,7 @@ bool is_for(const JsonValue& recipe, const TrainingCase& of) {
          });
 }
 
-// How many keys of a recipe's layout the case does not have as printed.
+// Keys of a recipe's layout that differ from the printed case.
 int differences(const JsonValue& recipe, const TrainingCase& of) {
   const JsonValue layout = recipe.at("layout");
   int count = 0;
@@ -202,7 +202,7 @@ std::optional<JsonValue> recipe_of(const TrainingCase& of, const JsonValue& file
   return best;
 }
 
-// Chunks that are no number: each layer one, or as few as interleaving takes.
+// Words for chunks: one per layer, or as few as interleaving takes.
 constexpr const char* each_layer = "max (each layer a chunk)";
 constexpr const char* fewest = "least";
 // Layers that stages do not divide; and stages cut by weights.
@@ -271,7 +271,7 @@ PublishedPlan published_plan(const TrainingCase& training_case) {
   PublishedPlan published{text_at(*rule, "software"), {}};
   if (const auto plan = rule->find("plan")) published.plans.push_back(*plan);
   if (const auto recipes = rule->find("recipes")) {
-    const JsonValue file = JsonValue::read_file(find_in_catalog(shelf, recipes->text(), {}));
+    const JsonValue file = JsonValue::read_file(find_in_catalog(folder, recipes->text(), {}));
     require_schema(file, "orrery.published_recipes/1");
     if (published.software.empty()) published.software = file.at("software").text();
     if (const auto recipe = recipe_of(training_case, file)) {

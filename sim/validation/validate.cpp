@@ -18,7 +18,7 @@
 namespace orrery {
 namespace {
 
-// Of the stage whose GPU reported it.
+// Peak memory of the stage whose GPU reported it.
 Bytes reported_peak(const TrainingCase& training_case, const MemoryReport& memory) {
   if (!training_case.peak_memory_stage) return memory.peak();
   const auto stage = static_cast<std::size_t>(*training_case.peak_memory_stage);
@@ -42,7 +42,7 @@ void predict(const TrainingCase& training_case, ValidationReport& report) {
       report.comparisons.push_back(memory);
     }
     if (!training_case.step_time) return;
-    // It ran: nobody chooses it.
+    // The run happened, so that memory above the usable share is tolerated.
     Detail detail;
     detail.most_memory = tolerated_share_of_memory;
     const Result result = estimate(scenario, detail).result;
@@ -81,7 +81,7 @@ void sum_up(ValidationReport& report) {
   report.max_abs_error = *std::max_element(errors.begin(), errors.end());
 }
 
-// The first of these that anything was measured of.
+// The first of these that was measured.
 std::string main_serving_quantity(const ValidationReport& report) {
   for (const char* quantity : {"tpot_ms", "decode_step_ms", "e2e_ms", "output_tokens_per_s"})
     if (!std::isnan(mean_abs_error_of(report, quantity))) return quantity;
@@ -164,7 +164,7 @@ ValidationReport validate_file(const std::string& path, const ValidationOptions&
   return report;
 }
 
-// What the errors of many rows are together: ValidationReport's rows.
+// Error statistics of many rows: ValidationReport's rows.
 namespace {
 
 std::vector<double> sizes_of(const std::vector<double>& errors) {

@@ -12,29 +12,29 @@
 
 namespace orrery {
 
-/// A measured quantity beside what Orrery says. `error` is predicted / measured - 1; of a row
-/// that stands for many points, their mean absolute error.
+/// A measured quantity and its prediction. `error` is predicted / measured - 1; for a row that
+/// summarises many points, their mean absolute error.
 struct Comparison {
   std::string id;
-  /// "step_time_s", "peak_memory_bytes"; of collectives "time_s", "bus_bandwidth_bytes_per_s"; of
-  /// dispatch and combine "time_s"; of serving and whole runs as the case says it,
+  /// "step_time_s", "peak_memory_bytes"; for collectives "time_s", "bus_bandwidth_bytes_per_s"; for
+  /// dispatch and combine "time_s"; for serving and whole runs the case's own, such as
   /// "decode_step_ms", "ettr".
   std::string quantity;
   double measured = 0.0;
   double predicted = 0.0;
   std::map<std::string, double> peer_errors;
 
-  /// Of a row that stands for the points of a sweep: `measured` and `predicted` are means.
+  /// The points of a sweep that a row summarises: `measured` and `predicted` are means.
   struct Points {
     int count = 0;
     double mean_abs_error = 0.0;
     double mean_error = 0.0;
   };
   std::optional<Points> over_points = std::nullopt;
-  std::optional<StepRange> range = std::nullopt;  ///< Of a step time: of the prediction.
-  /// Where bounds were published, low and high: `measured` is the nearest value between them.
+  std::optional<StepRange> range = std::nullopt;  ///< Predicted range of a step time.
+  /// Published bounds, low and high: `measured` is the nearest value between them.
   std::optional<std::pair<double, double>> bounds = std::nullopt;
-  /// Of what clients of a served model see: predicted x exp(-+ error) is the range.
+  /// Latency or throughput of serving: predicted x exp(-+ error) is the range.
   struct Serving {
     bool experts = false;
     double error = 0.0;
@@ -49,21 +49,20 @@ struct Comparison {
 
 struct ValidationReport;
 
-/// Rows of a table of kernels, which are too many to be read one by one: what their errors are
-/// together.
+/// Errors of the rows of a table of kernels, too many for a line each.
 struct RowErrors {
   std::string of;               ///< "h100-sxm gemm bf16"
-  std::string part = {};        ///< Of these, those that it says: "m n k >= 2^33"; "": all.
-  std::string kind = {};        ///< "gemm", "attention", "experts", ...: alike in other files.
+  std::string part = {};        ///< Subset of the rows: "m n k >= 2^33"; "": all.
+  std::string kind = {};        ///< "gemm", "attention", "experts", ...: the same in all files.
   std::vector<double> signed_;  ///< predicted / measured - 1, at least one.
 
   int rows() const { return static_cast<int>(signed_.size()); }
   double mean_abs() const;
   double median_abs() const;
-  double p90_abs() const;  ///< The value at place 0.9 rows, rounded down, by rising size.
+  double p90_abs() const;  ///< The value at index floor(0.9 rows), by rising size.
   double bias() const;     ///< Median with its sign: below 0 predictions are too fast.
 };
-/// All rows of several files that are of one kind and part, in the order of their first ones.
+/// All rows of several files that have one kind and part, in order of first appearance.
 std::vector<RowErrors> rows_of_all(const std::vector<ValidationReport>& reports);
 
 struct Refusal {
@@ -71,17 +70,17 @@ struct Refusal {
   std::string reason;
 };
 
-/// What became of all cases of one file. The figures are over the file's main quantity:
-/// step_time_s; of collectives bus_bandwidth_bytes_per_s (time_s where no sweep is long enough for
-/// one); of kernels, dispatch and combine time_s; of whole runs ettr; of serving tpot_ms or the
-/// next that was measured. NaN where no case was compared.
+/// The validation of all cases of one file. The error figures are over the file's main quantity:
+/// step_time_s; bus_bandwidth_bytes_per_s of collectives (time_s if no sweep is long enough for
+/// one); time_s of kernels, dispatch and combine; ettr of whole runs; tpot_ms of serving, or the
+/// next that was measured. NaN if no case was compared.
 struct ValidationReport {
   std::string file;
   std::string kind;  ///< "training", "collectives", "expert exchange", "serving", "runs", "kernels"
-  std::string main_quantity;  ///< What the figures are over.
+  std::string main_quantity;  ///< Quantity of the figures.
   std::vector<Comparison> comparisons;
   std::vector<Refusal> refusals;
-  std::vector<RowErrors> rows;  ///< Of kernels: in place of a line for each comparison.
+  std::vector<RowErrors> rows;  ///< Kernels: in place of a line per comparison.
   double mean_abs_error = std::numeric_limits<double>::quiet_NaN();
   double mean_error = std::numeric_limits<double>::quiet_NaN();
   double median_abs_error = std::numeric_limits<double>::quiet_NaN();

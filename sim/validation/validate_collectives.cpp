@@ -13,10 +13,10 @@ void compare(const CollectiveCase& one, bool leave_one_out, ValidationReport& re
   const CollectiveTime price{one.system, options};
   PointErrors small, large;
   for (const auto& [bytes, time] : one.points) {
-    const Seconds said = price(one.shape.kind, bytes, one.shape.group).time();
+    const Seconds predicted = price(one.shape.kind, bytes, one.shape.group).time();
     const double bus = wire_share(one.shape.kind, one.shape.group.ranks) * bytes.si();
-    if (bytes.si() < mib) small.add(time.si(), said.si());
-    if (bytes.si() >= 64.0 * mib) large.add(bus / time.si(), bus / said.si());
+    if (bytes.si() < mib) small.add(time.si(), predicted.si());
+    if (bytes.si() >= 64.0 * mib) large.add(bus / time.si(), bus / predicted.si());
   }
   if (small.points > 0) report.comparisons.push_back(small.comparison(one.id, "time_s"));
   if (large.points > 0)
@@ -54,9 +54,9 @@ void compare(const ExchangeCase& one, bool leave_one_out, ValidationReport& repo
                         one.dispatched,    row.multiprocessors};
     const ExchangeLoad load =
         uniform_exchange(one.experts, one.group.ranks, one.group.per_domain, row.tokens);
-    const ExchangeCost said = price(one.dispatcher, shape, load);
-    dispatch.add(row.dispatch.si(), said.dispatch.time().si());
-    combine.add(row.combine.si(), said.combine.time().si());
+    const ExchangeCost predicted = price(one.dispatcher, shape, load);
+    dispatch.add(row.dispatch.si(), predicted.dispatch.time().si());
+    combine.add(row.combine.si(), predicted.combine.time().si());
   }
   report.comparisons.push_back(dispatch.comparison(one.id + " dispatch", "time_s"));
   report.comparisons.push_back(combine.comparison(one.id + " combine", "time_s"));

@@ -12,11 +12,11 @@
 namespace orrery {
 namespace {
 
-// Products that the goals of docs/notes/kernel-errors.md are of: below, launches and tails decide.
+// Products covered by the goals of docs/notes/kernel-errors.md: below, launches and tails dominate.
 constexpr double large_volume = 0x1p33;
 constexpr const char* large_part = "m n k >= 2^33";
 
-// What the kernels of one GPU are predicted by, each model made when it is first asked.
+// The models that predict the kernels of one GPU, each built on first use.
 class GpuPrices {
  public:
   GpuPrices(const std::string& gpu, const std::optional<KernelTables>& own)
@@ -73,7 +73,7 @@ void add(const KernelCase& one, double error, std::vector<RowErrors>& groups) {
   if (one.volume() >= large_volume) add_to(large_part);
 }
 
-// Each group with its part behind it; a part that is the whole says nothing more.
+// Each group followed by its part, unless the part is the whole.
 std::vector<RowErrors> in_order(const std::vector<RowErrors>& groups) {
   std::vector<RowErrors> ordered;
   for (const RowErrors& group : groups) {

@@ -12,12 +12,12 @@ struct PointErrors {
   int points = 0;
   double measured = 0.0, predicted = 0.0, abs_error = 0.0, error = 0.0;
 
-  void add(double was, double said) {
+  void add(double was, double estimate) {
     ++points;
     measured += was;
-    predicted += said;
-    error += said / was - 1.0;
-    abs_error += std::abs(said / was - 1.0);
+    predicted += estimate;
+    error += estimate / was - 1.0;
+    abs_error += std::abs(estimate / was - 1.0);
   }
 
   Comparison comparison(const std::string& id, const std::string& quantity) const {
@@ -38,25 +38,24 @@ void compare_collectives(const JsonValue& json, const ValidationOptions& options
 void compare_exchanges(const JsonValue& json, const ValidationOptions& options,
                        ValidationReport& report);
 
-/// Predicts every timed kernel of a file of kernel_case.hpp ("time_s"), as if its own row had not
-/// been measured where the tables hold it; all other rows may speak. Tables of ours are predicted
-/// from themselves, other files from the tables of the catalog.
+/// Predicts every timed kernel of a file of kernel_case.hpp ("time_s"), without its own row of the
+/// tables, but with all others. Tables of ours are predicted from themselves, other files from the
+/// tables of the catalog.
 void compare_kernels(const JsonValue& json, ValidationReport& report);
 
-/// Whether a file is a table of inference kernels (calibration/data/serving).
+/// True if a file is a table of inference kernels (calibration/data/serving).
 bool is_serving_table(const JsonValue& json);
 /// Predicts every fourth row of it from the others ("time_s").
 void compare_serving_rows(const JsonValue& json, ValidationReport& report);
 
-/// Predicts what was published of whole runs: "ettr" as the mean of 1,000 drawn runs, "mttf_h",
+/// Predicts the published figures of whole runs: "ettr" as the mean of 1,000 replicates, "mttf_h",
 /// "interruptions", "restart_s", "checkpoint_bytes", "write_s", "load_s"; "slow_step_ratio", of the
 /// stage where a slow GPU costs the most; "throughput_ratio", of a smaller batch to the whole one;
 /// and of servers in repair "away_mean", "away_p50", "away_p90", "away_p99".
 void compare_runs(const JsonValue& json, ValidationReport& report);
 
-/// Predicts what was measured of engines. Static batches: "prefill_time_ms" of the whole batch's
-/// prompts, and "decode_step_ms" halfway through the output. Of a deployment alone:
-/// "kv_cache_tokens".
+/// Predicts measurements of engines. Static batches: "prefill_time_ms" of the whole batch's
+/// prompts, and "decode_step_ms" halfway through the output. A deployment alone: "kv_cache_tokens".
 void compare_serving(const JsonValue& json, ValidationReport& report);
 
 }  // namespace orrery

@@ -18,7 +18,7 @@ namespace {
 constexpr int replicates = 1000;
 constexpr double day = 86400.0;
 
-/// A case as a run, whichever way it was published.
+/// A case as a run, however it was published.
 struct CaseRun {
   RunQuestion question;
   PreparedRun run;
@@ -55,23 +55,23 @@ CaseRun planned_run(const RunCase& one) {
   return {std::move(question), std::move(run)};
 }
 
-// Of a job without a plan: steps of a second, in which nobody looks closer.
+// A job without a plan has steps of a second.
 CaseRun plain_run(const RunCase& one) {
   RunQuestion question = question_of(one);
   const Reliability& profile = question.reliability;
   PreparedRun run;
-  run.law = law_of(profile, one.gpus);
+  run.distribution = distribution_of(profile, one.gpus);
   run.setup.causes = causes_of(profile, question.policy.checkpoints);
   run.setup.restart = whole_micros(profile.restart.at(one.gpus));
-  run.setup.spares = always_one;
+  run.setup.spares = unlimited_spares;
   if (one.recovery) {
     run.setup.restart = whole_micros(*one.recovery);
-    for (WalkCause& cause : run.setup.causes) cause.detect_low = cause.detect_high = 0;
+    for (ReplicateCause& cause : run.setup.causes) cause.detect_low = cause.detect_high = 0;
   }
   // A fleet whose units are counted has been in service for longer than a repair lasts.
   if (std::any_of(one.measured.begin(), one.measured.end(),
                   [](const auto& value) { return value.first.starts_with("away_"); }))
-    run.law.before = static_cast<Micros>(run.law.repair_us.back());
+    run.distribution.before = static_cast<Micros>(run.distribution.repair_us.back());
   run.setup.tiers = {{whole_micros(one.stall), whole_micros(one.write), 0}};
   const double rate = profile.per_day(one.gpus) / day;
   const Seconds interval = one.interval.value_or(std::max(best_work(rate, one.stall), one.write));
@@ -82,7 +82,7 @@ CaseRun plain_run(const RunCase& one) {
   return {std::move(question), std::move(run)};
 }
 
-double away_mean(const std::vector<RunTally>& runs) {
+double away_mean(const std::vector<RunTotals>& runs) {
   const std::vector<double> shares = shares_away(runs);
   double mean = 0.0;
   for (std::size_t away = 0; away < shares.size(); ++away)
@@ -90,10 +90,10 @@ double away_mean(const std::vector<RunTally>& runs) {
   return mean;
 }
 
-// Of one fleet, as it was published; not of all fleets together.
-double mean_quantile(const std::vector<RunTally>& runs, double share) {
+// The quantile of one fleet, as published; not of all fleets together.
+double mean_quantile(const std::vector<RunTotals>& runs, double share) {
   double sum = 0.0;
-  for (const RunTally& run : runs) sum += units_away({&run, 1}, share);
+  for (const RunTotals& run : runs) sum += units_away({&run, 1}, share);
   return sum / static_cast<double>(runs.size());
 }
 
@@ -108,9 +108,9 @@ double throughput_ratio(const RunCase& one, const PreparedRun& run) {
          (run.step / step_time(small, context));
 }
 
-// What is read off the runs that were drawn, of which a case may ask several.
-double drawn_quantity(const std::string& quantity, const std::vector<RunTally>& runs,
-                      const JsonValue& at) {
+// A figure of the replicates, which serve several quantities of a case.
+double sampled_quantity(const std::string& quantity, const std::vector<RunTotals>& runs,
+                        const JsonValue& at) {
   if (quantity == "ettr") return figures_of(runs).ettr.mean;
   if (quantity == "away_mean") return away_mean(runs);
   for (const auto& [name, share] :
@@ -120,35 +120,35 @@ double drawn_quantity(const std::string& quantity, const std::vector<RunTally>& 
                        "docs/notes/validation.md lists what is predicted");
 }
 
-double predicted(const RunCase& one, const std::string& quantity, CaseRun& drawn,
-                 std::vector<RunTally>& runs, const JsonValue& measured) {
-  const Reliability& profile = drawn.question.reliability;
+double predicted(const RunCase& one, const std::string& quantity, CaseRun& case_run,
+                 std::vector<RunTotals>& runs, const JsonValue& measured) {
+  const Reliability& profile = case_run.question.reliability;
   if (quantity == "mttf_h") return 24.0 / profile.per_day(one.gpus);
   if (quantity == "interruptions") return profile.per_day(one.gpus) * one.days;
   if (quantity == "restart_s") return profile.restart.at(one.gpus).si();
-  if (one.plan && quantity == "checkpoint_bytes") return drawn.run.size.total.si();
-  if (one.plan && quantity == "write_s") return drawn.run.tiers().back().times.write.si();
-  if (one.plan && quantity == "load_s") return drawn.run.tiers().back().times.load.si();
+  if (one.plan && quantity == "checkpoint_bytes") return case_run.run.size.total.si();
+  if (one.plan && quantity == "write_s") return case_run.run.tiers().back().times.write.si();
+  if (one.plan && quantity == "load_s") return case_run.run.tiers().back().times.load.si();
   if (one.plan && one.slower > 0.0 && quantity == "slow_step_ratio") {
     double ratio = 1.0;
-    for (int stage = 0; stage < drawn.run.scenario.plan.pp; ++stage)
-      ratio = std::max(ratio,
-                       step_with_slow_gpu(drawn.run.scenario, stage, one.slower) / drawn.run.step);
+    for (int stage = 0; stage < case_run.run.scenario.plan.pp; ++stage)
+      ratio = std::max(
+          ratio, step_with_slow_gpu(case_run.run.scenario, stage, one.slower) / case_run.run.step);
     return ratio;
   }
-  if (one.batch && quantity == "throughput_ratio") return throughput_ratio(one, drawn.run);
-  if (runs.empty()) runs = finished_runs(drawn.run, drawn.question);
-  return drawn_quantity(quantity, runs, measured);
+  if (one.batch && quantity == "throughput_ratio") return throughput_ratio(one, case_run.run);
+  if (runs.empty()) runs = finished_runs(case_run.run, case_run.question);
+  return sampled_quantity(quantity, runs, measured);
 }
 
 void compare(const JsonValue& entry, ValidationReport& report) {
   const RunCase one = read_run_case(entry);
   try {
-    CaseRun drawn = one.plan ? planned_run(one) : plain_run(one);
-    std::vector<RunTally> runs;
+    CaseRun case_run = one.plan ? planned_run(one) : plain_run(one);
+    std::vector<RunTotals> runs;
     for (const auto& [quantity, value] : one.measured) {
       Comparison comparison{one.id, quantity, 0.0, 0.0, {}};
-      comparison.predicted = predicted(one, quantity, drawn, runs, entry.at("measured"));
+      comparison.predicted = predicted(one, quantity, case_run, runs, entry.at("measured"));
       comparison.measured = value.nearest(comparison.predicted);
       if (!value.is_value()) comparison.bounds = {value.low, value.high};
       report.comparisons.push_back(comparison);

@@ -14,7 +14,7 @@ using Predicted = std::map<std::string, double>;
 constexpr std::int64_t most_tokens = 1 << 30;
 constexpr std::int64_t largest_batch = 1 << 14;
 
-// Of a system's GPU and an engine. Their tables take longer to read than most cases to replay.
+// Kernel models by GPU and engine. Their tables take longer to read than most cases to replay.
 class KnownKernels {
  public:
   std::shared_ptr<const ServingKernels> of(const ServingCase& one, const ServingSetup& setup) {
@@ -53,7 +53,7 @@ bool measures_clients(const ServingCase& one) {
   });
 }
 
-// What clients saw, request by request where that is known.
+// Compares the clients' latencies request by request where these are known.
 void compare_requests(const ServingCase& one, const ServingRun& run, ValidationReport& report) {
   for (const auto& [quantity, errors] : request_errors(*one.workload, run)) {
     Comparison comparison{one.id, quantity, errors.measured_ms, errors.predicted_ms, {}};
@@ -70,8 +70,8 @@ void note_predicted(const ServingCase& one, const Model& model, const Predicted&
     Comparison comparison{one.id, quantity, measured->second, value, {}};
     if (const auto figure = serving_figure(quantity))
       comparison.serving = {model.experts.has_value(), serving_error(*figure, model)};
-    for (const auto& [peer, said] : one.peers)
-      if (const auto found = said.find(quantity); found != said.end())
+    for (const auto& [peer, predictions] : one.peers)
+      if (const auto found = predictions.find(quantity); found != predictions.end())
         comparison.peer_errors[peer] = found->second / measured->second - 1.0;
     report.comparisons.push_back(std::move(comparison));
   }
@@ -81,7 +81,7 @@ void compare_pools(const ServingCase& one, ValidationReport& report) {
   const PricedPools pools = pools_of(one);
   if (!one.workload || !one.workload->has("arrival")) return;
   const ServingLoad load = load_of_case(*one.workload, &*one.serving);
-  need_room(pools, longest_of(load.list), one.place, one.place);
+  need_space(pools, longest_of(load.list), one.place, one.place);
   const ServingRun run = serve_pools(pools, load);
   compare_requests(one, run, report);
   note_predicted(one, run.setup.model, quantities_of(run), report);

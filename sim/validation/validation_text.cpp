@@ -19,7 +19,7 @@
 namespace orrery {
 namespace {
 
-// With the sign that the error has, also where it rounds to nothing.
+// A percentage with the error's sign, also if it rounds to zero.
 std::string error_text(double fraction) {
   if (!std::isfinite(fraction)) return "-";
   char text[32];
@@ -72,12 +72,12 @@ std::set<std::string> peers_of(const ValidationReport& report) {
   return peers;
 }
 
-// Several times of one case are told apart by their names.
+// Times of one case are distinguished by their names.
 std::string quantity_suffix(const Comparison& comparison) {
   return comparison.quantity.ends_with("_ms") ? " " + comparison.quantity : "";
 }
 
-// Memory stands beside time, so that it is told apart by its unit alone.
+// Memory appears next to time, distinguished by its unit.
 std::vector<std::string> cells_of(const ValidationReport& report, const Comparison& comparison,
                                   const std::set<std::string>& peers) {
   if (report.kind == "runs")
@@ -107,7 +107,7 @@ std::int64_t timed(const ValidationReport& report) {
                        [](const Comparison& comparison) { return !is_memory(comparison); });
 }
 
-// Of the errors of the peaks of memory: how many, their mean, the lowest and the highest.
+// Statistics of the errors of peak memory.
 struct MemoryErrors {
   std::int64_t count = 0;
   std::string mean_abs, lowest, highest;
@@ -123,7 +123,7 @@ MemoryErrors memory_errors(const ValidationReport& report) {
           error_text(*lowest), error_text(*highest)};
 }
 
-// Of serving, what was measured beside its main quantity.
+// Measured quantities of serving or runs other than the main one.
 std::set<std::string> other_quantities(const ValidationReport& report) {
   std::set<std::string> others;
   if (report.kind != "serving" && report.kind != "runs") return others;
@@ -142,7 +142,7 @@ double peer_error(const ValidationReport& report, const std::string& peer) {
   return sum / count;
 }
 
-// The same of one quantity; nothing where it predicted none.
+// The same for one quantity; nullopt if it predicted none.
 std::optional<double> peer_error(const ValidationReport& report, const std::string& peer,
                                  const std::string& quantity) {
   double sum = 0.0;
@@ -155,7 +155,7 @@ std::optional<double> peer_error(const ValidationReport& report, const std::stri
   return count > 0 ? std::optional{sum / count} : std::nullopt;
 }
 
-// Reasons without the file's name in front, which the heading has said.
+// Reasons without the file's name in front, which the heading states.
 std::string short_reason(const ValidationReport& report, const std::string& reason) {
   const std::string prefix = report.file + ": ";
   return reason.starts_with(prefix) ? reason.substr(prefix.size()) : reason;
@@ -236,7 +236,7 @@ std::string refusals_markdown(const ValidationReport& report) {
   return text;
 }
 
-// Of serving: what was measured, quantity by quantity.
+// Statistics of serving, one row a quantity.
 std::string quantities_markdown(const std::vector<ValidationReport>& reports) {
   std::string text;
   for (const ValidationReport& report : reports) {
@@ -302,7 +302,7 @@ Table table_of(const std::vector<RowErrors>& rows) {
   return table;
 }
 
-// What many rows have in common, in place of a line each.
+// A summary of the report's rows, or a line per comparison.
 Table table_of(const ValidationReport& report, const std::set<std::string>& peers) {
   if (!report.rows.empty()) return table_of(report.rows);
   std::vector<Column> columns{{"case", Align::left}, {"measured"}, {"predicted"}, {"error"}};
@@ -402,7 +402,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What predictions off by a rounding of another compiler agree on.
+// Rounds so that results of different compilers are equal.
 double rounded(double value) { return std::round(value * 1e4) / 1e4; }
 
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }

@@ -55,7 +55,7 @@ struct Sample {
   double simulated_s = 0.0;
   double peak_mb = 0.0;
   int tasks = 0;
-  int roles = 0;
+  int reps = 0;
 };
 
 /// What `measure` returns in a process of its own, for SimGrid has one engine a process.

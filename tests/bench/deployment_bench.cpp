@@ -44,11 +44,11 @@ DeploymentSearchRequest request_of(const Case& one) {
   for (int clients = 1; clients <= 1024; clients *= 2) {
     RequestTraffic traffic;
     traffic.concurrency = clients;
-    traffic.prompt = parse_length_law("1024", {});
-    traffic.output = parse_length_law("1024", {});
+    traffic.prompt = parse_length_distribution("1024", {});
+    traffic.output = parse_length_distribution("1024", {});
     traffic.requests = 10 * clients;
     ServingLoad load;
-    load.list = draw_requests(traffic);
+    load.list = sample_requests(traffic);
     request.loads.push_back(std::move(load));
   }
   return request;

@@ -28,7 +28,7 @@ void start_simgrid() {
   run_alone({CollectiveKind::all_reduce, 2, 1, Bytes{1.0}}, read_system("two-gpus", {}));
 }
 
-Sample collective(const System& system, const LoneCollective& what) {
+Sample collective(const System& system, const IsolatedCollective& what) {
   start_simgrid();
   Sample sample;
   const double before = cpu_seconds();
@@ -62,10 +62,10 @@ Sample partition(int tp, int pp, int gpus) {
   plan.dp = gpus / (tp * pp);
   const Placement placement{plan, system};
   const Topology topology = Topology::build(system, gpus);
-  const Cast cast = choose_cast(system, placement, topology, false);
+  const RankClasses classes = choose_classes(system, placement, topology, false);
   sample.cpu_s = cpu_seconds() - before;
   sample.peak_mb = peak_megabytes();
-  sample.roles = static_cast<int>(cast.roles().size());
+  sample.reps = static_cast<int>(classes.reps().size());
   return sample;
 }
 
@@ -85,7 +85,7 @@ Sample step(System system, int gpus, Detail detail) {
   sample.cpu_s = cpu_seconds() - before;
   sample.simulated_s = result.step_time.si();
   sample.tasks = result.tasks;
-  sample.roles = result.roles;
+  sample.reps = result.reps;
   sample.peak_mb = peak_megabytes();
   return sample;
 }
@@ -96,11 +96,10 @@ System with_straggler(System system) {
 }
 
 void print(const char* what, const Sample& sample) {
-  note(
-      what, sample.cpu_s,
-      {{"roles", static_cast<double>(sample.roles)}, {"tasks", static_cast<double>(sample.tasks)}});
+  note(what, sample.cpu_s,
+       {{"roles", static_cast<double>(sample.reps)}, {"tasks", static_cast<double>(sample.tasks)}});
   std::printf("%-58s %10.1f %8.0f %8d %10d\n", what, 1e3 * sample.cpu_s, sample.peak_mb,
-              sample.roles, sample.tasks);
+              sample.reps, sample.tasks);
 }
 
 }  // namespace

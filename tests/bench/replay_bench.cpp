@@ -19,8 +19,8 @@ namespace {
 using namespace orrery;
 
 // About a model of 70 billion parameters on two GPUs.
-StepLaw step_law() {
-  StepLaw law;
+StepCosts step_costs() {
+  StepCosts law;
   law.dense = [](double tokens) { return Seconds{0.008 + 1e-5 * tokens}; };
   law.decode_attention = [](double n, double c) { return Seconds{1e-4 + 1e-6 * n + 2e-9 * c}; };
   law.prefill_attention = [](double q, double p) { return Seconds{1e-9 * (q * p + 0.5 * q * q)}; };
@@ -46,9 +46,9 @@ RequestList chats(std::int64_t requests) {
   traffic.arrivals = Arrivals::poisson;
   traffic.rate = 4.0 * replicas;
   traffic.requests = requests;
-  traffic.prompt = {LengthLaw::Kind::lognormal, 735, 735, 0.8};
-  traffic.output = {LengthLaw::Kind::lognormal, 200, 200, 0.8};
-  RequestList list = draw_requests(traffic);
+  traffic.prompt = {LengthDistribution::Kind::lognormal, 735, 735, 0.8};
+  traffic.output = {LengthDistribution::Kind::lognormal, 200, 200, 0.8};
+  RequestList list = sample_requests(traffic);
   list.hash_tokens = 512;
   Random random{7};
   for (Request& request : list.requests) {
@@ -68,7 +68,7 @@ struct Timed {
 Timed timed(const RequestList& list, const ReplayShape& shape) {
   const double before = cpu_seconds();
   Timed result;
-  result.counts = replay_requests(list, shape, step_law()).counts;
+  result.counts = replay_requests(list, shape, step_costs()).counts;
   result.cpu_s = cpu_seconds() - before;
   return result;
 }
@@ -91,14 +91,14 @@ void write_burstgpt(const std::string& path, std::int64_t rows) {
   std::ofstream file{path};
   file << "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n";
   Random random{11};
-  const LengthLaw prompt{LengthLaw::Kind::lognormal, 350, 350, 1.0};
-  const LengthLaw answer{LengthLaw::Kind::lognormal, 80, 80, 1.0};
+  const LengthDistribution prompt{LengthDistribution::Kind::lognormal, 350, 350, 1.0};
+  const LengthDistribution answer{LengthDistribution::Kind::lognormal, 80, 80, 1.0};
   std::int64_t time = 0;
   char line[96];
   for (std::int64_t i = 0; i < rows; ++i) {
     time += static_cast<std::int64_t>(random.below(3));
-    const unsigned in = prompt.draw(random);
-    const unsigned out = random.below(50) == 0 ? 0u : answer.draw(random);
+    const unsigned in = prompt.sample(random);
+    const unsigned out = random.below(50) == 0 ? 0u : answer.sample(random);
     std::snprintf(line, sizeof line, "%lld,ChatGPT,%u,%u,%u,API log\n",
                   static_cast<long long>(time), in, out, in + out);
     file << line;

@@ -56,11 +56,11 @@ bool is_quick(const Case& one, double most_of_states, double most_of_walks) {
   question.tokens = one.days * 86400.0 / step.si() * static_cast<double>(one.gbs * one.seq);
   const PreparedRun run = prepare_run(scenario, step, question);
   const double prepared = cpu_seconds();
-  const std::vector<RunTally> runs = finished_runs(run, question);
+  const std::vector<RunTotals> runs = finished_runs(run, question);
   const double walked = cpu_seconds();
   double interruptions = 0.0;
-  for (const RunTally& tally : runs)
-    interruptions += tally.all_interruptions() / static_cast<double>(runs.size());
+  for (const RunTotals& totals : runs)
+    interruptions += totals.all_interruptions() / static_cast<double>(runs.size());
   const std::string name = std::string{one.model} + " on " + std::to_string(one.gpus) +
                            (one.elastic ? ", elastic"
                             : *one.ramp ? ", with a ramp"

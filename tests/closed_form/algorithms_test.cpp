@@ -16,7 +16,7 @@ constexpr double tensor = 4.8e9;
 
 double seconds(const System& system, CollectiveKind kind, int ranks, int nodes,
                const char* algorithm = "", bool hierarchical = false) {
-  const LoneCollective collective{kind, ranks, nodes, Bytes{tensor}, hierarchical};
+  const IsolatedCollective collective{kind, ranks, nodes, Bytes{tensor}, hierarchical};
   const CollectiveOptions options{parse_nccl_selection(algorithm, ""), {}, {}};
   return run_alone(collective, system, options).time.si();
 }
@@ -72,7 +72,7 @@ TEST(Algorithms, Hierarchical) {
 std::map<std::string, double> loads(const Topology& topology, const std::vector<Flow>& flows) {
   std::map<std::string, double> bytes;
   for (const Flow& flow : flows)
-    for (const LinkUse& use : flow.way)
+    for (const LinkUse& use : flow.route)
       bytes[topology.name(use.link)] += use.times * flow.bytes.si();
   return bytes;
 }

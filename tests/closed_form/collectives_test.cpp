@@ -24,7 +24,7 @@ Times times(const System& system, int tp, CollectiveKind kind, double bytes) {
   Topology topology = Topology::build(system, tp);
   Task task;
   task.duration = cost.latency;
-  task.flows = collective_flows(topology, Cast::unfolded(placement),
+  task.flows = collective_flows(topology, RankClasses::unfolded(placement),
                                 placement.group(GroupKind::tensor, Rank{0}), cost);
   TaskGraph graph;
   graph.add(std::move(task));
@@ -108,8 +108,8 @@ TEST(Collectives, HopsOfTheFabric) {
   for (const auto& [nodes_per_leaf, further] : {std::pair{1, 6e-6}, {2, 4e-6}, {4, 0.0}}) {
     SCOPED_TRACE(nodes_per_leaf);
     const System system = leaf_spine(nodes_per_leaf, 1, 8e9);
-    const LoneCollective gather{CollectiveKind::all_gather, 16, 4, Bytes{bytes}};
-    const LoneCollectiveTime result = run_alone(gather, system);
+    const IsolatedCollective gather{CollectiveKind::all_gather, 16, 4, Bytes{bytes}};
+    const IsolatedCollectiveTime result = run_alone(gather, system);
     expect({result.cost.time().si(), result.time.si()}, one_switch + further);
   }
 }

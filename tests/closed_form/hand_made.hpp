@@ -56,11 +56,11 @@ inline std::shared_ptr<StepCost> prices(const Scenario& scenario, Seconds forwar
 /// The step's length by the way that an estimate goes: placement, cast, task graph, engine.
 inline Seconds simulate(const Scenario& scenario, std::shared_ptr<const StepCost> cost) {
   const Placement placement{scenario.plan, scenario.system};
-  const Cast cast = Cast::folded(placement);
+  const RankClasses classes = RankClasses::folded(placement);
   Topology topology = Topology::build(scenario.system, scenario.plan.gpus());
   const TrainingStep step = build_training_step(
       scenario, std::move(cost),
-      StepTraffic{scenario, CollectiveTime{scenario.system}, placement.shapes()}, cast, topology,
+      StepTraffic{scenario, CollectiveTime{scenario.system}, placement.shapes()}, classes, topology,
       true);
   EXPECT_EQ(verify(step, scenario.plan), "");
   return step_window(scenario, step, execute(step.graph, topology)).length();

@@ -23,11 +23,12 @@ struct Loads {
 
 Loads loads_of(const Scenario& scenario, const StepCost& cost, bool unfolded, bool contracted) {
   const Placement placement{scenario.plan, scenario.system};
-  const Cast cast = unfolded ? Cast::unfolded(placement) : Cast::folded(placement);
+  const RankClasses classes =
+      unfolded ? RankClasses::unfolded(placement) : RankClasses::folded(placement);
   const Topology topology = Topology::build(scenario.system, scenario.plan.gpus());
   const TrainingStep step = build_training_step(
       scenario, std::make_shared<const StepCost>(cost),
-      StepTraffic{scenario, CollectiveTime{scenario.system}, placement.shapes()}, cast, topology,
+      StepTraffic{scenario, CollectiveTime{scenario.system}, placement.shapes()}, classes, topology,
       contracted);
   Loads loads{{}, {}, execute(step.graph, topology).makespan.seconds()};
   for (const LinkReport& report : link_reports(step, loads.step, topology))

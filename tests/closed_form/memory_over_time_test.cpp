@@ -40,10 +40,10 @@ Drawn draw(const Case& of, bool expanded = false) {
   Detail detail;
   detail.expanded = expanded;
   Drawn drawn{estimate(s, detail), activation_parts(s, RoutedLoads{s}), {}};
-  std::vector<int> roles(drawn.answer.step.cast.roles().size());
-  std::iota(roles.begin(), roles.end(), 0);
+  std::vector<int> reps(drawn.answer.step.classes.reps().size());
+  std::iota(reps.begin(), reps.end(), 0);
   drawn.over =
-      activations_over_time(drawn.answer.step, drawn.answer.timeline, s.plan, drawn.parts, roles);
+      activations_over_time(drawn.answer.step, drawn.answer.timeline, s.plan, drawn.parts, reps);
   return drawn;
 }
 
@@ -54,8 +54,8 @@ std::string told(const Case& of) {
 }
 
 const Bytes& counted(const Drawn& drawn, const ActivationsOverTime& one) {
-  const Role& role = drawn.answer.step.cast.roles()[static_cast<std::size_t>(one.role)];
-  return drawn.answer.result.memory.stages[static_cast<std::size_t>(role.at.stage)].activations;
+  const RankClass& rep = drawn.answer.step.classes.reps()[static_cast<std::size_t>(one.rep)];
+  return drawn.answer.result.memory.stages[static_cast<std::size_t>(rep.at.stage)].activations;
 }
 
 std::vector<Case> all_cases() {
@@ -88,9 +88,9 @@ TEST(MemoryOverTime, PeaksAtWhatTheEstimateCounts) {
       const Drawn drawn = draw(of, expanded);
       ASSERT_FALSE(drawn.over.empty());
       EXPECT_EQ(drawn.parts.front().recomputed > Bytes{}, of.recompute == Recompute::full);
-      EXPECT_EQ(drawn.parts.front().beside > Bytes{}, of.together);
+      EXPECT_EQ(drawn.parts.front().concurrent > Bytes{}, of.together);
       for (const ActivationsOverTime& one : drawn.over) {
-        SCOPED_TRACE("role " + std::to_string(one.role));
+        SCOPED_TRACE("role " + std::to_string(one.rep));
         EXPECT_NEAR(one.peak().sum() / counted(drawn, one), 1.0, 1e-12);
       }
       ++cases;

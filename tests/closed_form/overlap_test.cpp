@@ -56,10 +56,11 @@ double simulated(const Scenario& scenario, const PassCost& f, const PassCost& b,
   const Topology topology = Topology::build(scenario.system, scenario.plan.gpus());
   double length = 0.0;
   for (const bool unfolded : {false, true}) {
-    const Cast cast = unfolded ? Cast::unfolded(placement) : Cast::folded(placement);
+    const RankClasses classes =
+        unfolded ? RankClasses::unfolded(placement) : RankClasses::folded(placement);
     const TrainingStep step = build_training_step(
         scenario, cost, StepTraffic{scenario, CollectiveTime{scenario.system}, placement.shapes()},
-        cast, topology, contracted);
+        classes, topology, contracted);
     EXPECT_EQ(verify(step, scenario.plan), "");
     const double found = execute(step.graph, topology).makespan.seconds().si();
     if (unfolded) {
@@ -169,7 +170,7 @@ TEST(Overlap, RanksWithOtherRowsTakeTurns) {
       double kernels = 0.0;
       for (const Segment& column : both.segments) {
         kernels += column.compute.si();
-        for (const Segment& part : column.chain) kernels += part.compute.si();
+        for (const Segment& part : column.fused) kernels += part.compute.si();
       }
       EXPECT_NEAR(both.compute.si(), kernels, 1e-12);  // What is left is exposed.
       for (const bool contracted : {true, false})
@@ -210,12 +211,12 @@ TEST(Overlap, ContextGroupsWaitForTheirOwn) {
       for (const bool is_beside : {false, true}) {
         PassCost b = layer(t);
         if (cp > 1 && !is_beside) b.append(meeting(GroupKind::context, met));
-        if (cp > 1 && is_beside) b.append_beside({}, meeting(GroupKind::context, met));
+        if (cp > 1 && is_beside) b.append_concurrent({}, meeting(GroupKind::context, met));
         b.append(uneven(t, backward));
         const PassCost f = uneven(t, forward);
         const Scenario scenario = experts_of_four(2, 1, 1, false, cp);
         const PassCost both =
-            overlapped(f, b, false, ExpertMeetings{Placement{scenario.plan, scenario.system}});
+            overlapped(f, b, false, ExpertSync{Placement{scenario.plan, scenario.system}});
         const double pair = 3 * (t.before + t.after) + t.experts + met + experts + t.combine;
         EXPECT_NEAR(both.time().si(), pair, 1e-12);
         for (const bool contracted : {true, false})

@@ -46,21 +46,22 @@ struct Moved {
   double gradients = 0.0;
 };
 
-TrainingStep step_of(const Scenario& scenario, const Placement& placement, const Cast& cast,
-                     const Topology& topology) {
+TrainingStep step_of(const Scenario& scenario, const Placement& placement,
+                     const RankClasses& classes, const Topology& topology) {
   const CollectiveTime collectives{scenario.system};
   auto cost =
       std::make_shared<StepCost>(price_step(scenario, nullptr, collectives, placement.shapes()));
   return build_training_step(scenario, std::move(cost),
-                             StepTraffic{scenario, collectives, placement.shapes()}, cast, topology,
-                             true);
+                             StepTraffic{scenario, collectives, placement.shapes()}, classes,
+                             topology, true);
 }
 
 // By all ranks together.
 Moved moved_by(const Scenario& scenario) {
   const Placement placement{scenario.plan, scenario.system};
   const Topology topology = Topology::build(scenario.system, scenario.plan.gpus());
-  const TrainingStep step = step_of(scenario, placement, Cast::unfolded(placement), topology);
+  const TrainingStep step =
+      step_of(scenario, placement, RankClasses::unfolded(placement), topology);
   EXPECT_EQ(verify(step, scenario.plan), "");
   Moved moved;
   for (int i = 0; i < step.graph.size(); ++i)
@@ -221,11 +222,12 @@ TEST(ShardedExperts, FoldedAsUnfolded) {
       const Scenario scenario = mixture_of(degrees, zero, true);
       const Placement placement{scenario.plan, scenario.system};
       const Topology topology = Topology::build(scenario.system, scenario.plan.gpus());
-      const auto length = [&](const Cast& cast) {
-        const TrainingStep step = step_of(scenario, placement, cast, topology);
+      const auto length = [&](const RankClasses& classes) {
+        const TrainingStep step = step_of(scenario, placement, classes, topology);
         return step_window(scenario, step, execute(step.graph, topology)).length();
       };
-      EXPECT_NEAR(length(Cast::folded(placement)) / length(Cast::unfolded(placement)), 1.0, 1e-3)
+      EXPECT_NEAR(length(RankClasses::folded(placement)) / length(RankClasses::unfolded(placement)),
+                  1.0, 1e-3)
           << degrees.tp << degrees.pp << degrees.dp << degrees.ep << degrees.etp << zero;
     }
 }

@@ -112,11 +112,11 @@ TEST(Sharding, BytesAreThoseOfThePublication) {
     for (int m : {1, 3}) {
       const Scenario scenario = replicas(zero, m, true);
       const Placement placement{scenario.plan, scenario.system};
-      const Cast cast = Cast::folded(placement);
+      const RankClasses classes = RankClasses::folded(placement);
       Topology topology = Topology::build(scenario.system, 4);
       const TrainingStep step = build_training_step(
           scenario, unit_prices(scenario, Seconds{1.0}, Seconds{2.0}),
-          StepTraffic{scenario, CollectiveTime{scenario.system}, placement.shapes()}, cast,
+          StepTraffic{scenario, CollectiveTime{scenario.system}, placement.shapes()}, classes,
           topology, true);
       double gathered = 0.0;
       double reduced = 0.0;

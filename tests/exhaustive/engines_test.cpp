@@ -195,12 +195,12 @@ TEST(EnginesOnChains, AgreeOnEveryPlan) {
       const auto cost = std::make_shared<const StepCost>(
           price_step(scenario, context.kernels(scenario.plan.dtype),
                      context.collectives(scenario.plan), layout.shapes));
-      Contraction chains{false};
-      chains.chains = true;
+      Contraction fused{false};
+      fused.fused = true;
       const TrainingStep step = build_training_step(
           scenario, cost, StepTraffic{scenario, context.collectives(scenario.plan), layout.shapes},
-          layout.cast, topology, chains);
-      for (const Task& task : step.graph.tasks()) chained += task.chain ? 1 : 0;
+          layout.classes, topology, fused);
+      for (const Task& task : step.graph.tasks()) chained += task.fused ? 1 : 0;
       const Timeline own = execute(step.graph, topology);
       const Timeline other = execute(step.graph, topology, Simulator::simgrid);
       compared.note(own, other, describe(scenario));
@@ -223,7 +223,7 @@ TEST(EnginesOnCollectives, Agree) {
           for (bool unfolded : {false, true}) {
             const int ranks = nodes * system.gpus_per_node;
             if (system.max_gpus > 0 && ranks > system.max_gpus) continue;
-            const LoneCollective collective{kind, ranks, nodes, Bytes{bytes}};
+            const IsolatedCollective collective{kind, ranks, nodes, Bytes{bytes}};
             const auto own = run_alone(collective, system, {}, unfolded);
             const SimulatorChoice simgrid{Simulator::simgrid};
             const auto other = run_alone(collective, system, {}, unfolded);

@@ -41,12 +41,12 @@ class Largest {
 // Bytes over all outgoing and over all incoming links, each role counted as often as it stands for
 // ranks. A flow's `times` counts the twins on its NIC, not its own bytes, so it is left out here.
 void expect_all_that_is_sent_to_be_received(const Estimate& estimate) {
-  const Cast& cast = estimate.step.cast;
+  const RankClasses& classes = estimate.step.classes;
   double sent = 0.0;
   double received = 0.0;
   for (int i = 0; i < estimate.step.graph.size(); ++i)
     for (const Flow& flow : estimate.step.graph.task(TaskId{i}).flows)
-      for (const LinkUse& use : flow.way) {
+      for (const LinkUse& use : flow.route) {
         const Link& link = estimate.topology.link(use.link);
         const bool up = link.kind == LinkKind::nvlink_up || link.kind == LinkKind::pcie_up ||
                         link.kind == LinkKind::nic_up;
@@ -54,8 +54,8 @@ void expect_all_that_is_sent_to_be_received(const Estimate& estimate) {
       }
   EXPECT_NEAR(sent, received, 1e-9 * sent);
   int ranks = 0;
-  for (const Role& role : cast.roles()) ranks += role.ranks;
-  EXPECT_EQ(ranks, cast.placement().ranks());
+  for (const RankClass& rep : classes.reps()) ranks += rep.ranks;
+  EXPECT_EQ(ranks, classes.placement().ranks());
 }
 
 void expect_sound(const Scenario& scenario, const Estimate& estimate) {
@@ -78,13 +78,13 @@ void expect_sound(const Scenario& scenario, const Estimate& estimate) {
 Seconds refined_step(const Scenario& scenario, const Estimate& folded) {
   const Placement placement{scenario.plan, scenario.system};
   const Topology topology = Topology::build(scenario.system, scenario.plan.gpus());
-  const Cast cast = refined(placement, topology);
-  EXPECT_LE(cast.roles().size(), folded.step.cast.roles().size());
-  if (cast.roles().size() == folded.step.cast.roles().size() && !placement.regular())
+  const RankClasses classes = refined(placement, topology);
+  EXPECT_LE(classes.reps().size(), folded.step.classes.reps().size());
+  if (classes.reps().size() == folded.step.classes.reps().size() && !placement.regular())
     return folded.result.step_time;  // It is the same.
   const TrainingStep step = build_training_step(
       scenario, folded.step.cost,
-      StepTraffic{scenario, CollectiveTime{scenario.system}, placement.shapes()}, cast, topology,
+      StepTraffic{scenario, CollectiveTime{scenario.system}, placement.shapes()}, classes, topology,
       choose_contraction(scenario, *folded.step.cost, placement));
   EXPECT_EQ(verify(step, scenario.plan), "");
   return execute(step.graph, topology).makespan.seconds();
@@ -206,7 +206,7 @@ double difference_on_long_rings(const System& system) {
   const Scenario scenario = scenario_of(model, system, request, gpus);
   const Estimate folded = estimate(scenario, {.expanded = true});
   const Estimate whole = estimate(scenario, {.unfolded = true, .expanded = true});
-  EXPECT_LT(folded.step.cast.roles().size(), 302u);
+  EXPECT_LT(folded.step.classes.reps().size(), 302u);
   Largest folding;
   folding.note(folded.result.step_time, whole.result.step_time, describe(scenario));
   folding.record("folded_against_unfolded");

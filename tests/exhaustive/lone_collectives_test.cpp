@@ -8,7 +8,7 @@
 #include "sim/core/error.hpp"
 #include "tests/support/fabrics.hpp"
 
-namespace orrery::lone_collectives_test {
+namespace orrery::isolated_collectives_test {
 namespace {
 
 // What NCCL_ALGO may say: nothing, or one of the algorithms.
@@ -87,8 +87,8 @@ struct Comparison {
   std::string where;
 };
 
-void compare(const LoneCollective& collective, const Machine& machine, const std::string& algorithm,
-             Comparison& all) {
+void compare(const IsolatedCollective& collective, const Machine& machine,
+             const std::string& algorithm, Comparison& all) {
   const std::string what = machine.name + ": " + std::string{name(collective.kind)} + " " +
                            algorithm + " of " + std::to_string(collective.ranks) + " ranks on " +
                            std::to_string(collective.nodes) + " nodes, " +
@@ -109,7 +109,7 @@ void compare(const LoneCollective& collective, const Machine& machine, const std
 
 // 1 to 4 nodes with 1 to 4 GPUs of each: up to 16 ranks; small, middling and large tensors that
 // split into whole bytes, to which the engine rounds.
-TEST(LoneCollectives, FoldedTellsTheTimeOfEveryRank) {
+TEST(IsolatedCollectives, FoldedTellsTheTimeOfEveryRank) {
   Comparison all;
   for (const Machine& machine : machines())
     for (int nodes = 1; nodes <= 4; ++nodes)
@@ -118,7 +118,7 @@ TEST(LoneCollectives, FoldedTellsTheTimeOfEveryRank) {
           for (const std::string& algorithm : forced())
             for (double bytes : {1008.0, 1.44e6, 1.44e9}) {
               if (nccl_name.empty() && !algorithm.empty()) continue;
-              LoneCollective collective{kind, nodes * in_node, nodes, Bytes{bytes}, false};
+              IsolatedCollective collective{kind, nodes * in_node, nodes, Bytes{bytes}, false};
               compare(collective, machine, algorithm, all);
               if (kind != CollectiveKind::all_reduce || !algorithm.empty()) continue;
               collective.hierarchical = true;
@@ -133,4 +133,4 @@ TEST(LoneCollectives, FoldedTellsTheTimeOfEveryRank) {
 }
 
 }  // namespace
-}  // namespace orrery::lone_collectives_test
+}  // namespace orrery::isolated_collectives_test

@@ -48,7 +48,7 @@ System with_slow_nic(System system) {
 
 struct Found {
   int plans = 0;
-  int roles = 0;
+  int reps = 0;
   double largest = 0.0;
   std::string where;
 };
@@ -85,7 +85,7 @@ Found compare(const System& system) {
     EXPECT_EQ(verify(folded.step, scenario.plan), "");
     EXPECT_EQ(verify(unfolded.step, scenario.plan), "");
     expect_same_links(folded.result, unfolded.result);
-    found.roles += folded.result.roles;
+    found.reps += folded.result.reps;
     const double difference = std::abs(folded.result.step_time / unfolded.result.step_time - 1.0);
     if (difference > found.largest) found.largest = difference, found.where = describe(scenario);
     EXPECT_NEAR(folded.result.busiest().sum().si(), folded.result.step_time.si(),
@@ -94,7 +94,7 @@ Found compare(const System& system) {
   ::testing::Test::RecordProperty("largest difference",
                                   std::to_string(found.largest) + " at " + found.where);
   ::testing::Test::RecordProperty("mean roles of 16",
-                                  std::to_string(1.0 * found.roles / found.plans));
+                                  std::to_string(1.0 * found.reps / found.plans));
   return found;
 }
 
@@ -127,12 +127,12 @@ TEST(Straggler, SplitsOnlyWhomItTouches) {
   request.recompute = Recompute::full;
   const Model model = read_model("gpt3-175b", test_place);
   const Estimate slowed = estimate(scenario_of(model, system, request, 1024));
-  EXPECT_LE(slowed.result.roles, 8 * 4);
-  EXPECT_GT(slowed.result.roles, 8);
+  EXPECT_LE(slowed.result.reps, 8 * 4);
+  EXPECT_GT(slowed.result.reps, 8);
 
   system.gpu_overrides.clear();
   const Estimate whole = estimate(scenario_of(model, system, request, 1024));
-  EXPECT_EQ(whole.result.roles, 8);
+  EXPECT_EQ(whole.result.reps, 8);
   // Its stage takes up to twice as long for each of 16 micro-batches, the others as long as before.
   const double ratio = slowed.result.step_time / whole.result.step_time;
   EXPECT_GT(ratio, 1.3);
@@ -152,8 +152,8 @@ TEST(Straggler, BeyondSomeRolesItsPlaceOnARingDoesNotCount) {
       SCOPED_TRACE(describe(scenario));
       const Estimate folded = estimate(scenario);
       const Estimate unfolded = estimate(scenario, {.unfolded = true, .expanded = false});
-      EXPECT_LT(folded.result.roles, 48);
-      EXPECT_EQ(unfolded.result.roles, 128);
+      EXPECT_LT(folded.result.reps, 48);
+      EXPECT_EQ(unfolded.result.reps, 128);
       EXPECT_NEAR(folded.result.step_time / unfolded.result.step_time, 1.0, 1e-3);
     }
 }
@@ -169,10 +169,10 @@ TEST(Refinement, FindsTheRecipeOfRegularPlacements) {
     const Topology topology = Topology::build(system, 16);
     const std::vector<double> speeds(16, 1.0);
     const Refinement refinement = refine(placement, topology, speeds);
-    const std::set<int> roles(refinement.role_of_rank.begin(), refinement.role_of_rank.end());
-    EXPECT_EQ(static_cast<int>(roles.size()), scenario.plan.pp) << describe(scenario);
+    const std::set<int> reps(refinement.rep_of_rank.begin(), refinement.rep_of_rank.end());
+    EXPECT_EQ(static_cast<int>(reps.size()), scenario.plan.pp) << describe(scenario);
     for (int r = 0; r < 16; ++r)
-      EXPECT_EQ(refinement.role_of_rank[static_cast<std::size_t>(r)],
+      EXPECT_EQ(refinement.rep_of_rank[static_cast<std::size_t>(r)],
                 placement.coordinates(Rank{r}).stage);
     ++compared;
   });

@@ -28,7 +28,7 @@ Seconds executed(const Scenario& scenario, EstimateContext& context, Contraction
   return execute(build_training_step(
                      scenario, cost,
                      StepTraffic{scenario, context.collectives(scenario.plan), layout.shapes},
-                     layout.cast, topology, contraction)
+                     layout.classes, topology, contraction)
                      .graph,
                  topology)
       .makespan.seconds();
@@ -39,12 +39,12 @@ TEST(Chains, AreWhatTheyStandFor) {
   for (int in_node : {4, 2}) {
     const System system = slow_nodes_of(in_node);
     EstimateContext context{system};
-    Contraction chains{false};
-    chains.chains = true;
+    Contraction fused{false};
+    fused.fused = true;
     const int plans =
         for_each_plan(small_gpt(8, 256, 8, 2048), system, 8, [&](const Scenario& scenario) {
           EXPECT_LT(
-              difference(executed(scenario, context, chains), executed(scenario, context, false)),
+              difference(executed(scenario, context, fused), executed(scenario, context, false)),
               1e-12)
               << describe(scenario);
         });
@@ -88,8 +88,8 @@ TEST(SteadyState, DoesNotHangOnTheLastBit) {
   request.sp = request.tp_overlap = request.dp_overlap = false;
   request.zero = 0;
   request.gbs = 1536;
-  Contraction chains{false};
-  chains.chains = true;
+  Contraction fused{false};
+  fused.fused = true;
   for (const auto& [tp, mbs] : {std::pair{16, 2}, {32, 4}})
     for (int vpp : {2, 3, 4, 6, 12}) {
       request.tp = tp;
@@ -103,7 +103,7 @@ TEST(SteadyState, DoesNotHangOnTheLastBit) {
       // By the A100's prices of kernels this one comes back to no state that it had.
       if (tp == 32 && vpp == 12 && !from_excerpt) continue;
       ASSERT_TRUE(from_excerpt);
-      EXPECT_EQ(from_excerpt->si(), executed(scenario, context, chains).si());
+      EXPECT_EQ(from_excerpt->si(), executed(scenario, context, fused).si());
     }
 }
 
@@ -129,8 +129,8 @@ TEST(SteadyState, SeesCyclesOfSeveralPeriods) {
       request.zero = 0;
       request.dp_overlap = false;
       request.recompute = Recompute::full;
-      Contraction chains{false};
-      chains.chains = true;
+      Contraction fused{false};
+      fused.fused = true;
       std::vector<Seconds> whole;
       bool all_told = true;
       for (int period = 23; period <= 26; ++period) {
@@ -138,7 +138,7 @@ TEST(SteadyState, SeesCyclesOfSeveralPeriods) {
         const Scenario scenario =
             make_scenario(read_model("gpt3-175b", test_place), system, request, 1024, test_place);
         SCOPED_TRACE(describe(scenario));
-        whole.push_back(executed(scenario, context, chains));
+        whole.push_back(executed(scenario, context, fused));
         if (period == 23) continue;
         const auto from_excerpt = step_time_from_excerpt(scenario, context);
         all_told = all_told && from_excerpt;

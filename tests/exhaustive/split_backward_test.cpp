@@ -25,7 +25,7 @@ void expect_sound(const Scenario& scenario, const Estimate& estimate) {
   double received = 0.0;
   for (int i = 0; i < estimate.step.graph.size(); ++i)
     for (const Flow& flow : estimate.step.graph.task(TaskId{i}).flows)
-      for (const LinkUse& use : flow.way) {
+      for (const LinkUse& use : flow.route) {
         const LinkKind kind = estimate.topology.link(use.link).kind;
         const bool up = kind == LinkKind::nvlink_up || kind == LinkKind::nic_up;
         (up ? sent : received) += flow.bytes.si();

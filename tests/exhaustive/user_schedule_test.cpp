@@ -50,7 +50,7 @@ TEST(UserSchedule, GivesTheEstimateOfTheScheduleItself) {
           SCOPED_TRACE(schedule->name() + " tp=" + std::to_string(tp) +
                        " pp=" + std::to_string(pp) + " variant=" + std::to_string(variant));
           request.schedule = &user_schedule(
-              "file", schedule_text(spelt_out(*schedule, scenario.plan.pipeline(), {}, {})));
+              "file", schedule_text(explicit_order(*schedule, scenario.plan.pipeline(), {}, {})));
           const Scenario again = scenario_of(dense(), system, request, 16);
           expect_same(estimate(scenario), estimate(again));
           ++plans;
@@ -73,7 +73,7 @@ TEST(UserSchedule, GivesTheEstimateOfPairs) {
       EXPECT_TRUE(scenario.plan.ep_overlap);
       request.ep_overlap = false;  // The file has pairs by itself.
       request.schedule = &user_schedule(
-          "file", schedule_text(spelt_out(*schedule, scenario.plan.pipeline(), {}, {})));
+          "file", schedule_text(explicit_order(*schedule, scenario.plan.pipeline(), {}, {})));
       const Scenario again = scenario_of(model, system, request, 16);
       EXPECT_TRUE(again.plan.ep_overlap);
       expect_same(estimate(scenario), estimate(again));

@@ -56,7 +56,7 @@ bool fuzz_flags(const std::string& text) {
 // What is accepted runs, and is the same after it was printed and read again.
 bool fuzz_schedule(const std::string& text) {
   return is_accepted([&] {
-    const SpeltOrder order = read_schedule(text, "fuzz");
+    const ExplicitOrder order = read_schedule(text, "fuzz");
     if (!replay(order, {Seconds{1.0}, Seconds{1.0}, Seconds{1.0}}, Seconds{}).complete)
       __builtin_trap();
     if (read_schedule(schedule_text(order), "fuzz") != order) __builtin_trap();

@@ -8,8 +8,8 @@
 namespace orrery {
 namespace {
 
-StepLaw quick_law() {
-  StepLaw law;
+StepCosts quick_law() {
+  StepCosts law;
   law.dense = [](double tokens) { return Seconds{1e-3 + 1e-6 * tokens}; };
   law.decode_attention = [](double, double context) { return Seconds{1e-9 * context}; };
   law.prefill_attention = [](double tokens, double) { return Seconds{1e-7 * tokens}; };
@@ -51,8 +51,9 @@ bool fuzz_traffic(const std::string& text) {
   traffic.requests = 20;
   traffic.rate = 1.0;
   bool any = is_accepted([&] {
-    traffic.prompt = parse_length_law(text, nowhere);
-    if (parse_length_law(length_law_text(traffic.prompt), nowhere) != traffic.prompt)
+    traffic.prompt = parse_length_distribution(text, nowhere);
+    if (parse_length_distribution(length_distribution_text(traffic.prompt), nowhere) !=
+        traffic.prompt)
       __builtin_trap();
   });
   any |= is_accepted([&] { parse_arrivals(text, nowhere, traffic); });
@@ -61,7 +62,7 @@ bool fuzz_traffic(const std::string& text) {
     if (!(parse_slo(text, nowhere).share > 0.0)) __builtin_trap();
   });
   Seconds before;
-  for (const Request& request : draw_requests(traffic).requests) {
+  for (const Request& request : sample_requests(traffic).requests) {
     if (!(request.arrival >= before) || request.prompt_tokens < 1) __builtin_trap();
     before = request.arrival;
   }

@@ -14,9 +14,9 @@ inline System nodes_of(int gpus, int nics) {
 }
 
 /// The coarsest equitable partition of equal GPUs, found by refinement.
-inline Cast refined(const Placement& placement, const Topology& topology) {
-  return Cast::folded_on(placement, topology,
-                         std::vector<double>(static_cast<std::size_t>(placement.ranks()), 1.0));
+inline RankClasses refined(const Placement& placement, const Topology& topology) {
+  return RankClasses::folded_on(
+      placement, topology, std::vector<double>(static_cast<std::size_t>(placement.ranks()), 1.0));
 }
 
 inline Placement placement_of(int tp, int dp, int pp, const System& system) {

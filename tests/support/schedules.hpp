@@ -9,8 +9,8 @@ namespace orrery {
 /// ZB-V by hand, for passes that all take equally long and at least 2 `stages` micro-batches (Qi et
 /// al., arXiv 2405.15362; torch.distributed.pipelining, ScheduleZBVZeroBubble). Rank s holds
 /// virtual stages s and 2 p - 1 - s, so that a micro-batch goes down the ranks and comes up again.
-inline SpeltOrder zb_v(int stages, int microbatches) {
-  SpeltOrder all;
+inline ExplicitOrder zb_v(int stages, int microbatches) {
+  ExplicitOrder all;
   all.stages = stages;
   all.chunks = 2;
   all.microbatches = microbatches;

@@ -37,7 +37,7 @@ struct SyntheticLaw {
     base.diagonal = 180.0;
     base.query_traffic = base.key_traffic = 0.5;
     base.hard = 0.3;
-    base.lone = 0.6;
+    base.isolated = 0.6;
     return base;
   }
   double wgrad_efficiency = 0.9;
@@ -45,7 +45,7 @@ struct SyntheticLaw {
   double copy_efficiency = 0.85;
   double launch_us = 2.0;
   double sustained = 0.93;
-  double share_lost_beside = 0.9;
+  double overlap_loss_share = 0.9;
   double noise = 0.0;  ///< A third of the cases each longer and shorter by this share.
 
   /// Of C[m,n] = A[m,k] B[k,n] in bf16.
@@ -135,7 +135,8 @@ inline calibration::Record synthetic_record(const SyntheticLaw& law = {}) {
           law.all_reduce_us(ranks, static_cast<double>(bytes)))
           ->cold.reset();
   for (const std::int64_t busy : {4, 8, 16, 32}) {
-    const double slowdown = 1.0 / (1.0 - law.share_lost_beside * static_cast<double>(busy) / 100.0);
+    const double slowdown =
+        1.0 / (1.0 - law.overlap_loss_share * static_cast<double>(busy) / 100.0);
     calibration::Measurement* one =
         add(make_case("overlap", {"busy_multiprocessors"}, {8192, 8192, 8192, busy}),
             hot_us * slowdown);

@@ -14,13 +14,13 @@ namespace sg4 = simgrid::s4u;
 namespace orrery::simgrid_library {
 namespace {
 
-// SimGrid counts whole units of data. What is left of a flow is no whole number of bytes, and a
-// byte takes a nanosecond on a slow link.
+// SimGrid counts whole units of data. The rest of a flow is no whole number of bytes, and a byte
+// takes a nanosecond on a slow link.
 constexpr double units_a_byte = 1024.0;
-// Speed of every host: an Exec of so many flop lasts a second.
+// Speed of every host: an Exec with that number of flop lasts a second.
 constexpr double flop_a_second = 1e9;
 
-// Each model's settings, once in a process: SimGrid keeps them over all of its engines.
+// Sets the models' options once in a process, as SimGrid keeps them over all of its engines.
 void configure() {
   static bool configured = false;
   if (std::exchange(configured, true)) return;
@@ -28,7 +28,7 @@ void configure() {
   sg4::Engine::set_config("network/model:CM02");
   sg4::Engine::set_config("network/crosstraffic:0");  // Links are full duplex.
   sg4::Engine::set_config("network/TCP-gamma:0");     // No TCP window bounds a flow.
-  // Comms whose ends lie closer than this end together. With SimGrid's default of a nanosecond the
+  // Comms whose ends are closer than this end together. With SimGrid's default of a nanosecond the
   // later of two may meet a flow that it would not, and a step end microseconds apart.
   sg4::Engine::set_config("surf/precision:1e-11");
 }
@@ -50,7 +50,7 @@ class Run {
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  // A host for computations, of so many cores that none waits for another.
+  // A host for computations, with enough cores that none waits for another.
   sg4::Host* host(const std::string& name, int cores) {
     return cluster_->create_host(name, flop_a_second)->set_core_count(cores)->seal();
   }
@@ -68,9 +68,9 @@ class Run {
   double origin() const { return origin_; }
 
  private:
-  // SimGrid has one route between two hosts, and the ways of flows are many: each is a zone of two
-  // hosts. Its last link lets each flow have the flow's own rate (FATPIPE), whoever shares the
-  // others. A link that is crossed several times stands in the route as often.
+  // SimGrid has one route between two hosts, and flows have many: each is a zone of two hosts. The
+  // last link of a route lets each flow have its own rate (FATPIPE), independently of others. A
+  // link that is crossed several times is repeated in the route.
   void add(const Route& route) {
     const std::string number = std::to_string(ends_.size());
     sg4::NetZone* zone = sg4::create_full_zone("route" + number)->set_parent(cluster_);
@@ -102,8 +102,7 @@ class Run {
   std::map<Route, std::pair<sg4::Host*, sg4::Host*>> ends_;
 };
 
-// Who hears that an activity is complete: SimGrid's signal has no end, so that it is connected
-// once.
+// The listener for completed activities: SimGrid's signal can only be connected.
 std::function<void(const sg4::Activity&)>& listener() {
   static std::function<void(const sg4::Activity&)> listener;
   return listener;
@@ -173,8 +172,8 @@ class SteppedNetwork final : public Network {
   void begin_run() {
     run_ = std::make_unique<Run>(routes_);
     run_->seal();
-    // SimGrid hands back control after each event while an activity cannot start, so that a
-    // scheduler may place it (examples/cpp/dag-scheduling). This Exec never gets a host.
+    // SimGrid returns control after each event while an activity cannot start, so that a scheduler
+    // may place it (examples/cpp/dag-scheduling). This Exec never gets a host.
     run_->engine().track_vetoed_activities(&vetoed_);
     placeless_ = sg4::Exec::init();
     placeless_->set_name("placeless")->set_flops_amount(1.0)->vetoable_start();
@@ -200,7 +199,7 @@ class SteppedNetwork final : public Network {
   std::unique_ptr<Run> run_;
   double begun_at_ = 0.0;  // The time at which this run's clock began.
   std::set<Route> routes_;
-  std::map<std::uint64_t, Moving> moving_;  // By number, in the order of start().
+  std::map<std::uint64_t, Moving> moving_;  // Sorted by number, in the order of start().
   std::uint64_t flows_ = 0;
   std::vector<const Moving*> completed_;
   std::set<sg4::Activity*> vetoed_;

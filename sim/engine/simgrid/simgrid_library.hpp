@@ -6,12 +6,11 @@
 
 namespace orrery {
 
-/// What sim/engine/simgrid offers. It is a library of its own, because linking SimGrid and the 28
-/// libraries behind it takes longer than most answers; so only plain values in SI units cross this
-/// border.
+/// Interface of sim/engine/simgrid. It is a separate library, because linking SimGrid and its 28
+/// dependencies takes longer than most answers; so only plain values in SI units cross this border.
 namespace simgrid_library {
 
-/// A link of a route, which a flow crosses `times` times: flows of one kind may stand for several.
+/// A link of a route, which a flow crosses `times` times: one flow may represent several.
 struct Hop {
   int link = 0;
   double bandwidth = 0.0;
@@ -20,7 +19,7 @@ struct Hop {
   auto operator<=>(const Hop&) const = default;
 };
 
-/// A route and the rate that a flow over it does not exceed.
+/// A route and the upper limit of a flow's rate over it.
 struct Route {
   std::vector<Hop> hops;
   double rate = 0.0;
@@ -32,10 +31,10 @@ struct Route {
 class Network {
  public:
   virtual ~Network() = default;
-  /// A flow may take this route later. SimGrid wants to know its platform before it runs: a route
-  /// that comes later makes it begin anew with what is left of all flows.
+  /// Announces a route that flows may take later. SimGrid needs its platform before it runs: a
+  /// later route makes it restart with the rest of all flows.
   virtual void add_route(const Route& route) = 0;
-  /// `bytes` are above 0.
+  /// Requires `bytes` above 0.
   virtual void start(std::uint32_t sender, const Route& route, double bytes) = 0;
   /// Takes one step, to the next arrivals or to `until`, whichever is earlier, and appends the
   /// senders that have arrived. Returns the time.
@@ -44,11 +43,11 @@ class Network {
   virtual void set_time(double now) = 0;
 };
 
-/// A task as activities: phases one after another, each of an Exec, the Comms that follow it and an
-/// Exec that runs meanwhile.
+/// A task as activities: consecutive phases, each of an Exec, the Comms that follow it and a
+/// concurrent Exec.
 struct Phase {
-  double before_s = 0.0;      ///< Before the flows start.
-  double concurrent_s = 0.0;  ///< From the phase's beginning: it lasts at least as long.
+  double before_s = 0.0;      ///< Time before the flows start.
+  double concurrent_s = 0.0;  ///< Starts with the phase, which lasts at least as long.
   struct Sent {
     Route route;
     double bytes = 0.0;
@@ -64,12 +63,12 @@ struct Times {
   double start = 0.0, finish = 0.0;
 };
 
-/// What the library is asked for under the name `orrery_simgrid`.
+/// Entry point of the library, under the name `orrery_simgrid`.
 class Library {
  public:
   virtual ~Library() = default;
   virtual std::unique_ptr<Network> network() = 0;
-  /// Times by task. Asserts that the tasks have no cycle.
+  /// Returns the times by task. Asserts that the tasks have no cycle.
   virtual std::vector<Times> run(const std::vector<Activities>& tasks) = 0;
 };
 using LibraryEntry = Library*();

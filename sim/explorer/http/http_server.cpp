@@ -19,7 +19,7 @@ void ConnectionThreads::enqueue(std::function<void()> serve) {
       try {
         threads_.emplace_back([this] { work(); });
       } catch (const std::system_error&) {
-        // The machine allows no more: those that are there take turns.
+        // The machine allows no more threads: the existing ones take turns.
         if (threads_.empty()) throw;
       }
     }
@@ -51,9 +51,10 @@ void ConnectionThreads::shutdown() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void DeadlineStream::allow(std::chrono::milliseconds to_read, std::chrono::milliseconds a_write) {
-  read_until_ = Clock::now() + to_read;
-  a_write_ = a_write;
+void DeadlineStream::allow(std::chrono::milliseconds read_timeout,
+                           std::chrono::milliseconds write_timeout) {
+  read_until_ = Clock::now() + read_timeout;
+  write_timeout_ = write_timeout;
 }
 
 bool DeadlineStream::wait_for_request(std::chrono::milliseconds most) const {
@@ -93,13 +94,13 @@ ssize_t DeadlineStream::read(char* into, size_t size) {
 ssize_t DeadlineStream::write(const char* from, size_t size) {
   if (!is_writable()) return -1;
   ssize_t count = 0;
-  // Never blocked: a client that takes no more than half of it must not hold the thread.
+  // It never blocks: a client that reads only half of it must not hold the thread.
   while ((count = ::send(socket_, from, size, MSG_NOSIGNAL | MSG_DONTWAIT)) < 0 && errno == EINTR) {
   }
   return count;
 }
 
-// Who is connected is told by the address that is listened on: this machine.
+// The server listens on loopback alone, so that every peer is this machine.
 void DeadlineStream::get_remote_ip_and_port(std::string& ip, int& port) const {
   ip = "127.0.0.1";
   port = 0;
@@ -115,9 +116,9 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t connections_at_once = 256;
 constexpr int connections_that_wait = 512;
-constexpr milliseconds to_begin{10'000};  // Of a connection, and of the next request on it.
-constexpr milliseconds to_read{10'000};
-constexpr milliseconds a_write{10'000};
+constexpr milliseconds begin_timeout{10'000};  // Until the first request, and between requests.
+constexpr milliseconds read_timeout{10'000};
+constexpr milliseconds write_timeout{10'000};
 constexpr int requests_of_a_connection = 1000;
 
 void send(HttpResponse from, httplib::Response& response) {
@@ -179,7 +180,7 @@ class LocalHttp final : public HttpServer, private httplib::Server {
 
   int port() const override { return port_; }
   void serve() override { listen_after_bind(); }
-  // httplib's own does nothing before the serving thread has come to listen, which then never ends.
+  // httplib's stop() does nothing before the serving thread listens, which would then never end.
   void stop() override {
     const socket_t socket = svr_sock_.exchange(INVALID_SOCKET);
     if (socket == INVALID_SOCKET) return;
@@ -196,7 +197,7 @@ class LocalHttp final : public HttpServer, private httplib::Server {
     return plain;
   }
 
-  // Nothing travels far, and httplib packs tight whatever time it takes.
+  // Data stays on this machine, and httplib compresses at its slowest level.
   static void uncompressed(httplib::Request& request) { request.headers.erase("Accept-Encoding"); }
 
   // A connection from its first byte to its last.
@@ -204,7 +205,7 @@ class LocalHttp final : public HttpServer, private httplib::Server {
     DeadlineStream stream{socket};
     for (int left = requests_of_a_connection; left > 0; --left) {
       if (!next_request(stream)) break;
-      stream.allow(to_read, a_write);
+      stream.allow(read_timeout, write_timeout);
       bool closed = false;
       if (!process_request(stream, left == 1, closed, uncompressed) || closed) break;
     }
@@ -213,12 +214,12 @@ class LocalHttp final : public HttpServer, private httplib::Server {
     return true;
   }
 
-  // Looks up now and then, as the server may be stopped meanwhile.
+  // Checks now and then, as the server may be stopped meanwhile.
   bool next_request(const DeadlineStream& stream) const {
-    constexpr milliseconds a_look{100};
-    for (milliseconds waited{}; waited < to_begin; waited += a_look) {
+    constexpr milliseconds poll_interval{100};
+    for (milliseconds waited{}; waited < begin_timeout; waited += poll_interval) {
       if (svr_sock_ == INVALID_SOCKET) return false;
-      if (stream.wait_for_request(a_look)) return true;
+      if (stream.wait_for_request(poll_interval)) return true;
     }
     return false;
   }

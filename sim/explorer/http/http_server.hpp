@@ -45,13 +45,13 @@ class DeadlineStream : public httplib::Stream {
 
   explicit DeadlineStream(socket_t socket) : socket_{socket} {}
 
-  /// From now on: what is to be read by then, and the longest that a write may stand still.
-  void allow(std::chrono::milliseconds to_read, std::chrono::milliseconds a_write);
-  /// Whether something is there to be read, waiting for it up to `most`.
+  /// Limits, from now on, of the time until all is read, and of each wait of a write.
+  void allow(std::chrono::milliseconds read_timeout, std::chrono::milliseconds write_timeout);
+  /// Waits up to `most`; true if there is something to read.
   bool wait_for_request(std::chrono::milliseconds most) const;
 
   bool is_readable() const override { return at_ < buffer_.size() || wait(POLLIN, read_until_); }
-  bool is_writable() const override { return wait(POLLOUT, Clock::now() + a_write_); }
+  bool is_writable() const override { return wait(POLLOUT, Clock::now() + write_timeout_); }
   ssize_t read(char* into, size_t size) override;
   ssize_t write(const char* from, size_t size) override;
   void get_remote_ip_and_port(std::string& ip, int& port) const override;
@@ -65,48 +65,48 @@ class DeadlineStream : public httplib::Stream {
   std::string buffer_;
   std::size_t at_ = 0;
   Clock::time_point read_until_{};
-  std::chrono::milliseconds a_write_{};
+  std::chrono::milliseconds write_timeout_{};
 };
 
 struct HttpRequest {
   std::string method, path, body;
   std::map<std::string, std::string> headers;     ///< Those of HttpSettings::headers_read.
-  std::map<std::string, std::string> parameters;  ///< Of the query.
+  std::map<std::string, std::string> parameters;  ///< Those of the query.
 };
 
 struct HttpResponse {
   int status = 200;
   std::string media_type;
   std::string body;
-  /// Further parts of a body whose length nobody knows yet: false and what it is, true at its end.
-  /// Throws where it breaks off, which whoever reads can tell. Empty: `body` is all.
+  /// Further parts of a body of unknown length: false and the next part, true at its end. Throws if
+  /// it breaks off, which the client can detect. Empty: `body` is all.
   std::function<bool(std::string& part)> more;
 };
 
-/// All that the server needs to know: nothing of Orrery.
+/// Settings of the server, which does not depend on Orrery.
 struct HttpSettings {
-  int port = 0;  ///< Of 127.0.0.1; 0: any that is free.
+  int port = 0;  ///< Port on 127.0.0.1; 0: any that is free.
   std::size_t most_body = 0;
   std::vector<std::string> headers_read;
   std::vector<std::pair<std::string, std::string>> headers_sent;
-  /// Before a body is read: whether the request goes on. If not, the response is sent.
+  /// Called before a body is read; if it returns false, the response is sent.
   std::function<bool(const HttpRequest&, HttpResponse&)> admits;
   std::function<HttpResponse(const HttpRequest&)> answer;
-  std::function<HttpResponse(int status)> error;  ///< Where the server itself refuses.
+  std::function<HttpResponse(int status)> error;  ///< Response to what the server itself refuses.
 };
 
-/// HTTP to this machine alone, by cpp-httplib, in a library of its own (core/module.hpp): what
-/// hangs on it, OpenSSL among others, takes longer to link than most commands take. A connection
+/// HTTP to this machine alone, by cpp-httplib, in a library of its own (core/module.hpp): its
+/// dependencies, OpenSSL among others, take longer to load than most commands run. A connection
 /// ends if a request takes longer than ten seconds to arrive.
 class HttpServer {
  public:
   virtual ~HttpServer() = default;
   virtual int port() const = 0;
   virtual void serve() = 0;  ///< Until stop().
-  virtual void stop() = 0;   ///< From another thread, also before serve().
+  virtual void stop() = 0;   ///< May be called from another thread, also before serve().
 };
 
-/// What the library offers under the name `orrery_http_server`; nullptr: the port cannot be had.
+/// Entry of the library, `orrery_http_server`; nullptr: the port is not available.
 using HttpServerEntry = HttpServer*(const HttpSettings& settings);
 
 }  // namespace orrery

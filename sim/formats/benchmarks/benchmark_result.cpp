@@ -170,11 +170,11 @@ BenchmarkResult of_inference_perf(const JsonValue& json) {
   result.requests = good.at("count").integer(1, 1 << 30);
   result.isl = good.at("prompt_len").at("mean").number(1.0, most_tokens);
   result.osl = good.at("output_len").at("mean").number(1.0, most_tokens);
-  const auto asked = number(load, "requested_rate"), clients = number(load, "concurrency");
-  if (asked && *asked > 0.0) {
+  const auto requested = number(load, "requested_rate"), clients = number(load, "concurrency");
+  if (requested && *requested > 0.0) {
     // Its usual load generator sends at even distances.
     result.arrival = "constant";
-    result.rate = *asked;
+    result.rate = *requested;
   } else if (clients && *clients >= 1.0) {
     result.arrival = "closed";
     result.concurrency = std::llround(*clients);
@@ -216,8 +216,8 @@ std::optional<std::string> inferencex_system(std::string hardware) {
   return std::nullopt;
 }
 
-// utils/process_result.py of InferenceX: a run of vLLM's benchmark in seconds, with what was
-// served. Lengths are drawn between 0.8 and 1.0 of isl and osl, ten requests for each client.
+// InferenceX, utils/process_result.py: a run of vLLM's benchmark in seconds, and the server.
+// Lengths are uniform between 0.8 and 1.0 of isl and osl, with ten requests for each client.
 BenchmarkResult of_inferencex(const JsonValue& json) {
   BenchmarkResult result;
   result.tool = "InferenceX";
@@ -320,7 +320,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What clients did; lengths of a mean that is no whole number stay so.
+// The workload of a case. A mean length that is not a whole number is kept.
 Json workload_of(const BenchmarkResult& result) {
   Json json = {{"isl", result.isl}, {"osl", result.osl}};
   if (result.isl_low) json["isl_low"] = *result.isl_low;
@@ -338,7 +338,7 @@ Json workload_of(const BenchmarkResult& result) {
              "give --plan DEPLOYMENT, as orrery import server writes one, and --system");
 }
 
-// What was served, in a case's words.
+// The tested server, under the keys of a case.
 Json served(const BenchmarkResult& result, const std::string& file,
             const std::optional<JsonValue>& deployment, const std::string& system) {
   Json one = Json::object();

@@ -166,7 +166,7 @@ class TrainerReader {
     r_.notes.push_back(from.name(paths) + " " + sentence);
   }
 
-  // What DeepSpeed's file leaves to the Trainer (transformers, integrations/deepspeed.py).
+  // DeepSpeed's file leaves "auto" to the Trainer (transformers, integrations/deepspeed.py).
   bool says(const std::string& path) const {
     const SettingsTree* value = e_.find(path);
     return value && value->text != "auto";
@@ -203,7 +203,6 @@ class TrainerReader {
     if (!r_.gpus && a_.has("num_processes")) r_.gpus = a_.number("num_processes", 1);
   }
 
-  /// Whether DeepSpeed shards, and not PyTorch.
   bool is_engine() const {
     return !e_.file().empty() || t_.has("zero_stage") || a_.has("deepspeed_config");
   }
@@ -233,15 +232,15 @@ class TrainerReader {
 
   // accelerate and Trainer: PyTorch's FSDP.
   void fully_sharded() {
-    const std::vector<std::string> asked = t_.words("fsdp");
+    const std::vector<std::string> requested = t_.words("fsdp");
     const auto asks = [&](const char* word) {
-      return std::find(asked.begin(), asked.end(), word) != asked.end();
+      return std::find(requested.begin(), requested.end(), word) != requested.end();
     };
     if (asks("full_shard") || asks("hybrid_shard")) r_.zero = 3;
     if (asks("shard_grad_op") || asks("hybrid_shard_zero2")) r_.zero = 2;
     bool hybrid = asks("hybrid_shard") || asks("hybrid_shard_zero2");
     if (a_.has("fsdp_config") && a_.word("distributed_type", "FSDP") == "FSDP") {
-      // FSDP2 has no strategy, and says whether weights are gathered again.
+      // FSDP2 has no strategy but a setting to reshard weights.
       const std::string strategy =
           a_.choice("fsdp_config.fsdp_sharding_strategy|fsdp_config.fsdp_reshard_after_forward",
                     {{"FULL_SHARD", "3"},
@@ -338,8 +337,8 @@ class TrainerReader {
     r_.nccl_algo = nccl.nccl_algo;
     r_.nccl_proto = nccl.nccl_proto;
     for (std::string& sentence : nccl.notes) r_.notes.push_back(std::move(sentence));
-    tell_otherwise(t_, trainer_differences, r_.notes);
-    tell_otherwise(e_, engine_differences, r_.notes);
+    note_otherwise(t_, trainer_differences, r_.notes);
+    note_otherwise(e_, engine_differences, r_.notes);
     const std::string optimizer = t_.word("optim", "adamw_torch");
     const bool is_adam = optimizer.find("adam") != optimizer.npos;
     if (optimizer.find("4bit") != optimizer.npos || !is_adam)
@@ -348,8 +347,8 @@ class TrainerReader {
     if (own != "AdamW" && own != "Adam" && own != "auto")
       note(e_, "optimizer.type", "is " + shown_text(own) + "; priced is AdamW");
     e_.find("zero_optimization.stage3_gather_16bit_weights_on_model_save");
-    tell_unread(t_, inactive_arguments, r_.notes);
-    tell_unread(e_, inactive_of_engine, r_.notes);
+    note_unread(t_, inactive_arguments, r_.notes);
+    note_unread(e_, inactive_of_engine, r_.notes);
   }
 
   const Settings& t_;

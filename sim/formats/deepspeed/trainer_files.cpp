@@ -140,7 +140,7 @@ class FilesReader {
     return "";
   }
 
-  // As argparse takes them: a flag without a word is true, one with several is a list. They win
+  // Flags as argparse reads them: one without a word is true, one with several is a list. They win
   // over the file that --config names.
   void take_arguments(const std::vector<ShellWord>& words, const ShellScript& script,
                       const std::string& path) {
@@ -197,9 +197,9 @@ class FilesReader {
 
   void name_file(const std::string& path, Settings& settings, const std::string& key) {
     if (path.empty() || !settings.file().empty()) return;
-    const std::string beside = files_[0].path.substr(0, files_[0].path.rfind('/') + 1) + path;
+    const std::string sibling = files_[0].path.substr(0, files_[0].path.rfind('/') + 1) + path;
     auto text = answers_.other_file ? answers_.other_file(path) : std::nullopt;
-    if (!text && answers_.other_file) text = answers_.other_file(beside);
+    if (!text && answers_.other_file) text = answers_.other_file(sibling);
     if (!text)
       fail_input({files_[0].path, ""}, key + " names " + shown_text(path) + ", which is not there",
                  "name it too: orrery import deepspeed " + shown_text(files_[0].path) + " " +

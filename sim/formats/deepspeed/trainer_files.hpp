@@ -9,7 +9,7 @@
 
 namespace orrery {
 
-/// What the files of a run say, told apart by their keys. One that is not there is empty.
+/// The contents of a run's files, distinguished by their keys. An absent file is empty.
 struct TrainerFiles {
   Settings trainer;     ///< Arguments of the training program, of Hugging Face's names.
   Settings engine;      ///< DeepSpeed's configuration (JSON).

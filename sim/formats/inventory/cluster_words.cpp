@@ -23,14 +23,14 @@ std::string six_digits(double value) {
   return text;
 }
 
-const std::string* said(const SystemAnswers& words, const std::string& name) {
+const std::string* given(const SystemAnswers& words, const std::string& name) {
   const auto found = words.find(name);
   return found == words.end() ? nullptr : &found->second;
 }
 
 const std::string& needed(const SystemAnswers& words, const std::string& name,
                           const std::string& remedy) {
-  if (const std::string* word = said(words, name)) return *word;
+  if (const std::string* word = given(words, name)) return *word;
   fail_input({}, "--" + name + " is missing", remedy);
 }
 
@@ -55,13 +55,13 @@ void read_nics(const std::string& text, SystemDraft& draft) {
   constexpr int most_nics = 1024;
   draft.nics_per_node = count(without_spaces(text.substr(0, times)), "nics", most_nics);
   std::string rate = without_spaces(text.substr(times + 1));
-  if (rate.ends_with('G')) rate += "b/s";  // As people say it: "200G" is 200 Gb/s.
+  if (rate.ends_with('G')) rate += "b/s";  // The usual short form: "200G" is 200 Gb/s.
   draft.nic_gbit_per_s = parse_bandwidth(rate, Place{} / "nics").si() * 8e-9;
 }
 
 // "3" and "3:1"
 double ratio_of(const SystemAnswers& words) {
-  const std::string* word = said(words, "oversubscription");
+  const std::string* word = given(words, "oversubscription");
   if (!word) return 1.0;
   const std::string number = word->ends_with(":1") ? word->substr(0, word->size() - 2) : *word;
   const auto value = plain_number(number);
@@ -72,7 +72,7 @@ double ratio_of(const SystemAnswers& words) {
   return *value;
 }
 
-// How the GPUs of a node reach each other: as in the catalog's system that has them alike.
+// The wiring within a node is that of the catalog's system with equal nodes.
 void find_wiring(const Gpu& gpu, SystemDraft& draft) {
   draft.nvlink_domain = draft.gpus_per_node;
   if (gpu.nvlink == BytesPerSecond{}) return;
@@ -108,7 +108,7 @@ void find_wiring(const Gpu& gpu, SystemDraft& draft) {
 }
 
 void find_network(const SystemAnswers& words, SystemDraft& draft) {
-  if (const std::string* word = said(words, "network")) {
+  if (const std::string* word = given(words, "network")) {
     draft.fabric = name(choice<FabricKind>(*word, Place{} / "network", "is not a network"));
     return;
   }
@@ -128,8 +128,8 @@ Json sourced(const Json& value, const std::string& source) {
 void find_tree(const SystemAnswers& words, bool rails, SystemDraft& draft) {
   constexpr int usual_ports = 64;  // Quantum-2 and 25.6 Tb/s Ethernet switches at 400 Gb/s.
   constexpr int most_ports = 1024;
-  const std::string* said_ports = said(words, "switch-ports");
-  const int ports = said_ports ? count(*said_ports, "switch-ports", most_ports) : usual_ports;
+  const std::string* given_ports = given(words, "switch-ports");
+  const int ports = given_ports ? count(*given_ports, "switch-ports", most_ports) : usual_ports;
   const double ratio = ratio_of(words);
   const int up = static_cast<int>(std::floor(ports / (1.0 + ratio)));
   if (up < 1)
@@ -140,16 +140,16 @@ void find_tree(const SystemAnswers& words, bool rails, SystemDraft& draft) {
   // A rail's leaf has a NIC of each node.
   const int a_node =
       rails ? std::max(1, draft.nics_per_node / draft.gpus_per_node) : draft.nics_per_node;
-  const std::string* said_nodes = said(words, "nodes-per-leaf");
-  const int nodes = said_nodes ? count(*said_nodes, "nodes-per-leaf", most_ports) : down / a_node;
+  const std::string* given_nodes = given(words, "nodes-per-leaf");
+  const int nodes = given_nodes ? count(*given_nodes, "nodes-per-leaf", most_ports) : down / a_node;
   if (nodes < 1)
     fail_input(Place{} / "nics",
                std::to_string(a_node) + " NICs of a node do not fit into the " +
                    std::to_string(down) + " ports that a leaf has down",
                "give --switch-ports, or --fabric rail-optimized");
-  const std::string* said_spines = said(words, "spines");
+  const std::string* given_spines = given(words, "spines");
   const int cables = std::max(1, static_cast<int>(std::floor(nodes * a_node / ratio)));
-  const int spines = said_spines ? count(*said_spines, "spines", most_ports) : cables;
+  const int spines = given_spines ? count(*given_spines, "spines", most_ports) : cables;
   const bool is_ethernet = draft.fabric == "ethernet";
   const std::string built = "a leaf of " + std::to_string(ports) + " ports";
   const auto mine = [](const std::string* word, const std::string& otherwise) {
@@ -158,32 +158,32 @@ void find_tree(const SystemAnswers& words, bool rails, SystemDraft& draft) {
   const Json shape{
       {"kind", rails ? "rail_optimized" : "leaf_spine"},
       {rails ? "nodes_per_pod" : "nodes_per_leaf",
-       sourced(nodes, mine(said_nodes,
+       sourced(nodes, mine(given_nodes,
                            "assumed: " + built + ", " + std::to_string(down) + " of them down"))},
-      {"spines", sourced(spines, mine(said_spines, "assumed: a cable from each leaf to each"))},
-      {"oversubscription", sourced(ratio, mine(said(words, "oversubscription"), "assumed: none"))},
+      {"spines", sourced(spines, mine(given_spines, "assumed: a cable from each leaf to each"))},
+      {"oversubscription", sourced(ratio, mine(given(words, "oversubscription"), "assumed: none"))},
       {"switch_latency",
        sourced(is_ethernet ? "0.75 us" : "0.2 us",
                std::string{"assumed: one more "} + (is_ethernet ? "Ethernet" : "InfiniBand") +
                    " switch and its cables, as in topologies/README.md")}};
   draft.fabric_shape = shape.dump();
-  if (!said_nodes)
+  if (!given_nodes)
     draft.notes.push_back(
         std::string{"leaves are assumed to have "} + std::to_string(ports) + " ports, " +
         std::to_string(down) + " of them down: " + std::to_string(nodes) + " nodes a " +
         (rails ? "pod" : "leaf") + "; else give --switch-ports or --nodes-per-leaf");
-  if (!said_spines)
+  if (!given_spines)
     draft.notes.push_back("each leaf is assumed to have a cable to each of " +
                           std::to_string(spines) + " spines; else give --spines");
   // A spine has a port for each leaf.
   const int leaves_a_group = rails ? std::min(draft.nics_per_node, draft.gpus_per_node) : 1;
   const int groups = ports / leaves_a_group;
-  if (!said_nodes && !said_spines && groups > 0)
+  if (!given_nodes && !given_spines && groups > 0)
     draft.max_gpus = groups * nodes * draft.gpus_per_node;
 }
 
 void find_fabric(const SystemAnswers& words, SystemDraft& draft) {
-  const std::string* word = said(words, "fabric");
+  const std::string* word = given(words, "fabric");
   std::string kind = word ? *word : "single-switch";
   std::replace(kind.begin(), kind.end(), '_', '-');
   if (kind == "leaf-spine" || kind == "rail-optimized")
@@ -193,7 +193,7 @@ void find_fabric(const SystemAnswers& words, SystemDraft& draft) {
                suggestion(kind, {"single-switch", "leaf-spine", "rail-optimized"}) +
                    " (docs/guides/own-models-and-systems.md has the others)");
   for (const char* name : {"oversubscription", "switch-ports", "nodes-per-leaf", "spines"})
-    if (said(words, name))
+    if (given(words, name))
       fail_input(Place{} / name, "is of a tree of switches",
                  "add --fabric leaf-spine or --fabric rail-optimized");
   if (!word)
@@ -206,7 +206,7 @@ std::string title_of(const Gpu& gpu, const SystemDraft& draft, const SystemAnswe
   return std::to_string(draft.gpus_per_node) + " x " + gpu.title + ", " +
          std::to_string(draft.nics_per_node) + " x " + six_digits(draft.nic_gbit_per_s) + " Gb/s " +
          (draft.fabric == "ethernet" ? "Ethernet" : "InfiniBand") +
-         (is_tree ? ", " + *said(words, "fabric") + " " + six_digits(ratio_of(words)) + ":1" : "");
+         (is_tree ? ", " + *given(words, "fabric") + " " + six_digits(ratio_of(words)) + ":1" : "");
 }
 
 }  // namespace
@@ -237,7 +237,7 @@ const std::vector<ClusterOption>& cluster_options() {
 ImportedSystem cluster_json(const SystemAnswers& words) {
   constexpr int most_in_node = 1024;
   SystemDraft draft;
-  draft.is_said = true;
+  draft.is_from_words = true;
   draft.source = own_source;
   draft.file = "my-cluster.json";
   const Gpu gpu = read_gpu(needed(words, "gpu", "name one: orrery list gpus"), Place{} / "gpu");
@@ -250,7 +250,7 @@ ImportedSystem cluster_json(const SystemAnswers& words) {
   SystemAnswers answers{{"title", title_of(gpu, draft, words)}};
   for (const char* name : {"gpu", "name", "title", "wiring", "nvlink-domain", "scale-up-bandwidth",
                            "scale-up-latency", "network-latency", "network-efficiency"})
-    if (const std::string* word = said(words, name)) answers[name] = *word;
+    if (const std::string* word = given(words, name)) answers[name] = *word;
   return system_json(draft, answers);
 }
 

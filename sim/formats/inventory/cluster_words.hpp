@@ -15,8 +15,8 @@ struct ClusterOption {
 const std::vector<ClusterOption>& cluster_options();
 
 /// The cluster that a user describes in a few words: a GPU, how many are in a node, its NICs as
-/// "2x200G", and how switches join them. What is left open is taken from the catalog's systems with
-/// that GPU, or from how such clusters are built; each such choice is a note.
+/// "2x200G", and how switches join them. Open details come from the catalog's systems with that
+/// GPU, or from how such clusters are built; each such choice is a note.
 ///
 /// Trees are built of switches of `switch-ports` ports of a NIC's speed. With s:1 oversubscription
 /// floor(P / (1 + s)) ports of a leaf go up, one cable to each spine, and the rest down:

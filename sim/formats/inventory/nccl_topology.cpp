@@ -74,10 +74,10 @@ std::optional<std::string> attribute(const Tree& element, const std::string& nam
   return found->data();
 }
 
-// Which of the tree's facts count, with where they were found.
-class Walk {
+// Collects the used facts of the tree, each with its place in the file.
+class TopologyReader {
  public:
-  explicit Walk(const std::string& file) : file_{file} {}
+  explicit TopologyReader(const std::string& file) : file_{file} {}
 
   void system(const Tree& system) {
     const auto version = attribute(system, "version");
@@ -87,7 +87,7 @@ class Walk {
            "dump it with NCCL 2.5 to 2.30");
     for (const auto& [tag, element] : system)
       if (tag == "cpu") cpu(element);
-    // In the order in which CUDA counts them.
+    // CUDA counts GPUs in this order.
     std::stable_sort(dump_.gpus.begin(), dump_.gpus.end(), [](const NcclGpu& a, const NcclGpu& b) {
       return std::pair{a.node, a.dev} < std::pair{b.node, b.dev};
     });
@@ -107,7 +107,7 @@ class Walk {
     fail_input({file_, "<" + element + ">"}, problem, remedy);
   }
 
-  // A dump of a NVLink domain has the CPUs of all its nodes, told apart by their host's hash.
+  // A dump of an NVLink domain has the CPUs of all its nodes, distinguished by their host's hash.
   void cpu(const Tree& element) {
     const std::string host = attribute(element, "host_hash").value_or("");
     const auto found = nodes_.emplace(host, static_cast<int>(nodes_.size()));
@@ -237,14 +237,14 @@ NcclDump read_nccl_dump(const std::string& text, const std::string& file) {
   if (!system)
     fail_input({file, ""}, "has no <system>, so it is not a topology of NCCL",
                "give the file that NCCL_TOPO_DUMP_FILE names");
-  Walk walk{file};
-  walk.system(*system);
-  return walk.take();
+  TopologyReader reader{file};
+  reader.system(*system);
+  return reader.take();
 }
 
 namespace {
 
-// What NCCL takes for the link between two sockets, GB/s (NCCL 2.28, src/graph/topo.h and
+// NCCL's bandwidth of the link between two sockets, GB/s (NCCL 2.28, src/graph/topo.h and
 // ncclTopoGetInterCpuBw in topo.cc): by vendor, and Intel's by the model of the family 6.
 double socket_gb_s(const std::string& cpu_model) {
   std::istringstream words{cpu_model};
@@ -259,7 +259,7 @@ double socket_gb_s(const std::string& cpu_model) {
 }
 
 // Behind an NVSwitch only NIC traffic crosses PCIe. Where each GPU has a NIC on its own switch, and
-// no other GPU does, that path is faster than the NIC and the tree says nothing new.
+// no other GPU does, that path is faster than the NIC and the tree adds nothing.
 bool pcie_matters(const SystemDraft& draft, const NcclDump& dump,
                   const std::vector<NcclNic>& nics) {
   if (dump.nodes > 1 || nics.size() > dump.gpus.size()) return false;
@@ -370,7 +370,7 @@ void set_gpus(SystemDraft& draft, const NcclDump& dump) {
   draft.pcie = BytesPerSecond{first.pcie_gb_s * 1e9};
 }
 
-// Whether every GPU can be reached from the first over NVLinks between GPUs.
+// Every GPU can be reached from the first over NVLinks between GPUs.
 bool mesh_reaches_all(const std::vector<NcclGpu>& gpus) {
   std::set<std::string> reached{gpus[0].bus};
   for (bool grew = true; grew;) {

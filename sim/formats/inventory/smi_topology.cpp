@@ -33,10 +33,10 @@ bool is_device(std::string_view name) {
                      [&](std::string_view start) { return name.starts_with(start); });
 }
 
-/// NVLinks of a cell, 0 for a way over PCIe; nothing for what is no cell.
+/// NVLinks of a cell, 0 for a route over PCIe; nothing for other text.
 std::optional<int> links_of(std::string_view cell) {
-  static constexpr std::string_view ways[] = {"X", "PIX", "PXB", "PHB", "NODE", "SYS"};
-  if (std::find(std::begin(ways), std::end(ways), cell) != std::end(ways)) return 0;
+  static constexpr std::string_view routes[] = {"X", "PIX", "PXB", "PHB", "NODE", "SYS"};
+  if (std::find(std::begin(routes), std::end(routes), cell) != std::end(routes)) return 0;
   constexpr int most_links = 64;  // 18 are the most that exist.
   if (cell.starts_with("NV")) return plain_integer(cell.substr(2), most_links);
   return std::nullopt;

@@ -6,7 +6,7 @@
 
 namespace orrery {
 
-/// The building plan in the matrix that `nvidia-smi topo -m` prints, with tabs or, as after
+/// The node inventory in the matrix that `nvidia-smi topo -m` prints, with tabs or, as after
 /// pasting, with blanks: GPUs of a node, how many NVLinks join them, how many NICs there are. The
 /// matrix has no speeds and no GPU's name, so that `answers` must name the GPU.
 /// Errors (bad_input), with the line: no such matrix, a matrix that is cut, not symmetric, or with

@@ -80,10 +80,10 @@ class Document {
   }
 
   // A number of the file, unless the user knows better.
-  void add_told(const std::string& key, const std::string& name, const Json& told,
-                const std::string& source) {
+  void add_known(const std::string& key, const std::string& name, const Json& known,
+                 const std::string& source) {
     if (const std::string* word = answer(name)) return add_answer(key, *word, name);
-    add_sourced(key, told, source);
+    add_sourced(key, known, source);
   }
 
   // A constant of the catalog's systems, unless the user knows better.
@@ -116,9 +116,9 @@ class Document {
   std::vector<std::string> notes_;
 };
 
-void require(const SystemDraft& draft, bool told, const std::string& what,
+void require(const SystemDraft& draft, bool known, const std::string& what,
              const std::string& remedy) {
-  if (!told) fail_input({draft.file, ""}, "does not say " + what, remedy);
+  if (!known) fail_input({draft.file, ""}, "does not say " + what, remedy);
 }
 
 void add_scale_up(Document& document, const SystemDraft& draft, NodeWiring wiring, const Gpu& gpu) {
@@ -126,7 +126,7 @@ void add_scale_up(Document& document, const SystemDraft& draft, NodeWiring wirin
   const std::string key = "scale_up_bandwidth", name = "scale-up-bandwidth";
   const auto gb_s = [](BytesPerSecond rate) { return ten_digits(rate.si() / 1e9) + " GB/s"; };
   if (document.answer(name)) {
-    document.add_told(key, name, {}, "");
+    document.add_known(key, name, {}, "");
   } else if (is_pcie) {
     if (draft.pcie == BytesPerSecond{})
       document.add_sourced(key, gb_s(gpu.pcie), "PCIe of the GPU " + gpu.name + " in the catalog");
@@ -137,7 +137,7 @@ void add_scale_up(Document& document, const SystemDraft& draft, NodeWiring wirin
     require(draft, draft.nvlinks > 0, "how many NVLinks a GPU has", "give --" + name);
     const BytesPerSecond rate = nvlink_rate(gpu, {draft.file, ""});
     document.add_sourced(key, gb_s(BytesPerSecond{draft.nvlinks * rate.si()}),
-                         (draft.is_said ? gpu.name : draft.source) + ": " +
+                         (draft.is_from_words ? gpu.name : draft.source) + ": " +
                              std::to_string(draft.nvlinks) + " NVLinks a GPU, of " + gb_s(rate) +
                              " each way (NVIDIA data sheet of the GPU's architecture)");
   }
@@ -157,9 +157,9 @@ void add_network(Document& document, const SystemDraft& draft) {
           "give --fabric infiniband or ethernet");
   const std::string fabric = fabric_answer ? *fabric_answer : draft.fabric;
   choice<FabricKind>(fabric, Place{} / "fabric", "is not a fabric");
-  document.add_told("nics_per_node", "nics", draft.nics_per_node, draft.source);
-  document.add_told("nic_bandwidth", "nic-bandwidth", ten_digits(draft.nic_gbit_per_s) + " Gb/s",
-                    draft.is_said ? draft.source : draft.source + ": port speed");
+  document.add_known("nics_per_node", "nics", draft.nics_per_node, draft.source);
+  document.add_known("nic_bandwidth", "nic-bandwidth", ten_digits(draft.nic_gbit_per_s) + " Gb/s",
+                     draft.is_from_words ? draft.source : draft.source + ": port speed");
   // The catalog's own figures for the two fabrics, with its sources (topologies/README.md).
   const bool ethernet = fabric == "ethernet";
   const std::string whole = ethernet
@@ -178,7 +178,7 @@ void add_network(Document& document, const SystemDraft& draft) {
   document.add("fabric", fabric);
 }
 
-// An answer that contradicts what the file told of the node's wires leaves these out.
+// An answer that contradicts the file's wiring of a node leaves these out.
 void add_pairs(Document& document, const SystemDraft& draft, NodeWiring wiring, const Gpu& gpu) {
   if (draft.nvlink_pairs.empty() || wiring != draft.wiring) return;
   const BytesPerSecond rate = nvlink_rate(gpu, {draft.file, ""});
@@ -187,7 +187,7 @@ void add_pairs(Document& document, const SystemDraft& draft, NodeWiring wiring, 
     pairs.push_back({{"gpus", {pair.first, pair.second}},
                      {"bandwidth",
                       {{"value", ten_digits(pair.links * rate.si() / 1e9) + " GB/s"},
-                       {"source", (draft.is_said ? gpu.name : draft.source) + ": " +
+                       {"source", (draft.is_from_words ? gpu.name : draft.source) + ": " +
                                       std::to_string(pair.links) + " NVLinks"}}}});
   document.add("nvlink_pairs", pairs);
 }
@@ -309,7 +309,7 @@ ImportedSystem system_json(const SystemDraft& draft, const SystemAnswers& answer
   document.add("gpu", given_gpu ? portable_word(*given_gpu) : draft.gpu);
   document.add_sourced("gpus_per_node", draft.gpus_per_node, draft.source);
   if (document.answer("nvlink-domain") || draft.nvlink_domain > draft.gpus_per_node)
-    document.add_told("nvlink_domain", "nvlink-domain", draft.nvlink_domain, draft.source);
+    document.add_known("nvlink_domain", "nvlink-domain", draft.nvlink_domain, draft.source);
   document.add("wiring", name(wiring));
   add_scale_up(document, draft, wiring, gpu);
   add_network(document, draft);

@@ -14,7 +14,7 @@ using Words = std::vector<ShellWord>;
 
 bool is_long_option(const std::string& word) { return word.size() > 2 && word.starts_with("--"); }
 
-// What a run of Megatron-LM has, of which the first alone describes a model.
+// Flags of a run of Megatron-LM; only the first group describes a model.
 bool describes_model(const Words& words) {
   return has_flag(words, {"--num-layers", "--hidden-size", "--hybrid-layer-pattern"});
 }

@@ -79,7 +79,7 @@ std::vector<int> layers_of_layout(const std::string& layout, const Place& place)
 }
 
 std::optional<std::string> expert_layers(const std::string& pattern, std::size_t layers) {
-  std::string text;  // Without what may stand around: "([0]*3 + [1]*58)".
+  std::string text;  // Without blanks and quotes: "([0]*3 + [1]*58)".
   for (const char c : pattern)
     if (std::string_view{" ()'\""}.find(c) == std::string_view::npos) text += c;
   std::string listed;
@@ -151,7 +151,7 @@ PipelineSplit of_layout(const MegatronArguments& a, std::int64_t stages,
   return split;
 }
 
-// Every chunk of a stage has as many; what the first and the last do not take, the others share.
+// Chunks of a stage are equal; the stages between the first and the last share the other layers.
 PipelineSplit of_ends(const MegatronArguments& a, std::int64_t layers, std::int64_t stages,
                       std::int64_t vpp) {
   const std::int64_t first = a.number(first_key, -1), last = a.number(last_key, -1);
@@ -201,7 +201,7 @@ PipelineSplit with_ends_counted(const MegatronArguments& a, std::int64_t layers,
 
 PipelineSplit pipeline_split(const MegatronArguments& arguments, std::int64_t layers,
                              std::int64_t stages, std::vector<std::string>& notes) {
-  constexpr std::int64_t most = 20'000;  // As layouts.
+  constexpr std::int64_t most = 20'000;  // The limit of layouts.
   const std::int64_t vpp = chunks_a_stage(arguments, layers, stages);
   const bool embedding = arguments.flag("account_for_embedding_in_pipeline_split");
   const bool loss = arguments.flag("account_for_loss_in_pipeline_split");

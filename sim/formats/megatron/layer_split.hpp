@@ -17,22 +17,22 @@ namespace orrery {
 /// that do not close, more than 20,000 letters written out.
 std::vector<int> layers_of_layout(const std::string& layout, const Place& place);
 
-/// Which of `layers` layers have experts by --moe-layer-freq, a '0' or '1' each: "N" gives every
-/// N-th layer experts, the first included; "[0]*3+[1]*58" lists them, in Python's way. Nothing:
-/// it says neither, or not of as many layers.
+/// The layers, of `layers`, that have experts by --moe-layer-freq, a '0' or '1' each: "N" gives
+/// every N-th layer experts, the first included; "[0]*3+[1]*58" lists them, in Python's way.
+/// Nothing: another form, or another number of layers.
 std::optional<std::string> expert_layers(const std::string& pattern, std::size_t layers);
 
-/// How a run cuts its layers into virtual stages.
+/// The cut of a run's layers into virtual stages.
 struct PipelineSplit {
   std::int64_t vpp = 1;
-  StageLayers layers;  ///< Chosen where the arguments say which stage has how many.
+  StageLayers layers;  ///< Chosen if the arguments give the layers of stages.
 };
 
-/// Of `layers` layers on `stages` stages: --pipeline-model-parallel-layout; or the layers of the
-/// first and the last stage (--decoder-first-pipeline-num-layers, -last-), over which the chunks of
-/// a stage are even; or embedding and loss that count as a layer
+/// The split of `layers` layers on `stages` stages: --pipeline-model-parallel-layout; or the layers
+/// of the first and the last stage (--decoder-first-pipeline-num-layers, -last-), over which the
+/// chunks of a stage are even; or embedding and loss that count as a layer
 /// (--account-for-embedding-in-pipeline-split, -loss-); else even. `notes` gains what is priced
-/// otherwise. Errors (bad_input): what does not divide.
+/// otherwise. Errors (bad_input): layers that do not divide.
 PipelineSplit pipeline_split(const MegatronArguments& arguments, std::int64_t layers,
                              std::int64_t stages, std::vector<std::string>& notes);
 

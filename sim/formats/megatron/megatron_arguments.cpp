@@ -55,7 +55,7 @@ std::string underscored(const std::string& flag) {
   return name;
 }
 
-// As a shell takes it; a variable in it is left to the shell.
+// Quoted for a shell, which still expands variables in it.
 std::string shell_quoted(const std::string& word) {
   if (!word.empty() && word.find_first_of(" \t\n'\"\\()[]{}*?;|&<>`!#~") == std::string::npos)
     return word;
@@ -133,7 +133,7 @@ MegatronArguments MegatronArguments::of_recipe(const std::string& file,
   return arguments;
 }
 
-// What a script does not read may have had them.
+// Files that a script could not read may have held the arguments.
 void MegatronArguments::fail_without_model() const {
   const std::string problem =
       "holds no arguments of Megatron-LM (no --num-layers or --hidden-size)";
@@ -148,7 +148,7 @@ void MegatronArguments::fail_without_model() const {
              "give the launch script, or the list of arguments that Megatron-LM prints");
 }
 
-// "  num_layers ...................................... 32", behind whatever a launcher prefixes.
+// "  num_layers ...................................... 32", behind any prefix of a launcher.
 void MegatronArguments::read_list(const std::vector<std::string_view>& lines) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto words = words_of(lines[i]);

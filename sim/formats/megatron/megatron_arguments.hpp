@@ -13,29 +13,29 @@
 
 namespace orrery {
 
-/// How long the iterations of a training log took.
+/// Iteration times of a training log.
 struct MeasuredSteps {
   Seconds median;
   int counted = 0;  ///< Lines, without those that were left out.
 };
 
-/// From lines such as "iteration 20/ 500 | ... | elapsed time per iteration (ms): 12110.4 | ...",
-/// behind whatever a launcher prefixes. The first line is left out where there are others: it warms
-/// up. Nothing: there is no such line.
+/// Parses lines such as "iteration 20/ 500 | ... | elapsed time per iteration (ms): 12110.4 | ...",
+/// with any prefix of a launcher. The first of several lines is left out, as it includes warm-up.
+/// Nothing: there is no such line.
 std::optional<MeasuredSteps> measured_steps(const std::string& log);
 
 /// Arguments of Megatron-LM's pretrain_*.py, under the names that arguments.py gives their values:
 /// "num_layers", "add_bias_linear". Asking for one marks it as read.
 class MegatronArguments {
  public:
-  /// What follows a flag, or stands behind the dots of a printed list. A flag without a word is on.
+  /// The words after a flag, or behind the dots of a printed list. A flag without a word is on.
   struct Value {
     std::vector<std::string> words;
-    std::string name;  ///< As the file writes it: "--num-layers", "num_layers".
+    std::string name;  ///< Name in the file: "--num-layers", "num_layers".
     Place place;
-    bool is_implied = false;      ///< The flag has no word: its name says it.
+    bool is_implied = false;      ///< The flag has no word: its name is the value.
     std::string text() const;     ///< The words with blanks between them.
-    std::string written() const;  ///< With its flag before them, quoted where a shell needs it.
+    std::string written() const;  ///< The flag and its words, quoted for a shell.
   };
 
   /// Reads the list of arguments that Megatron-LM prints when it starts (also inside a whole log),
@@ -46,10 +46,9 @@ class MegatronArguments {
                                 const std::map<std::string, std::string>& given,
                                 const ShellFiles& files = {});
 
-  /// Of a recipe that states its arguments in another way: values by the names of arguments.py,
-  /// each with its place and how the recipe calls it. `spelling`: how it would call others;
-  /// `nccl`: variables of NCCL.
-  /// Errors (bad_input): see refuse_unpriced.
+  /// Arguments of a recipe in another format: values by the names of arguments.py, each with its
+  /// place and the recipe's name for it. `spelling`: its names for others; `nccl`: variables of
+  /// NCCL. Errors (bad_input): see refuse_unpriced.
   static MegatronArguments of_recipe(const std::string& file, std::map<std::string, Value> values,
                                      std::map<std::string, std::string> spelling,
                                      std::map<std::string, std::string> nccl = {});
@@ -57,45 +56,44 @@ class MegatronArguments {
   const Place& place() const { return place_; }
   /// "pretrain_gpt.py"; "": the file does not say.
   const std::string& program() const { return program_; }
-  /// That the launcher starts; nothing: the file does not say.
+  /// GPUs that the launcher starts; nothing: the file does not say.
   std::optional<int> gpus() const { return gpus_; }
   /// Variables of NCCL that the script sets.
   const std::map<std::string, std::string>& nccl() const { return nccl_; }
-  /// What a log says of its own iterations; nothing: it is none, or says nothing.
+  /// The iterations of a log; nothing: it is no log, or has none.
   const std::optional<MeasuredSteps>& measured() const { return measured_; }
   /// The text of a file that an argument names; nothing: it is not there.
   std::optional<std::string> other_file(const std::string& path) const;
-  /// A printed list, or a recipe of another program, holds every argument, also those that nobody
-  /// gave.
+  /// A printed list, or a recipe of another program, holds every argument, defaults included.
   bool is_complete() const { return is_complete_; }
-  bool is_recipe() const { return !spelling_.empty(); }  ///< Of another program.
+  bool is_recipe() const { return !spelling_.empty(); }  ///< The file is of another program.
 
   const Value* find(const std::string& name) const;  ///< Null: absent, or None.
   bool has(const std::string& name) const { return find(name) != nullptr; }
-  /// Of arguments whose names begin so, those that are there.
+  /// The arguments that are there and whose names begin so.
   std::vector<std::string> names_from(const std::string& begin) const;
   bool flag(const std::string& name, bool absent = false) const;
-  /// Errors (bad_input): no whole number, or a shell variable that nobody sets.
+  /// Errors (bad_input): no whole number, or an unset shell variable.
   std::int64_t number(const std::string& name, std::int64_t absent) const;
   std::int64_t required(const std::string& name) const;  ///< Absent: an error too.
   std::string word(const std::string& name, const std::string& absent) const;
-  /// What the word means, by a list of all words and meanings; absent: the first of them.
+  /// The meaning of the word, by a list of all words and meanings; absent: the first of them.
   std::string choice(const std::string& name,
                      const std::vector<std::pair<std::string, std::string>>& meanings) const;
-  /// "--num-layers" of "num_layers", or what a recipe calls it.
+  /// "--num-layers" of "num_layers", or the recipe's name for it.
   std::string spelled(const std::string& name) const;
   /// "add --num-layers N to the file"
   std::string how_to_add(const std::string& name) const;
   [[noreturn]] void fail(const std::string& name, const std::string& problem,
                          const std::string& remedy) const;
 
-  /// The name in arguments.py of what a flag sets: "add_bias_linear" of "--disable-bias-linear".
+  /// The name in arguments.py of a flag's variable: "add_bias_linear" of "--disable-bias-linear".
   static std::string name_of_flag(const std::string& flag);
   /// Names in the order in which the script gives them, each where it is given last.
   const std::vector<std::string>& order() const { return order_; }
   /// All of them as a shell takes them, one flag with its words each, in their order.
   std::vector<std::string> written() const;
-  /// Flags that nobody asked for, in the order of their names, as they are written.
+  /// Flags that no code has read, in the order of their names, as they are written.
   std::vector<std::string> unread() const;
   const std::vector<std::string>& notes() const { return notes_; }
 
@@ -114,7 +112,7 @@ class MegatronArguments {
   std::vector<std::string> order_;
   mutable std::set<std::string> read_;
   std::vector<std::string> notes_;
-  std::map<std::string, std::string> spelling_;  ///< Of a recipe.
+  std::map<std::string, std::string> spelling_;  ///< Only a recipe has it.
   bool is_complete_ = false;
 };
 

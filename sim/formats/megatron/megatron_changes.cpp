@@ -13,15 +13,15 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// What a plan does not decide, though software and catalog say something of it.
-bool is_the_runs(const std::string& name) {
+// Arguments that a plan does not decide, though software and catalog mention them.
+bool belongs_to_run(const std::string& name) {
   static const char* const names[] = {
       "grad_reduce_in_bf16",          "attention_dropout",      "hidden_dropout", "vocab_size",
       "make_vocab_size_divisible_by", "max_position_embeddings"};
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-// Arguments that say one thing in several ways: where one of them changes, the others go.
+// Alternative arguments for one setting: if one of them changes, the others are dropped.
 const std::vector<Names>& groups() {
   static const std::vector<Names> all{
       {"num_layers_per_virtual_pipeline_stage", "num_virtual_stages_per_pipeline_rank",
@@ -78,13 +78,13 @@ class ArgumentComparison {
 
   void change(const std::string& name, const std::string& after) {
     const std::string before = has(name);
-    const bool is_told = std::any_of(changes_.begin(), changes_.end(),
-                                     [&](const ArgumentChange& c) { return c.name == name; });
-    if (before != after && !is_the_runs(name) && !is_told)
+    const bool is_listed = std::any_of(changes_.begin(), changes_.end(),
+                                       [&](const ArgumentChange& c) { return c.name == name; });
+    if (before != after && !belongs_to_run(name) && !is_listed)
       changes_.push_back({name, before, after});
   }
 
-  // Of the changed argument's group, what neither the plan has nor had.
+  // Drops the other arguments of the changed one's group that neither plan has.
   void leave_out_others(std::size_t changed) {
     for (const Names& group : groups()) {
       if (std::find(group.begin(), group.end(), changes_[changed].name) == group.end()) continue;
@@ -131,7 +131,7 @@ std::string changed_script_text(const MegatronArguments& script,
 
 namespace {
 
-// "tp 4 -> 2": what the plan changes, and why its arguments do.
+// "tp 4 -> 2": the changed keys of the plan, which are the reason for its arguments.
 std::string reason_of(const PlanStep& step, const Plan& before) {
   std::string text;
   for (const std::string& name : step.keys) {

@@ -28,7 +28,7 @@ class FlagWriter {
     overlaps();
     cuda_graphs();
     nccl();
-    say_the_rest();
+    add_other_keys();
     if (!s_.software.name.starts_with("megatron-core"))
       leave_out("software=" + s_.software.name + ": the flags are of current Megatron-Core");
     return std::move(result_);
@@ -45,39 +45,39 @@ class FlagWriter {
   }
   void leave_out(const std::string& what) { result_.left_out.push_back(what); }
 
-  /// A key that Megatron-LM says in the same way: a number or word, or a switch where it is on.
-  void say(const PlanKey& key) {
+  /// A key that needs no translation: a number or word, or a switch that is on.
+  void add_key(const PlanKey& key) {
     const FieldValue value = key.access.value(plan_);
     if (!std::holds_alternative<bool>(value))
       flag(key.megatron, text_of(value));
     else if (std::get<bool>(value))
       flag(key.megatron);
-    told_.insert(key.name);
+    written_.insert(key.name);
   }
-  void say(const std::string& name) { say(plan_key(name)); }
-  /// What no code of this file has told, and what is the same without being told.
-  void say_the_rest() {
+  void add_key(const std::string& name) { add_key(plan_key(name)); }
+  /// Writes the plan's keys that no other code has written and that need no translation.
+  void add_other_keys() {
     static const std::set<std::string> translated{
         "offload_layers", "vpp",     "dp",          "layers",    "schedule",   "recompute",
         "zero",           "reshard", "dtype",       "attention", "cp_comm",    "moe_dispatcher",
         "tp_overlap",     "routing", "cuda_graphs", "nccl_algo", "nccl_proto", "software",
         "main_params",    "exp_avg", "exp_avg_sq",  "fp8_params"};
     for (const PlanKey& key : plan_keys()) {
-      if (told_.contains(key.name) || translated.contains(key.name)) continue;
-      if (!key.needs_saying(plan_)) continue;
+      if (written_.contains(key.name) || translated.contains(key.name)) continue;
+      if (!key.needs_listing(plan_)) continue;
       if (key.megatron.empty())
         leave_out(key.name + "=" + key.text(plan_) + ": Megatron-LM has no flag for it");
       else
-        say(key);
+        add_key(key);
     }
   }
 
   void parallelism() {
-    say("tp");
-    say("pp");
-    say("sp");
+    add_key("tp");
+    add_key("pp");
+    add_key("sp");
     if (plan_.cp > 1) {
-      say("cp");
+      add_key("cp");
       static const char* const types[] = {"p2p", "allgather", "a2a"};
       flag("cp-comm-type", types[static_cast<std::size_t>(plan_.cp_comm)]);
     }
@@ -121,7 +121,7 @@ class FlagWriter {
   }
 
   void batch() {
-    for (const char* key : {"mbs", "gbs", "seq"}) say(key);
+    for (const char* key : {"mbs", "gbs", "seq"}) add_key(key);
     if (plan_.offload_layers > 0) {
       flag("cpu-offloading");
       flag("cpu-offloading-num-layers", plan_.offload_layers);
@@ -169,7 +169,7 @@ class FlagWriter {
     }
   }
 
-  // Megatron-LM pads the vocabulary to a multiple of 128 times tp; the model's is what it is.
+  // Megatron-LM pads the vocabulary to a multiple of 128 times tp; the model's is already padded.
   void padding() {
     if (model_.vocab % (128 * std::int64_t{plan_.tp}) == 0) return;
     std::int64_t divisor = 64;
@@ -222,8 +222,8 @@ class FlagWriter {
 
   void experts() {
     const Experts& experts = *model_.experts;
-    say("ep");
-    say("etp");
+    add_key("ep");
+    add_key("etp");
     flag("num-experts", experts.count);
     flag("moe-router-topk", experts.per_token);
     flag("moe-ffn-hidden-size", experts.ffn);
@@ -241,7 +241,7 @@ class FlagWriter {
     }
     flag("moe-grouped-gemm");
     for (const PlanKey& key : plan_keys())
-      if (key.part == PlanPart::experts && !key.megatron.empty()) say(key);
+      if (key.part == PlanPart::experts && !key.megatron.empty()) add_key(key);
     dispatcher();
     if (plan_.routing != "uniform")
       leave_out("routing=" + plan_.routing + ": the data decide which experts tokens choose");
@@ -291,7 +291,7 @@ class FlagWriter {
                   " is no word of NCCL_ALGO; the program itself must ask for it");
   }
 
-  // "[0]*3+[1]*58": 1 where a layer has experts.
+  // Example: "[0]*3+[1]*58", with 1 for layers with experts.
   std::string layer_pattern() const {
     const std::vector<bool>& layers = model_.layer_has_experts;
     std::string text;
@@ -323,7 +323,7 @@ class FlagWriter {
       flag("fp4-format", "e2m1");
       flag("fp4-recipe", "nvfp4");
     }
-    say("fp8_attention");
+    add_key("fp8_attention");
     if (plan_.dtype != Dtype::fp8) return;
     flag("fp8-format", "hybrid");
     leave_out("fp8: which scaling (--fp8-recipe) the plan does not say");
@@ -354,7 +354,7 @@ class FlagWriter {
   }
 
   void overlaps() {
-    say("dp_overlap");
+    add_key("dp_overlap");
     if (plan_.dp_overlap && plan_.zero >= 1) flag("overlap-param-gather");
     if (plan_.tp_hidden > 0.0 && plan_.tp > 1 && plan_.sp) flag("tp-comm-overlap");
   }
@@ -363,7 +363,7 @@ class FlagWriter {
   const Model& model_;
   const Plan& plan_;
   MegatronFlags result_;
-  std::set<std::string> told_;
+  std::set<std::string> written_;
 };
 
 }  // namespace

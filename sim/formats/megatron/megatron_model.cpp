@@ -23,7 +23,7 @@ struct Vocabulary {
 };
 
 struct Known {
-  std::string_view begins;  ///< Of the name, in small letters.
+  std::string_view begins;  ///< Prefix of the name, in small letters.
   std::int64_t tokens;
   std::string_view source;
 };
@@ -35,8 +35,8 @@ constexpr Known types[] = {
     {"tiktokenizer", 131'072, "Megatron-Core, tokenizers/text/libraries/tiktoken_tokenizer.py"},
 };
 
-// Models that tokenizers are named for, where the catalog has no model of that name. Figures are
-// vocab_size of the config.json that stands beside the tokenizer: the rows that its model has.
+// Models that tokenizers are named after, if the catalog has no model of that name. Figures are
+// vocab_size of the config.json next to the tokenizer: the rows that its model has.
 constexpr Known families[] = {
     {"llama-2", 32'000, "arXiv 2307.09288, section 2.2"},
     {"llama-3", 128'256, "arXiv 2407.21783, section 3.2, and config.json"},
@@ -84,7 +84,7 @@ class VocabularyFinder {
   }
 
  private:
-  // A list of tokens in a file, whose usual name says it if it is not there.
+  // A list of tokens in a file; the usual name of a missing one tells its size.
   std::optional<Vocabulary> by_file() {
     const std::string path = a_.word("vocab_file", "");
     if (path.empty()) return std::nullopt;
@@ -117,7 +117,7 @@ class VocabularyFinder {
     return known(families, name);
   }
 
-  // Models of one shape that differ in their vocabulary say nothing.
+  // Models of one shape with different vocabularies give no answer.
   std::optional<Vocabulary> by_shape() {
     std::optional<Vocabulary> found;
     const bool gated = a_.flag("swiglu") || a_.flag("quick_geglu");
@@ -313,7 +313,7 @@ const WordPairs programs = words_by_meaning({
     {"Mamba and other hybrid layers", "hybrid"},
 });
 
-// And programs that train nothing.
+// Programs that train nothing are refused too.
 const WordPairs others = words_by_meaning({
     {"generates text", "text_generation generate inference"},
     {"quantises a model", "quantize"},
@@ -324,7 +324,7 @@ const WordPairs others = words_by_meaning({
     {"stores activations", "offline_feature"},
 });
 
-// Arguments of what GPT-like models have not.
+// Arguments of features that GPT-like models lack.
 const WordPairs arguments = words_by_meaning({
     {"an image encoder", "vision_model_type img_h"},
     {"an image encoder beside the language model", "language_model_type"},
@@ -339,7 +339,7 @@ const WordPairs arguments = words_by_meaning({
     {"a teacher beside the model that it trains", "export_kd_teacher"},
 });
 
-// What the layer specification names (--spec).
+// Words of the layer specification (--spec).
 const WordPairs specifications = words_by_meaning({
     {"Mamba layers", "mamba"},
     {"hybrid layers", "hybrid"},

@@ -17,14 +17,14 @@ namespace orrery {
 std::int64_t padded_vocabulary(const MegatronArguments& arguments, std::vector<std::string>& notes);
 
 /// The model that Megatron-LM trains with these arguments, in our own format (orrery.model/1), all
-/// of whose keys are written out. `notes` gets what was left out. Errors (bad_input): see
+/// of whose keys are written out. `notes` gains what was left out. Errors (bad_input): see
 /// import_megatron_run.
 nlohmann::ordered_json megatron_model(const MegatronArguments& arguments, const std::string& name,
                                       std::vector<std::string>& notes);
 
-/// Refuses a run of a model, or of another kind, that has no prices, by the name of what it is: an
-/// encoder, Mamba layers, linear attention, images, text that is generated, ...
-/// Errors (bad_input): the program or the argument that says so.
+/// Refuses a run of a model, or of another kind, that is not supported, naming it: an
+/// encoder, Mamba layers, linear attention, images, generation of text, ... Errors (bad_input): the
+/// program or the argument.
 void refuse_unpriced(const MegatronArguments& arguments);
 
 }  // namespace orrery

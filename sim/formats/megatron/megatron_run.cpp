@@ -17,7 +17,7 @@
 namespace orrery {
 namespace {
 
-// Begins of arguments that change nothing that is simulated.
+// Prefixes of arguments that do not affect the simulation.
 const std::vector<std::string> inactive = words_in(R"(
     adam_ apply_layernorm async_ attention_softmax_in_fp32 auto_detect bert calculate_per_token
     check_ ckpt_ clip_grad cuda_device data_args data_cache data_parallel_random data_path
@@ -59,10 +59,10 @@ constexpr Difference differences[] = {
 };
 
 // Transformer Engine keeps a weight in fp8 for both directions from the first micro-batch on.
-void tell_weights(const MegatronArguments& run, std::vector<std::string>& told) {
+void note_weights(const MegatronArguments& run, std::vector<std::string>& sentences) {
   const bool fp8 = run.has("fp8");
   if (fp8 && !run.flag("fp8_param_gather"))
-    told.push_back(
+    sentences.push_back(
         "without --fp8-param-gather the layers' weights are kept in fp8, once for each direction, "
         "beside 16 bits: 2 bytes a parameter more than are counted");
 }
@@ -70,14 +70,14 @@ void tell_weights(const MegatronArguments& run, std::vector<std::string>& told) 
 }  // namespace
 
 std::vector<std::string> priced_otherwise(const MegatronArguments& run) {
-  std::vector<std::string> told;
+  std::vector<std::string> sentences;
   for (const Difference& difference : differences) {
     const auto* value = run.find(difference.argument);
     if (value && value->text() != "none" && run.flag(difference.argument))
-      told.push_back(value->name + " " + std::string{difference.what});
+      sentences.push_back(value->name + " " + std::string{difference.what});
   }
-  tell_weights(run, told);
-  return told;
+  note_weights(run, sentences);
+  return sentences;
 }
 
 bool changes_nothing(std::string_view name) {
@@ -102,8 +102,8 @@ std::optional<std::string> captured_in_graphs(const MegatronArguments& arguments
     return "step";
   const bool attention = experts && scope.contains("attn");
   const bool router = experts && scope.contains("moe_router");
-  for (const char* said : {"attn", "moe_router", "moe_preprocess"})
-    if (experts) scope.erase(said);
+  for (const char* stated : {"attn", "moe_router", "moe_preprocess"})
+    if (experts) scope.erase(stated);
   if (!scope.empty() || !(attention || router))
     notes.push_back(
         flag +
@@ -148,16 +148,16 @@ class RunReader {
       plan_["cuda_graphs"] = *graphs;
     gradients();
     take_the_rest();
-    tell_unread();
+    note_unread();
     if (const auto& steps = a_.measured())
       plan_["measured"] = {{"step_s", steps->median.si()}, {"iterations", steps->counted}};
-    // For orrery export, which changes of them what another plan needs, and keeps all else.
+    // Export changes those arguments that another plan needs, and keeps all others.
     if (!a_.is_complete()) plan_["arguments"] = a_.written();
     return {plan_.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", std::move(notes_)};
   }
 
  private:
-  /// Megatron-LM's name of a key that it says in the same way, as its arguments are called.
+  /// Megatron-LM's name of a key that needs no translation, as in arguments.py.
   static std::string argument(const PlanKey& key) {
     std::string name = key.megatron;
     std::replace(name.begin(), name.end(), '-', '_');
@@ -179,7 +179,7 @@ class RunReader {
         plan_[key.name] = a_.word(argument(key), "");
     }
   }
-  /// What no code of this file has asked for. The degrees of experts mean nothing without them.
+  /// Takes arguments that no other code has read. Degrees of experts mean nothing without them.
   void take_the_rest() {
     for (const PlanKey& key : plan_keys())
       if (!key.megatron.empty() && key.part != PlanPart::degrees && key.part != PlanPart::experts &&
@@ -202,20 +202,20 @@ class RunReader {
     if (tp_ == 1) plan_["sp"] = false;
   }
 
-  // A script that says its ranks for one node is an example for more: they are said then.
+  // A script for one node may be an example for more: a note then asks for the number.
   void gpus() {
-    std::int64_t said = a_.gpus().value_or(0);
-    if (a_.is_complete() && a_.has("world_size")) said = a_.required("world_size");
+    std::int64_t stated = a_.gpus().value_or(0);
+    if (a_.is_complete() && a_.has("world_size")) stated = a_.required("world_size");
     const std::int64_t given = plan_["cp"], cp = std::max<std::int64_t>(given, 1);
     const std::int64_t needed =
         ranks_needed(tp_, pp_, cp, plan_.value("ep", std::int64_t{1}), plan_.value("etp", tp_));
-    if (said > 0 && said % needed == 0) {
-      plan_["gpus"] = said;
+    if (stated > 0 && stated % needed == 0) {
+      plan_["gpus"] = stated;
       // arguments.py: without a size of it, the global batch has one micro-batch a replica.
       const std::int64_t mbs = plan_["mbs"];
-      if (!plan_.contains("gbs")) plan_["gbs"] = product_of({mbs, said / (tp_ * cp * pp_)});
-    } else if (said > 0) {
-      notes_.push_back("the run starts " + std::to_string(said) + " GPUs, but its ranks need " +
+      if (!plan_.contains("gbs")) plan_["gbs"] = product_of({mbs, stated / (tp_ * cp * pp_)});
+    } else if (stated > 0) {
+      notes_.push_back("the run starts " + std::to_string(stated) + " GPUs, but its ranks need " +
                        std::to_string(needed) + " or a multiple of that: give --gpus");
     } else {
       notes_.push_back("the file does not say how many GPUs it uses: give --gpus");
@@ -246,13 +246,13 @@ class RunReader {
       if (const auto* value = a_.find(ramp)) take_ramp(value->text());
   }
 
-  // As orrery run takes it. A script may write 9_765_625, a printed list ['192', '16', '9765625'].
+  // Takes the form of `orrery run`. Scripts may write 9_765_625, lists ['192', '16', '9765625'].
   void take_ramp(const std::string& text) {
     std::string words;
     for (const char letter : text) {
-      const bool said =
+      const bool stated =
           std::isalnum(static_cast<unsigned char>(letter)) || letter == ':' || letter == '.';
-      if (said)
+      if (stated)
         words += letter;
       else if (letter != '_' && !words.empty() && words.back() != ' ')
         words += ' ';
@@ -312,7 +312,7 @@ class RunReader {
   }
 
   // Transformer Engine multiplies operands of 32 bits in tf32 (common/gemm/cublaslt_gemm.cu,
-  // cublas_gemm), PyTorch in fp32 unless it is told otherwise (allow_tf32).
+  // cublas_gemm), PyTorch in fp32 unless allow_tf32 is set.
   void in_fp32(bool by_pytorch) {
     plan_["dtype"] = by_pytorch ? "fp32" : "tf32";
     notes_.push_back(
@@ -408,11 +408,11 @@ class RunReader {
          {"overlap_param_gather", "no_gradient_accumulation_fusion", "overlap_p2p_comm",
           "attention_dropout", "hidden_dropout", "make_vocab_size_divisible_by",
           "cross_entropy_loss_fusion", "cross_entropy_fusion_impl"})
-      a_.find(known);  // The software description knows, or nothing changes.
+      a_.find(known);  // The software description covers it, or it has no effect.
   }
 
-  // arguments.py reduces bf16 runs' gradients in fp32 unless told otherwise, as performance recipes
-  // do and the software that a plan is for by default.
+  // arguments.py reduces bf16 runs' gradients in fp32 unless set otherwise, as performance recipes
+  // do and the software that a plan has by default.
   void gradients() {
     const bool wide = a_.flag("accumulate_allreduce_grads_in_fp32");
     // arguments.py: main gradients in 16 bits are gradients that are reduced in 16 bits.
@@ -433,7 +433,7 @@ class RunReader {
       return;
     }
     plan_["software"] = "megatron-core-fp32-reduce";
-    plan_.erase("tp_overlap");  // Of which it has what needs no flag: gradients' traffic.
+    plan_.erase("tp_overlap");  // This software needs no flag for it: gradients' traffic.
   }
 
   bool narrow_main_gradients() const {
@@ -441,13 +441,13 @@ class RunReader {
            a_.word("main_grads_dtype", "fp32") != "fp32";
   }
 
-  void tell_unread() {
+  void note_unread() {
     for (std::string& note : priced_otherwise(a_)) notes_.push_back(std::move(note));
     NcclSettings nccl = nccl_settings(a_.nccl(), a_.place());
     if (nccl.nccl_algo != "any") plan_["nccl_algo"] = nccl.nccl_algo;
     if (nccl.nccl_proto != "any") plan_["nccl_proto"] = nccl.nccl_proto;
     for (std::string& note : nccl.notes) notes_.push_back(std::move(note));
-    if (a_.is_complete()) return;  // A printed list has hundreds that nobody gave.
+    if (a_.is_complete()) return;  // A printed list has hundreds of defaults.
     std::string names;
     for (const std::string& flag : a_.unread()) {
       std::string name = flag.substr(std::min<std::size_t>(flag.size(), 2));
@@ -463,7 +463,7 @@ class RunReader {
   Json plan_ = Json::object();
   std::int64_t tp_ = 1;
   std::int64_t pp_ = 1;
-  std::int64_t layers_ = 0;  ///< Of a model that stands in; 0: the arguments say it.
+  std::int64_t layers_ = 0;  ///< Layers of a model that replaces the arguments'; 0: there is none.
   bool has_experts_ = false;
 };
 

@@ -13,10 +13,10 @@
 namespace orrery {
 namespace {
 
-// Which class of models_config.py a configuration is of, by the key that is true in it.
+// Classes of models_config.py, by the key that is true in a configuration of it.
 struct Kind {
   const char* key;
-  const char* unpriced;  ///< What nothing prices; null: it is read.
+  const char* unpriced;  ///< The unsupported part; null: it is read.
 };
 constexpr Kind kinds[] = {
     {"is_llama_config", nullptr},        {"is_qwen2_config", nullptr},
@@ -187,8 +187,8 @@ class NanotronReader {
     optimizer();
     software();
     stages();
-    tell_otherwise(s_, nanotron_differences, r_.notes);
-    tell_unread(s_, inactive_keys, r_.notes);
+    note_otherwise(s_, nanotron_differences, r_.notes);
+    note_unread(s_, inactive_keys, r_.notes);
     return written_plan(r_, s_.place());
   }
 
@@ -207,7 +207,7 @@ class NanotronReader {
     const std::string mode =
         s_.choice("parallelism.tp_mode", {{"ALL_REDUCE", ""}, {"REDUCE_SCATTER", "shards"}});
     r_.sp = mode == "shards";
-    // parallel/tensor_parallel/functional.py: beside the multiplication, if activations are shards.
+    // parallel/tensor_parallel/functional.py overlaps it if activations are sharded.
     r_.tp_overlap = s_.flag("parallelism.tp_linear_async_communication", false) && r_.sp;
     const std::string order =
         s_.choice("parallelism.pp_engine", {{"afab", "gpipe"}, {"1f1b", "1f1b"}});
@@ -274,8 +274,8 @@ class NanotronReader {
                                   {{"alltoall", "alltoall"}, {"allgather", "allgather"}});
   }
 
-  // Where its own file has not what the run asks for: what Megatron-Core does with gradients of the
-  // same width.
+  // The software is Megatron-Core with gradients of the same width if nanotron's own description
+  // lacks what the run asks for.
   void software() {
     const bool wide = s_.flag("optimizer.accumulate_grad_in_fp32", true);
     if (wide && r_.dtype == "bf16" && r_.cp == 1 && r_.zero <= 1) {
@@ -304,7 +304,7 @@ class NanotronReader {
     r_.layers.of = nanotron_stages(*r_.model, static_cast<int>(r_.pp));
   }
 
-  bool runs_forward_first_ = false;  ///< With stages: of each step, all before all backward.
+  bool runs_forward_first_ = false;  ///< Pipelines run all forward passes before backward ones.
   const Settings& s_;
   const RecipeAnswers& answers_;
   Recipe r_;

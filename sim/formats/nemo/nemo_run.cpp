@@ -13,13 +13,13 @@
 namespace orrery {
 namespace {
 
-// An argument of arguments.py and the settings that say the same, in the same words.
+// An argument of arguments.py and the settings that mean the same and take the same words.
 struct SameMeaning {
   const char* argument;
   const char* paths;
 };
 
-// Degrees stand with the model, but for NeMo 2, where they are the strategy's.
+// Degrees belong to the model, except in NeMo 2, whose strategy has them.
 const WordPairs of_ranks = pairs_in(R"(
     tensor_model_parallel_size pipeline_model_parallel_size virtual_pipeline_model_parallel_size
     pipeline_model_parallel_layout
@@ -29,7 +29,7 @@ const WordPairs of_ranks = pairs_in(R"(
     context_parallel_size cp_comm_type expert_model_parallel_size expert_tensor_parallel_size
     sequence_parallel)");
 
-// Of the model, in the same words.
+// The model's keys, likewise.
 const WordPairs of_model = pairs_in(R"(
     num_layers hidden_size ffn_hidden_size num_attention_heads num_query_groups kv_channels
     make_vocab_size_divisible_by qk_layernorm softmax_type window_attn_skip_freq
@@ -126,9 +126,9 @@ class Translator {
                 "import a run that trains all weights of a GPT-like model");
   }
 
-  // How the recipe calls it, and where.
+  // The value with the recipe's name for it and its place.
   MegatronArguments::Value value(const std::string& paths, std::vector<std::string> words) const {
-    s_.find(paths);  // Which is read thereby.
+    s_.find(paths);  // Marks it as read.
     return {std::move(words), s_.name(paths), s_.place_of(paths)};
   }
   void put(const std::string& argument, const std::string& paths, const std::string& word) {
@@ -142,7 +142,7 @@ class Translator {
     const SettingsTree* tree = s_.find(paths);
     if (!tree || tree->kind == SettingsTree::Kind::map) return;
     if (tree->kind == SettingsTree::Kind::list) {
-      std::string list;  // As Python prints it, which is one word or several alike.
+      std::string list;  // Python's printed form, which serves for one word and for several.
       for (const SettingsTree& item : tree->items) list += (list.empty() ? "" : ", ") + item.text;
       values_.insert_or_assign(argument, value(paths, {"[" + list + "]"}));
       return;
@@ -242,7 +242,7 @@ class Translator {
     const std::string name = s_.word("model.optim.name", "");
     put("use_distributed_optimizer", s_.has(sharded) ? sharded : "model.optim.name",
         s_.flag(sharded, name.starts_with("distributed_") || name.starts_with("mcore_distr")));
-    // NeMo, megatron_base_model.py, setup_optimization: store_param_remainders beside bf16 weights.
+    // NeMo, megatron_base_model.py, setup_optimization: store_param_remainders with bf16 weights.
     if (name == "distributed_fused_adam")
       put("use_precision_aware_optimizer", "model.optim.name", true);
     // NeMo, megatron_gpt_model.py: fp32 unless grad_sync_dtype says otherwise; Megatron-Bridge and
@@ -310,7 +310,7 @@ MegatronArguments nemo_arguments(const Settings& settings, std::optional<std::in
 
 namespace {
 
-constexpr int most_steps = 8;  // Of references to references.
+constexpr int most_steps = 8;  // Limit of chained references.
 
 // "model.data" of "model.data.seq_length"; "" at the top.
 std::string parent(const std::string& path) {
@@ -390,7 +390,7 @@ const WordPairs classes = pairs_in(R"(
     Qwen25Config32B=qwen2.5-32b Qwen3Config8B=qwen3-8b Qwen3Config14B=qwen3-14b
     Qwen3Config32B=qwen3-32b DeepSeekV3Config=deepseek-v3)");
 
-// They change neither time nor memory of a step, or say what Megatron-Core does anyway.
+// They change neither time nor memory of a step, or are what Megatron-Core does anyway.
 const std::vector<std::string> inactive = words_in(R"(
     data. defaults exp_manager hydra env_vars. name log. model.apex_transformer_log_level
     model.apply_query_key_layer_scaling model.apply_rope_fusion model.attention_dropout
@@ -424,8 +424,8 @@ constexpr PricedOtherwise recipe_differences[] = {
 
 constexpr std::string_view log_begins = "Task Configuration";
 
-// The configuration in a log of Megatron-Bridge, between lines of dashes, on the lines where it
-// stands; any other text is all of it.
+// The configuration in a log of Megatron-Bridge, between lines of dashes, on the same line numbers;
+// any other text is returned whole.
 std::string configuration_of(const std::string& text) {
   const auto lines = lines_of(text);
   const auto is_begin = [](std::string_view line) {
@@ -448,7 +448,7 @@ std::optional<Model> model_of_class(const Settings& settings) {
   return std::nullopt;
 }
 
-// Of what the user gives, settings; the rest are variables of the script.
+// The user's settings have a dot; the other answers are variables of the script.
 void take_settings(Settings& settings, const RecipeAnswers& answers) {
   for (const auto& [path, value] : answers.set)
     if (path.find('.') != path.npos) settings.set(path, value);
@@ -462,7 +462,7 @@ ImportedRun import_performance_run(PerformanceRun run, const RecipeAnswers& answ
       nemo_arguments(run.settings, answers.gpus ? *answers.gpus : run.gpus, run.nccl);
   ImportedRun imported = import_megatron_run(arguments, answers.name, model);
   imported.notes.insert(imported.notes.begin(), run.notes.begin(), run.notes.end());
-  tell_unread(run.settings, inactive, imported.notes);
+  note_unread(run.settings, inactive, imported.notes);
   return imported;
 }
 
@@ -485,9 +485,9 @@ ImportedRun import_nemo_run(const std::string& text, const std::string& file,
                "give a whole recipe, not one that overrides another, or its model: --model NAME or "
                "a config.json");
   ImportedRun run = import_megatron_run(arguments, answers.name, model);
-  // A configuration that its program printed has hundreds of settings that nobody gave.
+  // A configuration that its program printed has hundreds of defaults.
   const bool is_printed = settings.has("_target_") || settings.has("model._target_");
-  tell_otherwise(settings, recipe_differences, run.notes);
+  note_otherwise(settings, recipe_differences, run.notes);
   if (settings.word("model.fsdp_sharding_strategy", "full") == "hybrid")
     run.notes.push_back(
         "model.fsdp_sharding_strategy is over a part of the replicas; priced is sharding over all");
@@ -495,7 +495,7 @@ ImportedRun import_nemo_run(const std::string& text, const std::string& file,
       order != "pre_ln")
     run.notes.push_back("model.transformer_block_type is " + shown_text(order) +
                         "; priced is pre_ln");
-  if (!is_printed) tell_unread(settings, inactive, run.notes);
+  if (!is_printed) note_unread(settings, inactive, run.notes);
   const std::string software = JsonValue::parse(run.json, file).at("software").text();
   run.notes.push_back("the nearest software is " + software +
                       ": NeMo and Megatron-Bridge start Megatron-Core" +

@@ -7,11 +7,11 @@
 
 namespace orrery {
 
-/// What settings of NeMo or Megatron-Bridge mean as arguments of Megatron-LM, whose engine both
-/// start: layouts of NeMo 1 (trainer, model, optim), of NeMo 2 (trainer.strategy, model.config,
-/// data) and of Megatron-Bridge's ConfigContainer (model, train, ddp, mixed_precision,
-/// comm_overlap). `gpus`: of the run, where nothing says it; `nccl`: variables of its environment.
-/// Errors (bad_input): a value that has no meaning, by its line; what nothing prices.
+/// Settings of NeMo or Megatron-Bridge as arguments of Megatron-LM, whose engine both start:
+/// layouts of NeMo 1 (trainer, model, optim), of NeMo 2 (trainer.strategy, model.config, data) and
+/// of Megatron-Bridge's ConfigContainer (model, train, ddp, mixed_precision, comm_overlap). `gpus`:
+/// of the run, if no setting says it; `nccl`: variables of its environment. Errors (bad_input): a
+/// value that has no meaning, by its line; what is not supported.
 MegatronArguments nemo_arguments(const Settings& settings, std::optional<std::int64_t> gpus,
                                  const std::map<std::string, std::string>& nccl = {});
 

@@ -17,21 +17,21 @@ namespace {
 
 constexpr std::int64_t most_gpus = 1 << 24;
 
-// Narrows `recipes` to those that say `word` under `key`. Errors: none does.
+// Narrows `recipes` to those with `word` under `key`. Errors: there is none.
 void keep(std::vector<JsonValue>& recipes, const std::string& key, const std::string& word,
           const std::string& what, const Place& place) {
-  const auto said = [&](const JsonValue& recipe) {
+  const auto given = [&](const JsonValue& recipe) {
     const auto value = recipe.find(key);
     return value ? value->text() : std::string{};
   };
   std::vector<std::string> known;
   for (const JsonValue& recipe : recipes)
-    if (std::find(known.begin(), known.end(), said(recipe)) == known.end())
-      known.push_back(said(recipe));
+    if (std::find(known.begin(), known.end(), given(recipe)) == known.end())
+      known.push_back(given(recipe));
   if (std::find(known.begin(), known.end(), word) == known.end())
     fail_input(place, what + " '" + shown_text(word) + "', for which no recipe is known",
                "import the configuration that the run prints, or: " + suggestion(word, known));
-  std::erase_if(recipes, [&](const JsonValue& recipe) { return said(recipe) != word; });
+  std::erase_if(recipes, [&](const JsonValue& recipe) { return given(recipe) != word; });
 }
 
 }  // namespace
@@ -96,11 +96,11 @@ constexpr Flag flags[] = {
     {"moe_flex_dispatcher_backend", "", "model.moe_flex_dispatcher_backend"},
 };
 
-// They change what is trained, which is then no model of the catalog.
+// They change the model, which is then none of the catalog.
 constexpr std::array<std::string_view, 4> of_the_model = {
     "hidden_size", "num_layers", "first_k_dense_replace", "num_moe_experts"};
 
-// What else they take that changes time.
+// Other settings of the script that change time.
 constexpr PricedOtherwise script_differences[] = {
     {"use_tokendrop", "drops tokens that overfill an expert; priced are all of them"},
     {"deterministic", "takes deterministic kernels; priced are the usual ones"},
@@ -172,19 +172,19 @@ class CommandReader {
     }
   }
 
-  struct Said {
+  struct GivenFlag {
     std::string flag, word;
     Place place;
     std::size_t line = 0;
   };
-  /// By the long names, without dashes; null: it is not given.
-  const Said* find(const std::string& name) const {
-    const auto found = said_.find(name);
-    return found == said_.end() ? nullptr : &found->second;
+  /// Finds a flag by its long name, without dashes; null: it is not given.
+  const GivenFlag* find(const std::string& name) const {
+    const auto found = given_.find(name);
+    return found == given_.end() ? nullptr : &found->second;
   }
   std::string word(const std::string& name, const std::string& absent) const {
-    const Said* said = find(name);
-    return said ? said->word : absent;
+    const GivenFlag* given = find(name);
+    return given ? given->word : absent;
   }
   const std::vector<std::pair<std::string, SettingsTree>>& overrides() const { return overrides_; }
 
@@ -196,7 +196,7 @@ class CommandReader {
     if (!is_long)
       for (const Flag& known : flags)
         if (known.letters == name) name = known.name;
-    said_.insert_or_assign(name, Said{flag, word, place_, line_});
+    given_.insert_or_assign(name, GivenFlag{flag, word, place_, line_});
   }
   // A path before the '=', not a word of a list ("NCCL_ALGO=Ring").
   static bool is_override(const std::string& text) {
@@ -208,7 +208,7 @@ class CommandReader {
                             scalar(text.substr(equals + 1), line_));
   }
 
-  std::map<std::string, Said> said_;
+  std::map<std::string, GivenFlag> given_;
   std::vector<std::pair<std::string, SettingsTree>> overrides_;
   Place place_;
   std::size_t line_ = 0;
@@ -216,28 +216,28 @@ class CommandReader {
 
 class RunOfCommand {
  public:
-  RunOfCommand(const CommandReader& said, const Place& place) : said_{said}, place_{place} {}
+  RunOfCommand(const CommandReader& given, const Place& place) : given_{given}, place_{place} {}
 
   PerformanceRun read(const std::string& file, bool names_model) {
-    if (said_.find("use_recipes"))
+    if (given_.find("use_recipes"))
       fail_input(place_of("use_recipes"), "takes a library recipe, whose settings are not known",
                  "import the configuration that the run prints");
-    const std::string task = said_.word("task", "pretrain");
+    const std::string task = given_.word("task", "pretrain");
     if (task != "pretrain")
       fail_input(place_of("task"), "is " + shown_text(task) + ", whose recipes are not known",
                  "import the configuration that the run prints");
     for (const std::string_view name : of_the_model)
-      if (said_.find(std::string{name}) && !names_model)
+      if (given_.find(std::string{name}) && !names_model)
         fail_input(place_of(std::string{name}), "changes the model of the recipe",
                    "give the model: --model NAME or a config.json");
     const PerformanceQuestion question{required("model_recipe_name"), required("gpu"),
-                                       said_.word("compute_dtype", "bf16"),
-                                       said_.word("config_variant", ""), gpus()};
+                                       given_.word("compute_dtype", "bf16"),
+                                       given_.word("config_variant", ""), gpus()};
     const PerformanceRecipe recipe = performance_recipe(question, place_);
     SettingsTree tree = tree_of(recipe.settings);
     change(tree);
     lay_out(recipe, tree, file);
-    for (const auto& [path, value] : said_.overrides()) put(tree, path, value);
+    for (const auto& [path, value] : given_.overrides()) put(tree, path, value);
     PerformanceRun run{Settings{std::move(tree), file}, recipe.model, question.gpus, {}, {}};
     if (recipe.gpus != question.gpus) other_size(recipe, run);
     tell(question, run.notes);
@@ -246,13 +246,13 @@ class RunOfCommand {
 
  private:
   Place place_of(const std::string& name) const {
-    const auto* said = said_.find(name);
-    return said ? Place{said->place.file + ": " + said->flag, ""} : place_;
+    const auto* given = given_.find(name);
+    return given ? Place{given->place.file + ": " + given->flag, ""} : place_;
   }
   std::string required(const std::string& name) const {
-    const auto* said = said_.find(name);
-    if (!said) fail_input(place_, "does not say --" + name, "add it to the command");
-    return said->word;
+    const auto* given = given_.find(name);
+    if (!given) fail_input(place_, "does not say --" + name, "add it to the command");
+    return given->word;
   }
   std::int64_t gpus() const {
     const auto count = plain_integer(required("num_gpus"), 1 << 24);
@@ -263,7 +263,7 @@ class RunOfCommand {
 
   void other_size(const PerformanceRecipe& recipe, PerformanceRun& run) const {
     run.notes.push_back("the recipe is for " + grouped(recipe.gpus) + " GPUs");
-    if (!said_.find("global_batch_size"))
+    if (!given_.find("global_batch_size"))
       fail_input(place_,
                  "starts " + grouped(run.gpus) + " GPUs, for which the recipe has no global batch",
                  "add --global_batch_size, or give --set train.global_batch_size=N");
@@ -273,42 +273,40 @@ class RunOfCommand {
     return word == "true" || word == "True" || word == "1" || word == "yes";
   }
 
-  // As utils/overrides.py does: a flag of one setting may bring others along.
+  // Like utils/overrides.py: a flag of one setting may bring others along.
   void change(SettingsTree& tree) const {
     for (const Flag& flag : flags) {
-      const auto* said = said_.find(std::string{flag.name});
-      if (!said || flag.path.empty()) continue;
-      const bool is_none = said->word == "None" || said->word == "none";
-      put(tree, std::string{flag.path}, scalar(is_none ? "null" : said->word, said->line));
+      const auto* given = given_.find(std::string{flag.name});
+      if (!given || flag.path.empty()) continue;
+      const bool is_none = given->word == "None" || given->word == "none";
+      put(tree, std::string{flag.path}, scalar(is_none ? "null" : given->word, given->line));
     }
-    const auto also = [&](const CommandReader::Said& said, const char* path, const char* word) {
-      put(tree, path, scalar(word, said.line));
-    };
-    if (const auto* tp = said_.find("tensor_model_parallel_size"))
+    const auto also = [&](const CommandReader::GivenFlag& given, const char* path,
+                          const char* word) { put(tree, path, scalar(word, given.line)); };
+    if (const auto* tp = given_.find("tensor_model_parallel_size"))
       also(*tp, "model.sequence_parallel", tp->word == "1" ? "false" : "true");
-    if (const auto* layers = said_.find("recompute_num_layers")) {
+    if (const auto* layers = given_.find("recompute_num_layers")) {
       also(*layers, "model.recompute_granularity", "full");
       also(*layers, "model.recompute_method", "block");
     }
-    if (const auto* modules = said_.find("recompute_modules"))
+    if (const auto* modules = given_.find("recompute_modules"))
       also(*modules, "model.recompute_granularity", "selective");
-    if (const auto* fsdp = said_.find("use_megatron_fsdp"); fsdp && is_true(fsdp->word))
+    if (const auto* fsdp = given_.find("use_megatron_fsdp"); fsdp && is_true(fsdp->word))
       also(*fsdp, "ddp.data_parallel_sharding_strategy", "optim_grads_params");
-    if (const auto* overlap = said_.find("moe_a2a_overlap"); overlap && is_true(overlap->word)) {
+    if (const auto* overlap = given_.find("moe_a2a_overlap"); overlap && is_true(overlap->word)) {
       also(*overlap, "model.delay_wgrad_compute", "true");
       also(*overlap, "model.moe_shared_expert_overlap", "false");
     }
-    if (const auto* backend = said_.find("moe_flex_dispatcher_backend"))
+    if (const auto* backend = given_.find("moe_flex_dispatcher_backend"))
       also(*backend, "model.moe_token_dispatcher_type",
            backend->word == "None" ? "alltoall" : "flex");
   }
 
-  // Of models with a table, stages of other numbers have the layers that it gives them; of others
-  // the recipe's layout stays.
+  // Models with a table of layouts have the one for their stages; others keep the recipe's.
   void lay_out(const PerformanceRecipe& recipe, SettingsTree& tree, const std::string& file) const {
-    const bool is_same = !said_.find("pipeline_model_parallel_size") &&
-                         !said_.find("virtual_pipeline_model_parallel_size");
-    if (is_same || !recipe.layouts || said_.find("pipeline_model_parallel_layout")) return;
+    const bool is_same = !given_.find("pipeline_model_parallel_size") &&
+                         !given_.find("virtual_pipeline_model_parallel_size");
+    if (is_same || !recipe.layouts || given_.find("pipeline_model_parallel_layout")) return;
     const Settings settings{tree, file};
     const std::string stages =
         std::to_string(settings.number("model.pipeline_model_parallel_size", 1)) + "x" +
@@ -320,14 +318,14 @@ class RunOfCommand {
   void tell(const PerformanceQuestion& question, std::vector<std::string>& notes) const {
     notes.push_back(
         "what the script leaves open is as in Megatron-Bridge's performance recipe of August 2026");
-    if (question.recipe == "kimi_k2" && said_.word("optimizer_type", "muon") == "muon")
+    if (question.recipe == "kimi_k2" && given_.word("optimizer_type", "muon") == "muon")
       notes.push_back("the recipe's optimizer is Muon; priced is Adam");
     for (const auto& [name, sentence] : script_differences)
-      if (const std::string word = said_.word(name, "false"); word != "false" && word != "False")
+      if (const std::string word = given_.word(name, "false"); word != "false" && word != "False")
         notes.push_back("--" + std::string{name} + " " + sentence);
   }
 
-  const CommandReader& said_;
+  const CommandReader& given_;
   Place place_;
 };
 
@@ -350,11 +348,11 @@ std::optional<PerformanceRun> read_performance_run(const std::string& text, cons
     if (LaunchCommand launch = launch_of(command); is_performance(launch))
       chosen = std::move(launch);
   if (!chosen) return std::nullopt;
-  const CommandReader said{chosen->arguments, script.files};
-  PerformanceRun run = RunOfCommand{said, {file, ""}}.read(file, answers.model.has_value());
+  const CommandReader given{chosen->arguments, script.files};
+  PerformanceRun run = RunOfCommand{given, {file, ""}}.read(file, answers.model.has_value());
   for (const auto& [name, words] : script.variables)
     if (name.starts_with("NCCL_") && !words.empty()) run.nccl[name] = words[0].text;
-  if (const auto* more = said.find("custom_env_vars"))
+  if (const auto* more = given.find("custom_env_vars"))
     for (const std::string& one : items_of(more->word))
       if (const std::size_t equals = one.find('='); one.starts_with("NCCL_") && equals != one.npos)
         run.nccl[one.substr(0, equals)] = one.substr(equals + 1);

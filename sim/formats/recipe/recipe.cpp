@@ -33,7 +33,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 void check(const Recipe& recipe, const Place& place) {
-  // As many as a plan may have (sim/plan/plan_keys.cpp).
+  // These are the limits of a plan (sim/plan/plan_keys.cpp).
   constexpr std::int64_t most_ranks = 1 << 20, most = 1 << 30;
   struct Count {
     const char* what;
@@ -58,7 +58,7 @@ void check(const Recipe& recipe, const Place& place) {
     fail_input(place, "has more than 1,048,576 ranks", "lower its degrees of parallelism");
 }
 
-// What the plan says of the number of GPUs and of the global batch.
+// Writes the number of GPUs and the global batch into the plan.
 void size_of_run(const Recipe& recipe, const Place& place, Json& plan,
                  std::vector<std::string>& notes) {
   const bool experts = recipe.model->experts.has_value();
@@ -183,13 +183,13 @@ bool is_on(const Settings& settings, const std::string& paths) {
   return true;
 }
 
-void tell_otherwise(const Settings& settings, std::span<const PricedOtherwise> all,
+void note_otherwise(const Settings& settings, std::span<const PricedOtherwise> all,
                     std::vector<std::string>& notes) {
   for (const PricedOtherwise& one : all)
     if (is_on(settings, one.paths)) notes.push_back(settings.name(one.paths) + " " + one.sentence);
 }
 
-void tell_unread(const Settings& settings, const std::vector<std::string>& inactive,
+void note_unread(const Settings& settings, const std::vector<std::string>& inactive,
                  std::vector<std::string>& notes) {
   std::string names;
   for (const std::string& path : settings.unread(inactive)) names += " " + path;
@@ -224,13 +224,13 @@ constexpr Variable variables[] = {
      "has no effect in the model, in which sends go over the rail of their GPU"},
 };
 
-// All of them set how many multiprocessors NCCL takes.
+// All of them limit the multiprocessors of NCCL.
 constexpr std::string_view channels[] = {"NCCL_MIN_NCHANNELS",      "NCCL_MAX_NCHANNELS",
                                          "NCCL_MIN_CTAS",           "NCCL_MAX_CTAS",
                                          "NCCL_NCHANNELS_PER_PEER", "NCCL_NCHANNELS_PER_NET_PEER",
                                          "NCCL_MIN_P2P_NCHANNELS",  "NCCL_MAX_P2P_NCHANNELS"};
 
-// A value of the plan's key that says the same.
+// The equivalent value of the plan's key.
 std::string read_as(const std::string& key, const std::string& name, const std::string& value,
                     const Place& place) {
   const std::string at = (place.file.empty() ? "" : place.file + ": ") + name;
@@ -244,8 +244,8 @@ NcclSettings nccl_settings(const std::map<std::string, std::string>& environment
   NcclSettings settings;
   for (const auto& [name, value] : environment) {
     if (value.empty()) continue;
-    const auto tell = [&, &variable = name, &said = value](const std::string& meaning) {
-      settings.notes.push_back(variable + "=" + shown_text(said) + " " + meaning);
+    const auto note_variable = [&, &variable = name, &given = value](const std::string& meaning) {
+      settings.notes.push_back(variable + "=" + shown_text(given) + " " + meaning);
     };
     const auto known =
         std::find_if(std::begin(variables), std::end(variables),
@@ -258,11 +258,11 @@ NcclSettings nccl_settings(const std::map<std::string, std::string>& environment
       if (settings.nccl_algo == "any")
         settings.nccl_algo = algorithms_without_nvls();
       else
-        tell("is read where there is no NCCL_ALGO: leave NVLS and NVLSTree out of it");
+        note_variable("is read where there is no NCCL_ALGO: leave NVLS and NVLSTree out of it");
     } else if (known != std::end(variables)) {
-      tell(std::string{known->meaning});
+      note_variable(std::string{known->meaning});
     } else if (std::find(std::begin(channels), std::end(channels), name) != std::end(channels)) {
-      tell("has no effect in the model, in which NCCL chooses its channels");
+      note_variable("has no effect in the model, in which NCCL chooses its channels");
     }
   }
   return settings;

@@ -16,7 +16,7 @@
 
 namespace orrery {
 
-/// Keys of a model (orrery.model/1) as a recipe says them.
+/// Keys of a model (orrery.model/1) from a recipe.
 class ModelSizes {
  public:
   void number(const std::string& key, std::int64_t value) { add(key, std::to_string(value)); }
@@ -37,9 +37,9 @@ class ModelSizes {
 /// wrote them: at most 2^30.
 std::int64_t padded_rows(std::int64_t tokens, std::int64_t multiple);
 
-/// A plan file with the model inside, for people, and what was concluded or left out.
+/// A plan file with the model inside, for people, with conclusions and omissions.
 struct ImportedRun {
-  std::string json;  ///< Keys of a plan, "model" and, if told, "gpus".
+  std::string json;  ///< Keys of a plan, "model" and, if known, "gpus".
   std::vector<std::string> notes;
 };
 
@@ -48,10 +48,10 @@ struct RecipeFile {
   std::string text, path;
 };
 
-/// What a user says of a run beside its files.
+/// The user's additions to a run's files.
 struct RecipeAnswers {
-  std::string name;                  ///< What to call a model that has no name of its own.
-  std::optional<std::string> model;  ///< In place of the file's: of the catalog, or a file.
+  std::string name;                  ///< Name of a model that has no name of its own.
+  std::optional<std::string> model;  ///< Replaces the file's: a catalog name, or a file.
   std::optional<std::int64_t> gpus;
   std::map<std::string, std::string> set;  ///< Settings by their paths, or a script's variables.
   /// The text of another file that one of them names; nothing: it is not there.
@@ -71,7 +71,7 @@ struct Recipe {
   std::string recompute = "none";
   std::int64_t zero = 0;
   std::int64_t dp_replicate = 1;
-  bool reshard = true;  ///< Of zero 3.
+  bool reshard = true;  ///< Applies to zero 3.
   bool sp = false;
   std::string dtype = "bf16", attention = "flash", cp_comm = "p2p";
   std::string moe_dispatcher = "alltoall";
@@ -96,39 +96,39 @@ std::int64_t product_of(std::initializer_list<std::int64_t> counts);
 std::int64_t ranks_needed(std::int64_t tp, std::int64_t pp, std::int64_t cp, std::int64_t ep,
                           std::int64_t etp);
 
-/// The model that the user names in place of the file's; nothing: they name none.
+/// The model that the user names in place of the file's; nothing: none.
 std::optional<Model> model_of_answer(const RecipeAnswers& answers);
 
 /// A model of sizes as JSON text: orrery.model/1 without name and source, or a Hugging Face config,
 /// which has no source.
 Model model_of_sizes(const std::string& json, const std::string& name, const std::string& source);
 
-/// The model of the catalog that a name of the hub stands for, or that of a folder which is there
-/// and holds a config.json. Nothing: neither.
+/// The catalog's model that a name of the hub means, or that of an existing folder with a
+/// config.json. Nothing: neither.
 std::optional<Model> model_by_name(const std::string& name, const RecipeAnswers& answers);
 
-/// Replaces settings by what the user says, which wins.
+/// Replaces settings by the user's answers, which win.
 void take_answers(Settings& settings, const RecipeAnswers& answers);
 
-/// "not read: a b", with the paths that nobody asked for and that may change something; nothing:
-/// there are none.
-void tell_unread(const Settings& settings, const std::vector<std::string>& inactive,
+/// Notes "not read: a b", with the paths that no code has read and that may change something, if
+/// there are any.
+void note_unread(const Settings& settings, const std::vector<std::string>& inactive,
                  std::vector<std::string>& notes);
 
-/// Whether a setting is there and neither false, 0, "none" nor empty.
+/// A setting is there and neither false, 0, "none" nor empty.
 bool is_on(const Settings& settings, const std::string& paths);
 
-/// A setting that, where it is on, does what the estimate does not.
+/// A setting whose effect, if it is on, the estimate does not model.
 struct PricedOtherwise {
-  const char* paths;  ///< As Settings takes them.
+  const char* paths;  ///< Paths in the notation of Settings.
   const char* sentence;
 };
 
 /// "path sentence" for each of them that is on.
-void tell_otherwise(const Settings& settings, std::span<const PricedOtherwise> all,
+void note_otherwise(const Settings& settings, std::span<const PricedOtherwise> all,
                     std::vector<std::string>& notes);
 
-/// What NCCL's variables in a run's environment mean here.
+/// The meaning of NCCL's variables in a run's environment.
 struct NcclSettings {
   /// As a plan has them: of NCCL_ALGO, NCCL_PROTO and NCCL_NVLS_ENABLE=0.
   std::string nccl_algo = "any", nccl_proto = "any";

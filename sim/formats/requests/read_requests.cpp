@@ -75,7 +75,7 @@ RequestTrace read_request_trace(const std::string& path, const TraceReading& rea
 
 namespace {
 
-// The next `digits` digits, and what must stand behind them (0: nothing in particular).
+// The next `digits` digits, and the character that must follow them (0: any).
 std::optional<int> number(std::string_view& text, std::size_t digits, char then) {
   int value = 0;
   if (text.size() < digits + (then ? 1 : 0)) return std::nullopt;

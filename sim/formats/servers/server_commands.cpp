@@ -20,7 +20,7 @@ bool is_settings_file(const std::string& path) {
   return path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".json");
 }
 
-// Shell variables are not settings: "GPUS", "1". Nor is what import_servers() itself asks.
+// Shell variables are not settings: "GPUS", "1". Nor are the questions of import_servers() itself.
 bool is_setting(const std::string& name) {
   if (name == "accepted" || name == "engine" || name == "system") return false;
   return std::none_of(name.begin(), name.end(), [](unsigned char c) { return std::isupper(c); }) &&
@@ -78,7 +78,7 @@ std::optional<Started> server_started(const Words& words, const std::string& fil
   return std::nullopt;
 }
 
-// What stands before a server's requests: Dynamo's frontend, SGLang's router.
+// The router in front of a server: Dynamo's frontend, SGLang's router.
 std::string router_started(const Words& words) {
   const auto has = [&](const char* text) {
     return std::any_of(words.begin(), words.end(),
@@ -95,14 +95,14 @@ std::string router_started(const Words& words) {
        {"random", "random"},
        {"power_of_two", "power-of-two"},
        {"least-loaded", "least-tokens"}}};
-  std::string said = dynamo ? "round-robin" : "cache_aware";
+  std::string stated = dynamo ? "round-robin" : "cache_aware";
   for (std::size_t i = 0; i < words.size(); ++i)
     for (const std::string flag : {"--router-mode", "--policy"}) {
-      if (words[i].text == flag && i + 1 < words.size()) said = words[i + 1].text;
-      if (words[i].text.starts_with(flag + "=")) said = words[i].text.substr(flag.size() + 1);
+      if (words[i].text == flag && i + 1 < words.size()) stated = words[i + 1].text;
+      if (words[i].text.starts_with(flag + "=")) stated = words[i].text.substr(flag.size() + 1);
     }
   for (const auto& [word, ours] : policies)
-    if (said == word) return ours;
+    if (stated == word) return ours;
   return "";
 }
 
@@ -132,7 +132,7 @@ SettingsTree value_of(const ShellWord& word, const std::string& file) {
   return value;
 }
 
-// As argparse and click take them.
+// Flags as argparse and click read them.
 SettingsTree tree_of_words(const Words& words, const std::string& file) {
   SettingsTree tree;
   tree.kind = SettingsTree::Kind::map;

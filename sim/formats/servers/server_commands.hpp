@@ -8,7 +8,7 @@
 
 namespace orrery {
 
-/// Whose server a command starts.
+/// Engine of a server that a command starts.
 enum class ServerKind { vllm, sglang, trtllm };
 /// Also the schedulers of the engines that they are.
 template <>
@@ -19,13 +19,13 @@ struct ServerCommand {
   ServerKind kind = ServerKind::vllm;
   std::string program;  ///< "vllm serve", "dynamo.sglang".
   Settings words;       ///< Flags of the command, '-' written as '_'; the model as "model".
-  Settings file;        ///< What its file of settings says; empty: it names none.
+  Settings file;        ///< Contents of its file of settings; empty: it names none.
 };
 
-/// What a script starts.
+/// The servers that a script starts.
 struct StartedServers {
   std::vector<ServerCommand> servers;
-  std::string router;  ///< A policy of docs/guides/serve.md; "": nothing says it.
+  std::string router;  ///< A policy of docs/guides/serve.md; "": not given.
   std::vector<std::string> notes;
 };
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double gibibyte = 1024.0 * 1024.0 * 1024.0;
 
-// With as many digits as it takes to be read again.
+// Written with the digits that reading it back takes.
 std::string size_text(double size) {
   char text[64];
   const auto [end, error] = std::to_chars(text, text + sizeof text, size);
@@ -29,7 +29,7 @@ std::string share_text(double share) {
   return text;
 }
 
-// The name of Hugging Face's hub that the model's source tells, where it leads back to the model.
+// The name of Hugging Face's hub in the model's source, if it leads back to the model.
 std::string hub_name(const Model& model) {
   const std::string mark = "Hugging Face ";
   const std::size_t at = model.source.find(mark);
@@ -43,9 +43,9 @@ std::string hub_name(const Model& model) {
 
 class FlagsWriter {
  public:
-  FlagsWriter(const ServerAsked& asked, ServerKind kind)
-      : asked_{asked}, kind_{kind}, plan_{asked.plan} {
-    // What nobody asked for is what the engine has on this GPU.
+  FlagsWriter(const ServerSpec& spec, ServerKind kind)
+      : spec_{spec}, kind_{kind}, plan_{spec.plan} {
+    // A bare request gives the engine's defaults on this GPU.
     DeploymentRequest bare;
     bare.tp = plan_.tp;
     bare.pp = plan_.pp;
@@ -53,7 +53,7 @@ class FlagsWriter {
     bare.ep = plan_.ep;
     bare.moe_tp = plan_.moe_tp;
     bare.replicas = 1;
-    usual_ = make_deployment(asked.model, asked.system, asked.engine, bare,
+    usual_ = make_deployment(spec.model, spec.system, spec.engine, bare,
                              static_cast<int>(plan_.replica_gpus()), {"", ""});
   }
 
@@ -97,9 +97,9 @@ class FlagsWriter {
     if (plan_.block != usual_.block) add("--block-size", plan_.block);
     if (plan_.chunked != usual_.chunked)
       add(plan_.chunked ? "--enable-chunked-prefill" : "--no-enable-chunked-prefill");
-    if (!asked_.prefix_cache) add("--no-enable-prefix-caching");
+    if (!spec_.prefix_cache) add("--no-enable-prefix-caching");
     if (plan_.host_kv > Bytes{}) {
-      // In GiB, of all ranks of a copy of attention together.
+      // The flag is in GiB, for all ranks of an attention replica together.
       const double gib = plan_.host_kv.si() / gibibyte * static_cast<double>(plan_.tp * plan_.pp);
       add("--kv-offloading-size", size_text(gib));
       add("--kv-offloading-backend", "native");
@@ -114,10 +114,10 @@ class FlagsWriter {
       add("--speculative-config",
           json + ",\"num_speculative_tokens\":" + std::to_string(drafts.tokens) + "}'");
     }
-    if (asked_.role != ServerRole::all)
+    if (spec_.role != ServerRole::all)
       add("--kv-transfer-config",
           std::string{"'{\"kv_connector\":\"NixlConnector\",\"kv_role\":\""} +
-              (asked_.role == ServerRole::prefill ? "kv_producer" : "kv_consumer") + "\"}'");
+              (spec_.role == ServerRole::prefill ? "kv_producer" : "kv_consumer") + "\"}'");
   }
 
   void sglang() {
@@ -144,7 +144,7 @@ class FlagsWriter {
     if (plan_.max_seqs != usual_.max_seqs) add("--max-running-requests", plan_.max_seqs * plan_.dp);
     if (plan_.kv_share != usual_.kv_share) add("--mem-fraction-static", share_text(plan_.kv_share));
     if (plan_.block != usual_.block) add("--page-size", plan_.block);
-    if (!asked_.prefix_cache) add("--disable-radix-cache");
+    if (!spec_.prefix_cache) add("--disable-radix-cache");
     if (plan_.host_kv > Bytes{}) {
       add("--enable-hierarchical-cache");
       const std::int64_t gigabytes =
@@ -168,21 +168,21 @@ class FlagsWriter {
         add("--speculative-num-draft-tokens", drafts.tokens + 1);
       }
     }
-    if (asked_.role != ServerRole::all)
-      add("--disaggregation-mode", asked_.role == ServerRole::prefill ? "prefill" : "decode");
+    if (spec_.role != ServerRole::all)
+      add("--disaggregation-mode", spec_.role == ServerRole::prefill ? "prefill" : "decode");
   }
 
   // TensorRT-LLM takes all of it by file; its pools are Dynamo's.
   void trtllm() {
-    if (asked_.role == ServerRole::all) {
+    if (spec_.role == ServerRole::all) {
       add("trtllm-serve");
       add(checkpoint_);
-      add("--extra_llm_api_options", asked_.settings_file);
+      add("--extra_llm_api_options", spec_.settings_file);
     } else {
       for (const char* word : {"python3", "-m", "dynamo.trtllm"}) add(word);
       add("--model-path", checkpoint_);
-      add("--disaggregation-mode", asked_.role == ServerRole::prefill ? "prefill" : "decode");
-      add("--extra-engine-args", asked_.settings_file);
+      add("--disaggregation-mode", spec_.role == ServerRole::prefill ? "prefill" : "decode");
+      add("--extra-engine-args", spec_.settings_file);
     }
     set("tensor_parallel_size", plan_.stage_gpus());
     if (plan_.pp > 1) set("pipeline_parallel_size", plan_.pp);
@@ -207,7 +207,7 @@ class FlagsWriter {
     if (plan_.kv_share != usual_.kv_share)
       keep("free_gpu_memory_fraction", share_text(plan_.kv_share));
     if (plan_.block != usual_.block) keep("tokens_per_block", std::to_string(plan_.block));
-    if (!asked_.prefix_cache) keep("enable_block_reuse", "false");
+    if (!spec_.prefix_cache) keep("enable_block_reuse", "false");
     if (plan_.host_kv > Bytes{})
       keep("host_cache_size", std::to_string(std::llround(plan_.host_kv.si())));
     if (!cache.empty()) flags_.settings += "kv_cache_config:\n" + cache;
@@ -236,15 +236,15 @@ class FlagsWriter {
   void set(const char* key, std::int64_t value) { set(key, std::to_string(value)); }
   void leave_out(const std::string& what) { flags_.left_out.push_back(what); }
 
-  // The checkpoint's name says the weights; what engines quantise themselves is a flag.
+  // The checkpoint's name gives the weights' format; quantisation by the engine is a flag.
   void formats() {
-    const bool with_experts = asked_.model.experts.has_value();
+    const bool with_experts = spec_.model.experts.has_value();
     const Dtype weights = plan_.weights;
     const Dtype experts = with_experts ? plan_.experts : weights;
     half_ = weights == Dtype::fp16 || experts == Dtype::fp16;
     const auto plain = [&](Dtype format) { return format == Dtype::fp16 ? Dtype::bf16 : format; };
-    const PublishedFormats published = published_formats(asked_.model.name);
-    checkpoint_ = hub_name(asked_.model);
+    const PublishedFormats published = published_formats(spec_.model.name);
+    checkpoint_ = hub_name(spec_.model);
     const bool as_published = plain(weights) == published.weights &&
                               (!with_experts || plain(experts) == published.experts);
     const ServedFormat& served =
@@ -260,7 +260,7 @@ class FlagsWriter {
         with_experts && half_ && (weights == Dtype::bf16 || experts == Dtype::bf16);
     if ((!as_published && experts != weights) || mixed_halves)
       leave_out("no flag has experts in " + name(experts) + " beside weights in " + name(weights));
-    if (checkpoint_ != hub_name(asked_.model))
+    if (checkpoint_ != hub_name(spec_.model))
       leave_out(checkpoint_ + " stands for a checkpoint in " + name(weights) + "; name yours");
     const Dtype usual = half_ ? Dtype::fp16 : Dtype::bf16;
     if (plan_.kv == usual) return;
@@ -281,26 +281,26 @@ class FlagsWriter {
     return "EAGLE3-HEAD";
   }
 
-  const ServerAsked& asked_;
+  const ServerSpec& spec_;
   ServerKind kind_;
   const Deployment& plan_;
   Deployment usual_;
   ServerFlags flags_;
   std::string checkpoint_;
-  std::string cache_;         ///< "": as the computation.
+  std::string cache_;         ///< Format of the KV cache; "": that of the computation.
   bool half_ = false;         ///< 16 bits are float16.
   std::string quantization_;  ///< The format that the engine makes of 16 bits; "": none.
 };
 
 }  // namespace
 
-ServerFlags server_flags(const ServerAsked& asked, const Place& at) {
+ServerFlags server_flags(const ServerSpec& spec, const Place& at) {
   const std::vector<std::string>& names = enum_words<ServerKind>;
-  const auto found = std::find(names.begin(), names.end(), asked.engine.scheduler->name);
+  const auto found = std::find(names.begin(), names.end(), spec.engine.scheduler->name);
   if (found == names.end())
-    fail_input(at / "engine", "'" + asked.engine.name + "' has no server that a command starts",
+    fail_input(at / "engine", "'" + spec.engine.name + "' has no server that a command starts",
                "use " + alternatives(names));
-  return FlagsWriter{asked, static_cast<ServerKind>(found - names.begin())}.write();
+  return FlagsWriter{spec, static_cast<ServerKind>(found - names.begin())}.write();
 }
 
 namespace {
@@ -336,18 +336,18 @@ std::string gpu_list(std::int64_t first, std::int64_t count) {
 
 // Replicas of a pool that lie in one node, as a command or a loop of it.
 std::string started(const std::vector<std::string>& command, const std::vector<std::int64_t>& first,
-                    std::int64_t gpus, std::int64_t per_node, bool beside_others) {
+                    std::int64_t gpus, std::int64_t per_node, bool shares_nodes) {
   // A replica over several nodes, or one that has its node to itself, sees all GPUs.
-  if (gpus > per_node || (gpus == per_node && !beside_others))
+  if (gpus > per_node || (gpus == per_node && !shares_nodes))
     return broken_over_lines(command, "") + "\n";
   std::vector<std::string> words = command;
   if (first.size() == 1) {
     words.front() = "CUDA_VISIBLE_DEVICES=" + gpu_list(first.front(), gpus) + " " + words.front();
-    if (beside_others) {
+    if (shares_nodes) {
       words.push_back("--port");
       words.push_back(std::to_string(8000 + first.front()));
     }
-    return broken_over_lines(words, "") + (beside_others ? " &\n" : "\n");
+    return broken_over_lines(words, "") + (shares_nodes ? " &\n" : "\n");
   }
   std::string text = "for gpus in";
   for (const std::int64_t one : first) text += " " + gpu_list(one, gpus);

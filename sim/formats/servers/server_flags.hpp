@@ -9,26 +9,26 @@
 
 namespace orrery {
 
-/// What one server is to be told.
-struct ServerAsked {
+/// The server that flags are written for.
+struct ServerSpec {
   const Model& model;
   const System& system;
   const ServingEngine& engine;
-  const Deployment& plan;  ///< Of one replica; how many there are does not matter.
+  const Deployment& plan;  ///< A plan of one replica; their number does not matter.
   ServerRole role = ServerRole::all;
   bool prefix_cache = true;
-  std::string settings_file;  ///< What to call one, where the engine takes settings by file.
+  std::string settings_file;  ///< Name of a settings file, if the engine reads one.
 };
 
 /// The command, and what its file of settings holds.
 struct ServerFlags {
   std::vector<std::string> command;
   std::string settings;
-  std::vector<std::string> left_out;  ///< What neither says, a sentence each.
+  std::vector<std::string> left_out;  ///< Settings that neither can express, a sentence each.
 };
 
-/// Says what differs from the engine's defaults. Errors (bad_input): the engine has no server.
-ServerFlags server_flags(const ServerAsked& asked, const Place& at);
+/// Writes what differs from the engine's defaults. Errors (bad_input): the engine has no server.
+ServerFlags server_flags(const ServerSpec& spec, const Place& at);
 
 /// A pool of equal replicas, and the first GPU of each.
 struct ScriptedPool {
@@ -37,8 +37,8 @@ struct ScriptedPool {
   std::vector<int> first_gpus;
 };
 
-/// Commands of the engine that start a deployment, for Bash; and a sentence for all that no
-/// flag says.
+/// Commands of the engine that start a deployment, for Bash; and a sentence for each setting that
+/// no flag can express.
 struct ServerScript {
   std::string text;
   std::vector<std::string> left_out;

@@ -20,8 +20,8 @@ struct Word {
   Dtype format;
 };
 
-// As publishers name their checkpoints, the longer words first: RedHatAI (FP8-block, FP8-dynamic,
-// w4a16), nvidia (FP4, NVFP4, FP8), Qwen (AWQ, GPTQ-Int4), and others.
+// Words in publishers' names of checkpoints, the longer ones first: RedHatAI (FP8-block,
+// FP8-dynamic, w4a16), nvidia (FP4, NVFP4, FP8), Qwen (AWQ, GPTQ-Int4), and others.
 constexpr std::array<Word, 19> words{{{"gptq-int4", Dtype::int4},
                                       {"gptq-int8", Dtype::int8},
                                       {"fp8-block", Dtype::fp8_block},
@@ -97,7 +97,7 @@ const std::vector<ServedFormat>& served_formats() {
 
 namespace {
 
-// As a deployment's keys allow (sim/serving/deployment_keys.cpp).
+// These are the limits of a deployment's keys (sim/serving/deployment_keys.cpp).
 constexpr std::int64_t most_ranks = 1 << 10;
 constexpr std::int64_t most_tokens = 1 << 30;
 
@@ -128,7 +128,7 @@ ServedPart ServerReader::read() {
       read_trtllm();
       break;
   }
-  tell_rest();
+  note_rest();
   return std::move(part_);
 }
 
@@ -225,31 +225,31 @@ void ServerReader::read_formats(const std::string& quantization, const std::stri
                                                                         {"float", "fp32"}});
   if (base == "fp32")
     refuse(dtype, "is 32 bits, which have no prices", "write bfloat16: --set dtype=bfloat16");
-  const std::string asked = quantization.empty() ? "" : word(quantization, "");
+  const std::string requested = quantization.empty() ? "" : word(quantization, "");
   const auto is = [&](std::initializer_list<const char*> all) {
-    return std::find(all.begin(), all.end(), asked) != all.end();
+    return std::find(all.begin(), all.end(), requested) != all.end();
   };
   const bool in_checkpoint = weights != Dtype::bf16 || experts != Dtype::bf16;
-  const auto said = std::ranges::find_if(served_formats(), [&](const ServedFormat& served) {
-    return std::ranges::count(served.quantizations, asked) > 0;
+  const auto stated = std::ranges::find_if(served_formats(), [&](const ServedFormat& served) {
+    return std::ranges::count(served.quantizations, requested) > 0;
   });
-  if (said == served_formats().end()) {
+  if (stated == served_formats().end()) {
     if (!is({"", "auto", "none", "None"}) &&
         !(is({"compressed-tensors", "compressed_tensors"}) && in_checkpoint))
-      refuse(quantization, "is '" + shown_text(asked) + "', a format that is not known here",
+      refuse(quantization, "is '" + shown_text(requested) + "', a format that is not known here",
              "write the nearest: fp8, modelopt_fp4, mxfp4, awq, as --set quantization=fp8");
-  } else if (said->format == Dtype::mxfp4) {
+  } else if (stated->format == Dtype::mxfp4) {
     if (part_.model.experts && experts != Dtype::mxfp4)
       weights = Dtype::bf16, experts = Dtype::mxfp4;
     else if (!part_.model.experts)
       weights = Dtype::mxfp4;
-  } else if (asked.starts_with("experts_")) {
-    experts = said->format;
-  } else if (weights != said->finer) {
-    weights = experts = said->format;
+  } else if (requested.starts_with("experts_")) {
+    experts = stated->format;
+  } else if (weights != stated->finer) {
+    weights = experts = stated->format;
   }
-  // vLLM's loader makes fp32 scales of quantised ones (bitsandbytes_loader.py, dequantize_dq), which
-  // SGLang's keeps.
+  // vLLM's loader makes fp32 scales of quantised ones (bitsandbytes_loader.py, dequantize_dq),
+  // which SGLang's keeps.
   const bool expands = command_.kind == ServerKind::vllm;
   for (Dtype* const format : {&weights, &experts})
     if (*format == Dtype::nf4 || *format == Dtype::nf4_dq)
@@ -294,13 +294,13 @@ void ServerReader::read_draft(const std::string& method, const std::string& mode
     refuse(paths, "drafts tokens, and how many are accepted depends on what is asked",
            "give it as the engine logs it: --accepted 0.7, or --accepted 0.8/0.6/0.4 by position");
   text += std::to_string(tokens) + "@" + accepted->second;
-  // Its own errors say what is wrong with the rates.
+  // Its own errors explain wrong rates.
   part_.keys["speculate"] = speculation_text(parse_speculation(text, {"--accepted", ""}));
 }
 
 namespace {
 
-// What is on and not priced so. Of all engines: their names do not clash.
+// Settings that are on and not priced so. All engines share the list: their names do not clash.
 constexpr std::array<PricedOtherwise, 20> otherwise{
     {{"enforce_eager|disable_cuda_graph", "launches kernels one by one; priced are CUDA graphs"},
      {"enable_dbo|enable_two_batch_overlap",
@@ -330,7 +330,7 @@ constexpr std::array<PricedOtherwise, 20> otherwise{
      {"guided_decoding_backend|structured_outputs_config",
       "constrains answers, whose cost is not modelled"}}};
 
-// What changes no price: names, places, logs, texts, and what the tables have settled.
+// Settings that change no price: names, places, logs, texts, and what the tables have settled.
 const std::vector<std::string> inactive = words_in(R"(
     additional_config allow_ all2all_backend api_ attention_backend async_scheduling attn_backend
     backend batch_wait cache_transceiver_config chat_template collect_ compilation_config config
@@ -354,12 +354,12 @@ const std::vector<std::string> inactive = words_in(R"(
 
 }  // namespace
 
-void ServerReader::tell_rest() {
+void ServerReader::note_rest() {
   if (!flag("async_scheduling", true))
     note("async_scheduling", "is off; priced is the overlapped host");
   for (const Settings* settings : {&command_.words, &command_.file}) {
-    tell_otherwise(*settings, otherwise, part_.notes);
-    tell_unread(*settings, inactive, part_.notes);
+    note_otherwise(*settings, otherwise, part_.notes);
+    note_unread(*settings, inactive, part_.notes);
   }
 }
 
@@ -367,7 +367,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// In the order of docs/explanation/serving.md.
+// Sorts keys in the order of docs/explanation/serving.md.
 Json ordered(const Json& keys) {
   Json all = Json::object();
   for (const DeploymentKey& key : deployment_keys())

@@ -11,10 +11,10 @@
 
 namespace orrery {
 
-/// What the name of a published checkpoint says of its number formats.
+/// Number formats that the name of a published checkpoint states.
 struct CheckpointName {
   std::string model;  ///< Without the words for formats: "Qwen/Qwen3-32B" of "Qwen/Qwen3-32B-FP8".
-  std::optional<Dtype> weights;  ///< Of all linear layers.
+  std::optional<Dtype> weights;  ///< Format of all linear layers.
 };
 CheckpointName read_checkpoint_name(const std::string& name);
 
@@ -37,27 +37,27 @@ struct ServedFormat {
 };
 const std::vector<ServedFormat>& served_formats();
 
-/// Which requests a server answers, or which part of them.
+/// The requests that a server answers, or the part of them.
 enum class ServerRole { all, prefill, decode };
 
-/// What one server is, in the words of a deployment.
+/// One server, in a deployment's terms.
 struct ServedPart {
   Model model;
-  std::string catalog_name;     ///< Of the model; "": it is of a file.
-  nlohmann::ordered_json keys;  ///< Of a deployment, without replicas but for those of the server.
+  std::string catalog_name;     ///< Name of the model; "": it is of a file.
+  nlohmann::ordered_json keys;  ///< A deployment's keys; replicas are those within the server.
   bool prefix_cache = true;
   ServerRole role = ServerRole::all;
-  bool is_further_node = false;  ///< Of a server that another command starts.
+  bool is_further_node = false;  ///< Another command starts its server.
   std::vector<std::string> notes;
 };
 
-/// What all engines' settings have in common. Words of the command and of a file are asked as one,
-/// in the order in which the engine prefers them.
+/// Settings that all engines have in common. Words of the command and of a file are looked up as
+/// one, in the order in which the engine prefers them.
 class ServerReader {
  public:
   ServerReader(const ServerCommand& command, const RecipeAnswers& answers);
 
-  /// Errors (bad_input): what is refused, by its place, with what to write instead.
+  /// Errors (bad_input): refused settings, by their place, with a remedy.
   ServedPart read();
 
  private:
@@ -74,12 +74,12 @@ class ServerReader {
   std::int64_t count(const std::string& paths, std::int64_t absent) const;
   void take_count(const char* key, const std::string& paths);
   void take_share(const std::string& paths);
-  /// Host memory of one GPU: what `paths` says, in units of `unit` bytes, over `ranks`.
+  /// Host memory of one GPU: the value at `paths`, in units of `unit` bytes, over `ranks`.
   void take_host_memory(const std::string& paths, double unit, std::int64_t ranks);
   void note(const std::string& paths, const std::string& sentence);
   [[noreturn]] void refuse(const std::string& paths, const std::string& sentence,
                            const std::string& remedy) const;
-  /// Refuses what no price covers: a path that is there and on, or a count above 1.
+  /// Refuses an unsupported setting: a path that is there and on, or a count above 1.
   void refuse_on(const std::string& paths, const std::string& sentence) const;
 
   void read_model();
@@ -94,7 +94,7 @@ class ServerReader {
   void read_sglang_draft();
   void read_trtllm();
   void read_trtllm_draft();
-  void tell_rest();
+  void note_rest();
 
   const ServerCommand& command_;
   const RecipeAnswers& answers_;

@@ -11,7 +11,7 @@ void ServerReader::read_sglang() {
   const std::string all_to_all = word("moe_a2a_backend", "none");
   const bool deep =
       (all_to_all != "none" && all_to_all != "None") || flag("enable_deepep_moe", false);
-  // With attention copies the ranks are those of all copies together; DeepEP cuts experts over all.
+  // Ranks are those of all attention replicas together; DeepEP shards experts over all of them.
   if (attention && ranks % copies != 0)
     refuse("dp_size|dp|data_parallel_size",
            "does not divide the " + std::to_string(ranks) + " ranks of tp_size", "write a divisor");

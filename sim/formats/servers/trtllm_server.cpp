@@ -22,7 +22,7 @@ void ServerReader::read_trtllm() {
                       of_each = "moe_tensor_parallel_size";
     std::int64_t ep = having(of_experts).number(of_experts, -1);
     std::int64_t each = having(of_each).number(of_each, -1);
-    // mapping.py: what one leaves open follows from the other; neither: each expert is cut.
+    // mapping.py: each follows from the other; without both, experts are tensor-parallel.
     if (ep < 1 && each < 1) ep = 1;
     if (ep < 1) ep = std::max<std::int64_t>(1, ranks / each);
     if (each < 1) each = std::max<std::int64_t>(1, ranks / ep);

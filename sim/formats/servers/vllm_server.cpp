@@ -48,19 +48,19 @@ void ServerReader::read_vllm_draft() {
   if (!has(all)) return;
   const std::string size = all + ".num_speculative_tokens";
   const std::string model = word(all + ".model", "");
-  const std::string said = word(all + ".method", "");
+  const std::string stated = word(all + ".method", "");
   const auto says = [&](const char* text) {
-    return (said.empty() ? model : said).find(text) != std::string::npos;
+    return (stated.empty() ? model : stated).find(text) != std::string::npos;
   };
   if (word(all + ".draft_tensor_parallel_size", "1") != "1")
     note(all + ".draft_tensor_parallel_size", "is read as the model's own");
-  const std::string method = says("mtp") || says("MTP")              ? "mtp"
-                             : says("eagle") || says("EAGLE")        ? "eagle3"
-                             : says("ngram")                         ? "ngram"
-                             : said.empty() || said == "draft_model" ? "draft"
-                                                                     : "";
+  const std::string method = says("mtp") || says("MTP")                  ? "mtp"
+                             : says("eagle") || says("EAGLE")            ? "eagle3"
+                             : says("ngram")                             ? "ngram"
+                             : stated.empty() || stated == "draft_model" ? "draft"
+                                                                         : "";
   if (method.empty())
-    refuse(all + ".method", "is '" + said + "', a way to draft that is not modelled",
+    refuse(all + ".method", "is '" + stated + "', a way to draft that is not modelled",
            "write mtp, eagle3, draft_model or ngram");
   if (!has(size)) refuse(all, "does not say num_speculative_tokens", "add it");
   read_draft(method, model, having(size).number(size, 1), size);

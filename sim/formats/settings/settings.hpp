@@ -18,20 +18,20 @@ struct SettingsTree {
   struct Entry;
   enum class Kind { scalar, list, map };
   Kind kind = Kind::scalar;
-  std::string text;        ///< Of a scalar, as it is written, without quotes.
-  bool is_quoted = false;  ///< Then "true" and "null" are words.
-  std::size_t line = 0;    ///< From 0.
+  std::string text;        ///< Text of a scalar as it is written, without quotes.
+  bool is_quoted = false;  ///< "true" and "null" are then words.
+  std::size_t line = 0;    ///< Counted from 0.
   std::vector<SettingsTree> items;
-  std::vector<Entry> entries;  ///< In the order of the document.
+  std::vector<Entry> entries;  ///< Entries of a map in the order of the document.
 
-  /// Of a map, where a key stands twice the later; null: it has none.
+  /// The value of a map's key, the later of duplicates; null: absent.
   const SettingsTree* find(const std::string& key) const;
   bool is_null() const {
     return kind == Kind::scalar && !is_quoted && (text.empty() || text == "null" || text == "~");
   }
 };
 
-/// Of a map. No std::pair, which would have to know the whole tree before it is defined.
+/// Entry of a map. A std::pair would have to know the whole tree before it is defined.
 struct SettingsTree::Entry {
   std::string key;
   SettingsTree value;
@@ -39,27 +39,27 @@ struct SettingsTree::Entry {
 
 /// Settings of a training program by their paths, as "training.seq_len". Where a program renamed
 /// one, "training.local_batch_size|training.batch_size" asks for the first that is there. Asking
-/// for a setting marks it as read, as it marks what stands in it. Errors (bad_input) name the file,
-/// the line, the path and the value; --set for what was given there.
+/// for a setting marks it and its contents as read. Errors (bad_input) name the file, the line, the
+/// path and the value; --set for what was given there.
 class Settings {
  public:
   Settings(SettingsTree tree, std::string file);
 
-  /// Replaces or adds what the path says, as a command line does for --set.
+  /// Replaces or adds the value at a path, like --set on a command line.
   void set(const std::string& path, const std::string& value);
 
-  /// Replaces words by what `meaning` makes of a path and its word; nothing: it stays.
+  /// Replaces words by the result of `meaning` for a path and its word; nothing: it stays.
   void replace_words(const std::function<std::optional<std::string>(
                          const std::string& path, const std::string& word)>& meaning);
 
   const std::string& file() const { return file_; }
   Place place() const { return {file_, ""}; }
-  /// Of a setting: its line, or --set; of one that is not there the file.
+  /// The line of a setting, or --set; the file for an absent one.
   Place place_of(const std::string& paths) const;
-  /// Null: it is not there, or says null.
+  /// Null: it is absent or null.
   const SettingsTree* find(const std::string& paths) const;
   bool has(const std::string& paths) const { return find(paths) != nullptr; }
-  /// What stands at one path, without marking it; null: nothing.
+  /// The value at one path, without marking it; null: none.
   const SettingsTree* look(const std::string& path) const;
   /// The path that is there, of several; else the first of them.
   std::string name(const std::string& paths) const;
@@ -72,14 +72,14 @@ class Settings {
   std::string word(const std::string& paths, const std::string& absent) const;
   /// Words of a list; of a scalar those between its commas and blanks.
   std::vector<std::string> words(const std::string& paths) const;
-  /// What the word means, by a list of all words and meanings; absent: the first of them.
+  /// The meaning of the word, by a list of all words and meanings; absent: the first of them.
   std::string choice(const std::string& paths,
                      const std::vector<std::pair<std::string, std::string>>& meanings) const;
   [[noreturn]] void fail(const std::string& paths, const std::string& problem,
                          const std::string& remedy) const;
 
-  /// Paths of what nobody asked for and is not null, but for those that begin with one of
-  /// `inactive`.
+  /// Paths of settings that no code has read and that are not null, except those that begin with
+  /// one of `inactive`.
   std::vector<std::string> unread(const std::vector<std::string>& inactive) const;
 
  private:

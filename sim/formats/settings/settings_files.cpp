@@ -14,7 +14,7 @@ namespace orrery {
 namespace {
 
 constexpr int deepest_yaml = 100;
-constexpr std::size_t most_values = 100'000;  // With those that aliases repeat.
+constexpr std::size_t most_values = 100'000;  // Limit that includes values repeated by aliases.
 
 std::size_t count_of(const SettingsTree& tree) {
   std::size_t count = 1;
@@ -27,7 +27,7 @@ std::string text_of(const yaml_char_t* text) {
   return text ? reinterpret_cast<const char*>(text) : "";
 }
 
-// An event of libyaml, which frees what is in it.
+// Owns an event of libyaml.
 class Event {
  public:
   explicit Event(yaml_parser_t& parser) : is_good_{yaml_parser_parse(&parser, &event_) != 0} {}
@@ -168,7 +168,7 @@ std::size_t line_of(const toml::source_region& region) {
 }
 
 constexpr int deepest_toml = 100;
-constexpr std::ptrdiff_t most_dots = 1'000;  // In a line: each may be a level.
+constexpr std::ptrdiff_t most_dots = 1'000;  // Limit of a line: each dot may be a level.
 
 [[noreturn]] void fail_too_deep(const std::string& file, std::size_t line) {
   fail_input(line_place(file, line), "is nested deeper than 100 levels",

@@ -171,7 +171,7 @@ std::optional<int> launched_gpus(const std::vector<ShellWord>& launcher,
   if (torchrun) {
     auto each = count_behind(launcher, {"--nproc-per-node"});
     if (!each) each = slurm.gpus_per_node;  // "gpu" and "auto": all that the node has.
-    // torchrun starts one node unless it is told.
+    // torchrun starts one node by default.
     const bool says_nodes = has_flag(launcher, {"--nnodes"});
     return product(each, says_nodes ? count_behind(launcher, {"--nnodes"}) : std::optional{1});
   }

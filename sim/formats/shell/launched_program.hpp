@@ -9,14 +9,14 @@
 
 namespace orrery {
 
-/// What sbatch, srun and lines of #SBATCH say of nodes, tasks and GPUs (Slurm's manual of sbatch).
+/// Nodes, tasks and GPUs in sbatch, srun and lines of #SBATCH (Slurm's manual of sbatch).
 struct SlurmOptions {
   std::optional<int> nodes;
   std::optional<int> tasks, tasks_per_node;
   std::optional<int> gpus, gpus_per_node;
 
   void read(const std::vector<ShellWord>& command);  ///< Later words win.
-  /// Variables that Slurm sets for the script by what it was asked for.
+  /// Variables that Slurm sets for the script by these options.
   std::vector<std::pair<std::string, int>> variables() const;
 };
 
@@ -32,14 +32,14 @@ struct LaunchCommand {
   std::optional<int> gpus;
 };
 
-/// A command's program and what stands before and behind it; `gpus` is left out.
+/// A command's program and the words before and behind it; `gpus` is left out.
 LaunchCommand launch_of(const std::vector<ShellWord>& command);
 
 /// GPUs that torchrun, accelerate, deepspeed or mpirun start by their words, else those that Slurm
-/// was asked for. Nothing: they do not say.
+/// was asked for. Nothing: not given.
 std::optional<int> launched_gpus(const std::vector<ShellWord>& launcher, const SlurmOptions& slurm);
 
-/// Whether one of the flags is there, alone or joined to its value by '='.
+/// One of the flags is there, alone or joined to its value by '='.
 bool has_flag(const std::vector<ShellWord>& words, std::initializer_list<const char*> flags);
 
 /// Words behind "--flag" as argparse sees them: quoted words that hold several flags or a flag with

@@ -15,7 +15,7 @@ namespace {
 using Words = std::vector<ShellWord>;
 using PieceKind = ShellPiece::Kind;
 
-// A line can double what the one before it made: text that variables may put in, in all.
+// Limit of expanded text in all, as each line can double the text of the one before it.
 constexpr std::size_t most_filled_in = 4 << 20;
 constexpr int deepest_expansion = 30;  // Expansions inside of expansions.
 
@@ -37,7 +37,7 @@ std::string with_case(std::string text, bool upper, bool all) {
 
 }  // namespace
 
-// What stands between the braces of ${...}: [!|#] name [index] change.
+// The text between the braces of ${...}: [!|#] name [index] change.
 struct ShellExpander::Parameter {
   std::string name, index, change;
   bool is_length = false, is_indirect = false;
@@ -79,7 +79,7 @@ std::string ShellExpander::text(const WrittenWord& word) {
 
 Words ShellExpander::words(const WrittenWord& word) {
   Words all;
-  bool open = false;  // The last word takes what follows.
+  bool open = false;  // The last word is joined with the text that follows.
   const auto add = [&](const std::string& text, const ShellWord& from) {
     if (!open) all.push_back({"", from.line, from.file});
     all.back().text += text;

@@ -10,22 +10,21 @@
 
 namespace orrery {
 
-/// Fills in what words say with $: variables and arithmetic, and what programs would print, where
-/// that is known.
+/// Expands variables and arithmetic in words, and the output of programs as far as it is known.
 class ShellExpander {
  public:
-  /// What $(...) prints; nothing: a program would have to say it.
+  /// The output of $(...); nothing: only running the program would tell.
   using Printed = std::function<std::optional<std::string>(const std::string& command)>;
 
   ShellExpander(ShellVariables& variables, Printed printed)
       : variables_{variables}, printed_{std::move(printed)} {}
 
-  /// The words that a written one becomes: none, one or more. Marks stay (shell_marks.hpp).
+  /// The words that a written one becomes: none, one or more. Marks stay (shell_values.hpp).
   /// Errors (bad_input): variables that hold one another until they fill the memory.
   std::vector<ShellWord> words(const WrittenWord& word);
-  /// As one word: what an assignment, a pattern or a condition makes of it.
+  /// One word, as in an assignment, a pattern or a condition.
   std::string text(const WrittenWord& word);
-  /// The value of what stands inside $((...)), marked where it is not known.
+  /// The value of the text inside $((...)), marked if it is unknown.
   std::string arithmetic(const std::string& expression, std::size_t line);
 
  private:

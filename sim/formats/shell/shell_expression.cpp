@@ -9,10 +9,10 @@
 namespace orrery {
 namespace {
 
-// Of which every beginning and end is tried: longer texts stay as they are.
+// Every beginning and end of a text is tried: longer texts stay as they are.
 constexpr std::size_t longest_tried = 2'000;
 
-// At the '[' of a set: whether it has `c`, and where it ends. Without an end it is a letter.
+// Matches `c` with the set at the '[' and moves `at` to its end. An unclosed '[' is a letter.
 bool set_fits(std::string_view pattern, std::size_t& at, char c) {
   std::size_t i = at + 1;
   const bool negated = i < pattern.size() && (pattern[i] == '!' || pattern[i] == '^');
@@ -327,7 +327,7 @@ class ConditionReader {
     return std::find(std::begin(signs), std::end(signs), word) != std::end(signs);
   }
 
-  // As it counts: nothing where it is unset, which is told.
+  // The word without unset variables, which are collected.
   std::string counted(const std::string& word) {
     for (std::string& name : unset_names(word)) unset_.push_back(std::move(name));
     return without_unset(word);

@@ -9,7 +9,7 @@
 
 namespace orrery {
 
-/// Whether a pattern of *, ?, [abc], [a-z] and [!abc] fits the whole text.
+/// A pattern of *, ?, [abc], [a-z] and [!abc] fits the whole text.
 bool shell_pattern_fits(std::string_view pattern, std::string_view text);
 
 /// ${NAME#pattern}, ##, % and %%: `text` without the shortest or longest beginning or end that
@@ -21,21 +21,21 @@ std::string without_pattern(const std::string& text, const std::string& pattern,
 std::string with_replaced_pattern(const std::string& text, const std::string& pattern,
                                   const std::string& by, bool all);
 
-/// The value of what stands inside $((...)): whole numbers, names, + - * / % **, comparisons, && ||
-/// ! and ?:, parentheses. `value_of`: what a name stands for; "" is 0. Nothing: it says something
-/// else, divides by zero, leaves 64 bits, or has a name that `value_of` does not know.
+/// The value of the text inside $((...)): whole numbers, names, + - * / % **, comparisons, && || !
+/// and ?:, parentheses. `value_of`: a name's value; "" is 0. Nothing: another syntax, a division by
+/// zero, a value over 64 bits, or a name that `value_of` does not know.
 std::optional<std::int64_t> shell_arithmetic(
     const std::string& text,
     const std::function<std::optional<std::string>(const std::string&)>& value_of);
 
-/// What [ ], test and [[ ]] say of `words`: nothing where a file, a program or a regular expression
-/// decides. Words may have marks (shell_marks.hpp); what is unset counts as empty, and is added to
-/// `unset` where more than its being set decides. `is_set`: whether -v NAME holds.
+/// The result of [ ], test and [[ ]] on `words`: nothing if a file, a program or a regular
+/// expression decides. Words may have marks (shell_values.hpp); an unset variable counts as empty,
+/// and is added to `unset` if more than its being set decides. `is_set`: -v NAME holds.
 std::optional<bool> shell_test(const std::vector<std::string>& words,
                                const std::function<bool(const std::string&)>& is_set,
                                std::vector<std::string>& unset);
 
-/// Whether any text of the list is a pattern for the subject; nothing: unknown.
+/// Any text of the list is a pattern for the subject; nothing: unknown.
 std::optional<bool> shell_choice(const std::string& subject,
                                  const std::vector<std::string>& patterns);
 

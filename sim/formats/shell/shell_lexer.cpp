@@ -143,7 +143,7 @@ void ShellLexer::read_double_quoted(WrittenWord& word) {
   skip();
 }
 
-// At a '$'. What opens nothing stays as it is written.
+// Reads from a '$', which is plain text if it opens nothing.
 void ShellLexer::read_dollar(WrittenWord& word, bool quoted) {
   const std::size_t begin = at_;
   const auto take = [&](PieceKind kind, const std::string& open, const std::string& close) {

@@ -9,7 +9,7 @@ namespace orrery {
 /// Reads words out of a script's text, in the order in which they stand.
 class ShellLexer {
  public:
-  /// What ends a word, and which signs mean something in it.
+  /// The end of a word, and the signs that mean something in it.
   enum class Mode {
     word,      ///< A blank or one of ;&|<>() ends it; quotes count.
     operand,   ///< Up to the end of the text; quotes count, as in ${NAME:-here}.
@@ -28,9 +28,9 @@ class ShellLexer {
   void skip(std::size_t letters = 1);  ///< Counts lines.
   void skip_blanks();                  ///< Also continued lines, not the end of a line.
   std::string rest_of_line();          ///< Up to its end, which stays.
-  std::string take_line();             ///< With its end, which is left out.
-  /// Up to the sign that closes what opens here, "(" or "((" or "{": it is skipped, and what stands
-  /// inside returned. Nothing closes it: "", and only the opening is skipped.
+  std::string take_line();             ///< Its end is skipped and not returned.
+  /// The text up to the sign that closes "(" or "((" or "{" here; both signs are skipped. Without a
+  /// closing sign: "", and only the opening is skipped.
   std::string take_enclosed(const std::string& open, const std::string& close);
 
   WrittenWord read_word(Mode mode = Mode::word);

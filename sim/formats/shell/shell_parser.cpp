@@ -11,11 +11,11 @@ namespace {
 
 using PieceKind = ShellPiece::Kind;
 
-// What stands left of the '=', and where the value begins.
+// The text left of the '=', and the start of the value.
 struct LeftSide {
   std::string text;
-  std::size_t piece = 0;  ///< That has the '='.
-  std::string value;      ///< What of this piece stands behind it.
+  std::size_t piece = 0;  ///< Index of the piece with the '='.
+  std::string value;      ///< Rest of this piece.
 };
 
 // The index of NAME[$I]=value is made of several pieces.
@@ -82,7 +82,7 @@ class Parser {
 
   ShellNode parse() {
     ShellNode all = list({});
-    while (!lexer_.at_end()) {  // A word that ends what nothing began.
+    while (!lexer_.at_end()) {  // An end without a beginning, which is skipped.
       lexer_.skip();
       for (ShellNode& part : list({}).parts) all.parts.push_back(std::move(part));
     }
@@ -115,7 +115,7 @@ class Parser {
     return closed(std::move(made));
   }
 
-  // Blanks, ends of lines, comments and ";"; what a comment says to Slurm is a command.
+  // Blanks, ends of lines, comments and ";"; a comment for Slurm is a command.
   void skip_separators(ShellNode& made) {
     for (;;) {
       lexer_.skip_blanks();
@@ -280,7 +280,7 @@ class Parser {
     return closed(std::move(made));
   }
 
-  // Condition and what follows, for "if" and for each "elif"; then what else.
+  // Condition and body of "if" and of each "elif"; then the body of "else".
   ShellNode branch() {
     ShellNode made = node(NodeKind::branch);
     do {
@@ -333,7 +333,7 @@ class Parser {
   ShellNode each() {
     ShellNode made = node(NodeKind::each);
     lexer_.skip_blanks();
-    if (lexer_.starts("(("))  // Counts: what it does is not followed.
+    if (lexer_.starts("(("))  // The counter of such a loop is not followed.
       lexer_.take_enclosed("((", "))");
     else
       for (const ShellPiece& piece : lexer_.read_word().pieces) made.name += piece.text;
@@ -397,7 +397,7 @@ class Parser {
     made.items.push_back(std::move(item));
   }
 
-  // Whether it was the last, as a document followed.
+  // Returns true if it was the last one, as a here-document followed.
   bool item(ShellNode& made) {
     ShellItem item;
     item.word = lexer_.read_word();
@@ -438,7 +438,7 @@ class Parser {
       redirect(ignored);
   }
 
-  // At one of < > << <<< >> >& <& &>. Whether a document follows, which ends the command.
+  // Reads one of < > << <<< >> >& <& &>. True if a here-document follows, which ends the command.
   bool redirect(ShellNode& made) {
     const bool document = lexer_.starts("<<") && !lexer_.starts("<<<");
     const std::string sign = document ? "<<" : "<>&";
@@ -460,7 +460,7 @@ class Parser {
     return true;
   }
 
-  // What lies behind the line up to the word `end`; the rest of the line belongs to the command.
+  // Reads the lines up to the word `end`; the rest of the line belongs to the command.
   void read_document(ShellNode& made, const std::string& end, bool is_quoted, bool strips_tabs) {
     const std::string rest = lexer_.rest_of_line();
     lexer_.skip();

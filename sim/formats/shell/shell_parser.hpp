@@ -6,13 +6,13 @@
 
 namespace orrery {
 
-/// A word, and what it assigns if it is NAME=value, NAME+=value or NAME[index]=value. An array has
+/// A word, with its assignment if it is NAME=value, NAME+=value or NAME[index]=value. An array has
 /// no value yet: it begins behind the word.
 ShellItem shell_item(WrittenWord word);
 
-/// What a shell script says, as Bash's grammar has it, a list of commands. `line`: that of its
-/// first line. A comment that begins with #SBATCH is a command of that name. Accepts every text:
-/// what fits no rule is a word of a command, what nothing closes ends with the text.
+/// A shell script as Bash's grammar has it, a list of commands. `line`: that of its first line. A
+/// comment that begins with #SBATCH is a command of that name. Accepts every text: what fits no
+/// rule is a word of a command, and unclosed constructs end with the text.
 ShellNode parse_shell(const std::string& text, std::size_t line = 0);
 
 /// A word for ShellLexer's modes without the text around it.

@@ -63,11 +63,11 @@ using NodeKind = ShellNode::Kind;
 using Words = std::vector<ShellWord>;
 
 constexpr int deepest_call = 40;       // Functions and files in one another.
-constexpr int most_commands = 50'000;  // That loops may bring, in all.
+constexpr int most_commands = 50'000;  // Limit of commands that loops repeat, in all.
 constexpr int most_rounds = 200;
-constexpr std::size_t most_texts = 200;  // That are parsed: files, documents and words.
+constexpr std::size_t most_texts = 200;  // Limit of parsed files, documents and words.
 
-/// How a command ends. A program is taken to succeed, but nothing is decided by that.
+/// The result of a command. A program is taken to succeed, but decides nothing.
 enum class Status { yes, no, program, unknown };
 
 Status status_of(std::optional<bool> truth) {
@@ -253,7 +253,7 @@ class Interpreter {
   Status command(const ShellNode& node) {
     std::size_t first = 0;
     for (; first < node.items.size() && !node.items[first].name.empty(); ++first)
-      assign(node.items[first]);  // Also what stands before a command: it mostly stays.
+      assign(node.items[first]);  // Bash undoes those before a command, which rarely matters.
     if (first == node.items.size()) return Status::yes;
     if (is_command(node, {"export", "local", "declare", "typeset", "readonly"})) {
       for (const ShellItem& item : node.items)
@@ -274,7 +274,7 @@ class Interpreter {
     } else {
       std::string text;
       for (const WrittenWord& written : item.values) text += expander_.text(written);
-      // What a program would say has the variable's name from here on.
+      // The output of an unknown program is shown as the variable's name.
       const bool is_printed = item.values.size() == 1 && item.values[0].pieces.size() == 1 &&
                               item.values[0].pieces[0].kind != ShellPiece::Kind::text;
       if (is_printed && !is_known(text)) text = unknown_mark("$" + item.name);
@@ -365,7 +365,7 @@ class Interpreter {
     return true;
   }
 
-  // What Slurm would tell the script of what it was asked for.
+  // Sets the variables that Slurm would set for this request.
   void ask_slurm(const Words& words) {
     slurm_.read(words);
     for (const auto& [name, value] : slurm_.variables())

@@ -10,21 +10,21 @@
 
 namespace orrery {
 
-/// What a program prints that only looks at its words: dirname, basename, echo, expr and others.
+/// The output of a program that only looks at its words: dirname, basename, echo, expr and others.
 /// Paths are taken as they are written. Nothing: another program.
 std::optional<std::string> printed_by(const std::vector<std::string>& words);
 
-/// What a shell script would do, without running anything: the words of the commands that it would
-/// start, with variables, arithmetic, branches, loops and functions followed as Bash does. Where
-/// only a program or a file could say how it goes on, a branch that ends the script is not taken,
-/// and one that sets something is not taken either, and told. A variable that nobody sets stays as
-/// "$NAME" in words, and is empty in conditions.
+/// A shell script's effect, without running anything: the words of the commands that it would
+/// start, with variables, arithmetic, branches, loops and functions followed as Bash does. Branches
+/// that only a program or a file could decide are not taken if they end the script; nor if they set
+/// something, which is noted. An unset variable stays as "$NAME" in words, and is empty in
+/// conditions.
 struct ShellScript {
   std::vector<std::vector<ShellWord>> commands;  ///< "#SBATCH" begins those that Slurm reads.
-  /// In the order in which they were first set, as they are in the end.
+  /// Final values, in the order in which they were first set.
   std::vector<std::pair<std::string, std::vector<ShellWord>>> variables;
-  std::vector<std::string> files;  ///< Where words are from: the script, and those that it reads.
-  std::vector<std::string> notes;  ///< What was not followed, and why.
+  std::vector<std::string> files;  ///< Sources of words: the script, and the files that it reads.
+  std::vector<std::string> notes;  ///< Parts that were not followed, and why.
   /// Files that `cat` or `tee` write from a here-document, by the path in the script.
   std::map<std::string, std::string> written;
 };
@@ -33,7 +33,7 @@ struct ShellScript {
 /// cannot be read.
 using ShellFiles = std::function<std::optional<std::string>(const std::string& path)>;
 
-/// `given` wins over what the script assigns; "1", "2", ... are the words that it is called with.
+/// `given` wins over what the script assigns; "1", "2", ... are the words of the call.
 /// Errors (bad_input): variables that hold one another until they fill the memory; nothing else, as
 /// text of any kind has some words.
 ShellScript read_shell_script(const std::string& text, const std::string& file,

@@ -9,10 +9,10 @@ namespace orrery {
 /// A part of a word as a script writes it.
 struct ShellPiece {
   enum class Kind {
-    text,        ///< Stands for itself.
-    variable,    ///< NAME, or what stands between the braces of ${...}.
-    arithmetic,  ///< What stands inside $((...)).
-    command      ///< What stands inside $(...) or between backquotes.
+    text,        ///< Literal text.
+    variable,    ///< NAME, or the text between the braces of ${...}.
+    arithmetic,  ///< Text inside $((...)).
+    command      ///< Text inside $(...) or between backquotes.
   };
   Kind kind = Kind::text;
   std::string text;
@@ -21,7 +21,7 @@ struct ShellPiece {
 
 struct WrittenWord {
   std::vector<ShellPiece> pieces;
-  std::size_t line = 0;  ///< Where it begins, from 0.
+  std::size_t line = 0;  ///< Its first line, from 0.
 
   bool is_text(const std::string& text) const {
     return pieces.size() == 1 && pieces[0].kind == ShellPiece::Kind::text && !pieces[0].quoted &&
@@ -29,11 +29,11 @@ struct WrittenWord {
   }
 };
 
-/// A word of a command, which is an assignment if it stands where one can.
+/// A word of a command, or an assignment in a place that allows one.
 struct ShellItem {
   WrittenWord word;   ///< The whole of it; an array has no such form.
-  std::string name;   ///< Of the variable in NAME=..., NAME+=... and NAME[INDEX]=...; else "".
-  std::string index;  ///< As it is written.
+  std::string name;   ///< Variable in NAME=..., NAME+=... and NAME[INDEX]=...; else "".
+  std::string index;  ///< Text of the index as it is written.
   bool appends = false;
   bool is_array = false;  ///< NAME=(...)
   std::vector<WrittenWord> values;
@@ -45,13 +45,13 @@ struct ShellNode {
     command,     ///< `items`
     test,        ///< [[ `words` ]]
     arithmetic,  ///< (( `name` ))
-    list,        ///< `parts`, one after another: also { }, ( ) and what a pipe joins
+    list,        ///< `parts`, one after another: also { }, ( ) and pipes
     chain,       ///< `parts` with && and || between them: `name` has an & or a | for each
     negation,    ///< ! `parts[0]`
-    branch,      ///< if and each elif: condition, what follows; then what else, if anything
+    branch,      ///< `if` and each `elif`: condition, body; then the body of `else`, if any
     choice,      ///< case `words[0]`: `patterns` and `parts` pair up
     repetition,  ///< while and until: condition, body
-    each,        ///< for `name` in `items`: body
+    each,        ///< `for`: `name` in `items`, body
     function     ///< `name`, body
   };
   Kind kind = Kind::command;
@@ -62,7 +62,7 @@ struct ShellNode {
   std::vector<WrittenWord> words;
   std::vector<std::vector<WrittenWord>> patterns;
   std::vector<ShellNode> parts;
-  WrittenWord document;               ///< What follows <<EOF; no pieces: none does.
+  WrittenWord document;               ///< Text after <<EOF; no pieces: none.
   WrittenWord output;                 ///< The file behind > or >>; no pieces: none is named.
   bool is_condition_negated = false;  ///< until
 };
@@ -73,7 +73,7 @@ bool is_command(const ShellNode& node, std::initializer_list<const char*> names)
 /// It ends with `exit` or `return`, if it is reached.
 bool ends_script(const ShellNode& node);
 
-/// It sets a variable, reads a file or has options: what only prints or looks does not matter.
+/// It sets a variable, reads a file or has options, and does not only print or look.
 bool matters(const ShellNode& node);
 
 }  // namespace orrery

@@ -17,7 +17,7 @@ namespace {
 // dim, multiple_of and ffn_dim_multiplier. Of Llama 2, models/llama/__init__.py of 2024.
 struct Flavor {
   std::string_view family, flavor;
-  std::string_view catalog;  ///< Its name there; empty: sizes say it.
+  std::string_view catalog;  ///< Catalog name; empty: `sizes` describes it.
   std::string_view sizes;
 };
 
@@ -35,7 +35,7 @@ constexpr std::string_view deepseek_debug =
         "experts": 8, "top_k": 3, "moe_ffn": 256, "shared_expert_ffn": 512, "dense_layers": 1,
         "expert_groups": 1, "groups_per_token": 1, "correction_bias": true})";
 
-// As Scout (config.json of Llama-4-Scout-17B-16E), with attention over the whole sequence.
+// Sizes of Scout (config.json of Llama-4-Scout-17B-16E), with attention over the whole sequence.
 constexpr std::string_view scout =
     R"({"layers": 48, "hidden": 5120, "heads": 40, "kv_heads": 8, "head_dim": 128, "ffn": 16384,
         "vocab": 202048, "seq": 10485760, "swiglu": true, "norm": "rms", "positions": "rotary",
@@ -164,7 +164,7 @@ constexpr PricedOtherwise differences[] = {
      "chooses the layers of each stage; priced are those that torchtitan chooses by itself"},
 };
 
-// What a model's name has in it that has no prices.
+// Words in the names of models that are not supported.
 struct UnpricedFamily {
   std::string_view word, what;
 };
@@ -251,7 +251,7 @@ class TorchtitanReader {
     r_.cp_comm = s_.choice(
         "parallelism.context_parallel_rotate_method|experimental.context_parallel_rotate_method",
         {{"allgather", "all_gather"}, {"alltoall", "p2p"}});
-    s_.find("parallelism.context_parallel_load_balancer");  // Even shares are what is priced.
+    s_.find("parallelism.context_parallel_load_balancer");  // The estimate assumes even shares.
     r_.pp = s_.number(
         pipeline + "degree|" + old_pipeline + "degree|training.pipeline_parallel_degree", 1);
     r_.sp = true;
@@ -262,7 +262,7 @@ class TorchtitanReader {
     }
     r_.ep = s_.number("parallelism.expert_parallel_degree", 1);
     r_.etp = s_.number("parallelism.expert_tensor_parallel_degree", 1);
-    if (r_.ep == 1) r_.etp = r_.tp;  // Without expert ranks, experts are shared as all else is.
+    if (r_.ep == 1) r_.etp = r_.tp;  // Without expert ranks, experts are sharded like all else.
     r_.moe_dispatcher =
         s_.choice("parallelism.expert_parallel_comm_backend",
                   {{"standard", "alltoall"}, {"deepep", "deepep"}, {"hybridep", "hybridep"}});
@@ -276,7 +276,7 @@ class TorchtitanReader {
     const std::int64_t layers_per_stage = s_.number(per_stage, 0);
     const std::int64_t first_less = s_.number(pipeline + "first_stage_less_layers", 1);
     const std::int64_t last_less = s_.number(pipeline + "last_stage_less_layers", 1);
-    s_.find(pipeline + "expert_parallel_overlap");  // Of DualPipeV alone.
+    s_.find(pipeline + "expert_parallel_overlap");  // Only DualPipeV has it.
     if (r_.pp <= 1) return;
     if (!s_.word(file, "").empty())
       s_.fail(file, "names a schedule, which is not read",
@@ -287,7 +287,7 @@ class TorchtitanReader {
     } else if (plain == "interleaved1f1b" || plain == "flexibleinterleaved1f1b" ||
                plain == "loopedbfs") {
       r_.schedule = plain == "loopedbfs" ? "looped-bfs" : "interleaved";
-      r_.vpp = 2;  // distributed/pipeline_parallel.py: two stages a rank, unless layers say it.
+      r_.vpp = 2;  // distributed/pipeline_parallel.py: two stages a rank, unless layers are given.
       if (layers_per_stage > 0)
         r_.vpp = (r_.model->layers + first_less + last_less + layers_per_stage - 1) /
                  layers_per_stage / r_.pp;
@@ -307,7 +307,7 @@ class TorchtitanReader {
   StageLayers layers_of_stages(std::int64_t first_less, std::int64_t last_less) const {
     const std::int64_t stages = r_.pp * r_.vpp;
     const std::int64_t counted = r_.model->layers + first_less + last_less;
-    constexpr std::int64_t most = 20'000;  // As a plan may say.
+    constexpr std::int64_t most = 20'000;  // The limit of a plan.
     if (stages > most || counted / stages <= std::max(first_less, last_less)) return {};
     StageLayers layers;
     for (std::int64_t stage = 0; stage < stages; ++stage)
@@ -329,7 +329,7 @@ class TorchtitanReader {
     const std::string size = pipeline + "microbatch_size";
     const std::string count = old_pipeline + "microbatches|" + pipeline + "microbatches";
     const std::int64_t each = s_.number(size, 1);
-    // In 2024 a setting counted them, by default as many as there are stages.
+    // A setting of 2024 gave their number, by default as many as there are stages.
     const std::int64_t number = s_.number(count, 0);
     if (r_.pp <= 1) return;
     const bool counts = number > 0 || (!s_.has(size) && s_.has(old_pipeline + "degree"));
@@ -377,7 +377,7 @@ class TorchtitanReader {
            "is float32: it trains in fp32; where PyTorch may use tf32 (allow_tf32) give --dtype "
            "tf32");
     }
-    // What weights are made in, the optimizer updates and keeps its moments in.
+    // Format of weights, of the optimizer's updates and of its moments.
     const std::string made = s_.choice(
         "training.dtype", {{"float32", "fp32"}, {"bfloat16", "bf16"}, {"float16", "fp16"}});
     if (made != "fp32") r_.main_params = "none";
@@ -484,8 +484,8 @@ class TorchtitanReader {
     if (const std::string how = s_.word("optimizer.implementation", "fused"); how != "fused")
       note("optimizer.implementation", "is " + shown_text(how) + "; priced is the fused AdamW");
     s_.find("optimizer.fused");
-    tell_otherwise(s_, differences, r_.notes);
-    tell_unread(s_, inactive, r_.notes);
+    note_otherwise(s_, differences, r_.notes);
+    note_unread(s_, inactive, r_.notes);
   }
 
   const Settings& s_;

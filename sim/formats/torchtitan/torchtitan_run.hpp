@@ -9,9 +9,9 @@
 
 namespace orrery {
 
-/// The model that torchtitan calls so in [model]: its name, without what stands before a dot
-/// ("simple_fsdp.llama3"), and its flavor. Where the catalog has the shape it is the catalog's.
-/// Nothing: it is not known. `name`: what to call a model that the catalog has not.
+/// A model of torchtitan's [model]: its name, without a prefix before a dot
+/// ("simple_fsdp.llama3"), and its flavor. A model of the same shape in the catalog is preferred.
+/// Nothing: unknown. `name`: the name of a model that the catalog lacks.
 std::optional<Model> torchtitan_model(const std::string& family, const std::string& flavor,
                                       const std::string& name);
 
@@ -19,9 +19,9 @@ std::optional<Model> torchtitan_model(const std::string& family, const std::stri
 std::vector<std::string> torchtitan_flavors(const std::string& family);
 
 /// The run that a job file (TOML) of torchtitan describes, of the layouts of 2024 to February 2026,
-/// when settings became Python. What it leaves out is what torchtitan's config/job_config.py makes
-/// of it. `answers.set` are its settings as on torchtitan's command line: "training.seq_len".
-/// Errors (bad_input): no TOML, or a setting that no plan can say, by its line.
+/// when settings became Python. Absent settings have the defaults of torchtitan's
+/// config/job_config.py. `answers.set` are its settings as on torchtitan's command line:
+/// "training.seq_len". Errors (bad_input): no TOML, or a setting that no plan can say, by its line.
 ImportedRun import_torchtitan_run(const std::string& text, const std::string& file,
                                   const RecipeAnswers& answers);
 

@@ -127,7 +127,7 @@ TEST(FitAttention, FindsTheLawThatMadeTheRows) {
   base.query_traffic = 0.6;
   base.key_traffic = 0.5;
   base.hard = 0.3;
-  base.lone = 0.5;
+  base.isolated = 0.5;
   const GemmMachine machine = gemm_machine(gpu, Dtype::bf16);
   std::vector<AttentionRow> rows;
   for (const std::int64_t sequence : {512, 1024, 2048, 4096, 8192, 16384})

@@ -58,7 +58,7 @@ TEST(Fit, FindsTheLawOfARecord) {
   EXPECT_LT(table.left_out->p90, 0.03);
   EXPECT_NEAR(fit.kernels->wgrad_efficiency.value, law.wgrad_efficiency, 0.01);
   EXPECT_NEAR(fit.kernels->copy_efficiency.value, law.copy_efficiency, 1e-9);
-  EXPECT_NEAR(fit.kernels->share_lost_beside.value, law.share_lost_beside, 1e-12);
+  EXPECT_NEAR(fit.kernels->overlap_loss_share.value, law.overlap_loss_share, 1e-12);
   // Against the fitted table, whose own falling clock is fitted as well.
   EXPECT_NEAR(fit.kernels->sustained.value, law.sustained, 1e-3);
   EXPECT_NEAR(fit.kernels->attention_backward.value, law.attention_backward, 1e-3);

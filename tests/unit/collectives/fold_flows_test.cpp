@@ -36,8 +36,8 @@ TEST(FoldFlows, ARingOnAUniformMachineIsTwoFlows) {
   const std::vector<Flow> folded = fold_flows(topology, whole);
   ASSERT_EQ(folded.size(), 2u);
   for (const Flow& flow : folded) {
-    ASSERT_EQ(flow.way.size(), 1u);
-    EXPECT_EQ(flow.way[0].times, 1);
+    ASSERT_EQ(flow.route.size(), 1u);
+    EXPECT_EQ(flow.route[0].times, 1);
   }
 }
 
@@ -49,9 +49,9 @@ TEST(FoldFlows, TwinsOnALinkCount) {
       topology,
       flows_of(topology, legs_of(placement_of(16, 1, 1, system), first_ranks(16), ring_cost())));
   ASSERT_EQ(folded.size(), 2u);
-  ASSERT_EQ(folded[1].way.size(), 1u);
-  EXPECT_TRUE(topology.link(folded[1].way[0].link).is_nic());
-  EXPECT_EQ(folded[1].way[0].times, 2);
+  ASSERT_EQ(folded[1].route.size(), 1u);
+  EXPECT_TRUE(topology.link(folded[1].route[0].link).is_nic());
+  EXPECT_EQ(folded[1].route[0].times, 2);
 }
 
 // A NIC at half speed is another link than its three fellows, and so are the flows that cross it
@@ -81,7 +81,7 @@ TEST(CollectiveLegs, ToTheSwitchesAndBack) {
     std::set<int> nics, between;
     for (const Flow& flow :
          flows_of(topology, legs_of(placement_of(8, 1, 1, system), first_ranks(8), cost)))
-      for (const LinkUse& use : flow.way) {
+      for (const LinkUse& use : flow.route) {
         if (topology.link(use.link).node < 0) between.insert(use.link.value);
         if (topology.link(use.link).is_nic()) nics.insert(use.link.value);
       }
@@ -104,7 +104,7 @@ TEST(LinkFlows, OneALoadedLinkOfAKind) {
   const std::vector<Flow> flows = link_flows(topology, legs).value();
   // The slowest pair; NVLink ports with 3 x 10 B; NICs with 12 x 10 B; uplinks with 48 x 10 B.
   ASSERT_EQ(flows.size(), 4u);
-  EXPECT_TRUE(flows[0].way.empty());
+  EXPECT_TRUE(flows[0].route.empty());
   EXPECT_NEAR(flows[0].rate.si(), 1e9 / 12, 1e-3);
   double most = 0.0;
   for (const Flow& flow : flows) most = std::max(most, flow.bytes.si());

@@ -45,12 +45,13 @@ TEST(GroupFlows, WhatARoleSendsItReceives) {
         const System system = nodes_of(node, node);
         const Placement placement = placement_of(size, 1, 1, system);
         const Topology topology = Topology::build(system, size);
-        const Cast cast = fold ? refined(placement, topology) : Cast::unfolded(placement);
+        const RankClasses classes =
+            fold ? refined(placement, topology) : RankClasses::unfolded(placement);
         std::map<std::string, double> balance;  // "node0.gpu1.nvlink" -> sent less received.
         std::map<std::string, int> sends;
-        for (const Flow& flow : collective_flows(topology, cast, first_ranks(size), cost)) {
-          ASSERT_EQ(flow.way.size(), 2u);
-          for (const LinkUse& use : flow.way) {
+        for (const Flow& flow : collective_flows(topology, classes, first_ranks(size), cost)) {
+          ASSERT_EQ(flow.route.size(), 2u);
+          for (const LinkUse& use : flow.route) {
             const std::string link = topology.name(use.link);
             const std::string port = link.substr(0, link.rfind('.'));
             const bool up = link.ends_with(".up");
@@ -67,30 +68,30 @@ TEST(GroupFlows, WhatARoleSendsItReceives) {
 // A group inside one node, priced like one that spans two: it keeps the other's pace, over NVLink.
 TEST(GroupFlows, AGroupInOneDomainIsAsSlowAsTheMostSpread) {
   const System system = nodes_of(3, 3);
-  const Cast cast = Cast::unfolded(placement_of(2, 3, 1, system));
+  const RankClasses classes = RankClasses::unfolded(placement_of(2, 3, 1, system));
   Topology topology = Topology::build(system, 6);
   CollectiveCost cost;
   cost.network_bytes = Bytes{10.0};
   cost.network_rate = BytesPerSecond{2.0};
-  const std::vector<Flow> flows = collective_flows(topology, cast, {{0}, {1}}, cost);
+  const std::vector<Flow> flows = collective_flows(topology, classes, {{0}, {1}}, cost);
   ASSERT_EQ(flows.size(), 2u);
   for (const Flow& flow : flows) {
     EXPECT_EQ((flow.bytes / flow.rate).si(), 5.0);
-    EXPECT_FALSE(topology.link(flow.way.front().link).is_nic());
+    EXPECT_FALSE(topology.link(flow.route.front().link).is_nic());
   }
 }
 
 TEST(GroupFlows, RolesOfAGroupAscendAndAreDistinct) {
-  const Cast cast = Cast::folded(placement_of(2, 2, 2, nodes_of(4, 4)));
-  EXPECT_EQ(roles_in(cast, {{0}, {1}, {6}}), (std::vector<int>{0, 1}));
+  const RankClasses classes = RankClasses::folded(placement_of(2, 2, 2, nodes_of(4, 4)));
+  EXPECT_EQ(reps_in(classes, {{0}, {1}, {6}}), (std::vector<int>{0, 1}));
 }
 
 // Folded, four GPUs on a NIC: a flow of one counts for the four that send with it.
 TEST(Wiring, ATwinOnTheSameNicCounts) {
   const System system = nodes_of(4, 1);
-  const Cast cast = Cast::folded(placement_of(1, 8, 1, system));
+  const RankClasses classes = RankClasses::folded(placement_of(1, 8, 1, system));
   Topology topology = Topology::build(system, 8);
-  const std::vector<LinkUse> uses = way(topology, cast, 0, Rank{4});
+  const std::vector<LinkUse> uses = route(topology, classes, 0, Rank{4});
   ASSERT_EQ(uses.size(), 2u);
   for (const LinkUse& use : uses) {
     EXPECT_TRUE(topology.link(use.link).is_nic());
@@ -102,13 +103,13 @@ TEST(Wiring, ATwinOnTheSameNicCounts) {
 // rank 4 of the same stage, but from rank 0 the way is still one out of the node.
 TEST(Wiring, UnfoldedTheWayIsTheRoute) {
   const System system = nodes_of(4, 4);
-  const Cast cast = Cast::unfolded(placement_of(4, 4, 1, system));
+  const RankClasses classes = RankClasses::unfolded(placement_of(4, 4, 1, system));
   Topology topology = Topology::build(system, 16);
   for (int from = 0; from < 16; ++from)
     for (int to = 0; to < 16; ++to) {
       if (from == to) continue;
       std::vector<LinkId> links;
-      for (const LinkUse& use : way(topology, cast, from, Rank{to})) links.push_back(use.link);
+      for (const LinkUse& use : route(topology, classes, from, Rank{to})) links.push_back(use.link);
       EXPECT_EQ(links, topology.route(Rank{from}, Rank{to}));
     }
 }

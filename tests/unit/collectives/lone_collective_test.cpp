@@ -2,7 +2,7 @@
 
 #include "sim/collectives/isolated_collective.hpp"
 
-namespace orrery::lone_collective_test {
+namespace orrery::isolated_collective_test {
 namespace {
 
 const Place test_place{"test", ""};
@@ -13,7 +13,7 @@ struct Case {
 };
 
 // Alone on its links a collective takes what its price says, by the way through SimGrid.
-TEST(LoneCollective, SimulationAndPriceAgree) {
+TEST(IsolatedCollective, SimulationAndPriceAgree) {
   for (const Case& one : {Case{"four-by-four", 4, 1},
                           {"four-by-four", 16, 4},
                           {"dgx-h100", 8, 1},
@@ -25,7 +25,7 @@ TEST(LoneCollective, SimulationAndPriceAgree) {
                           {"l40s-pcie", 8, 1}})
     for (const auto& [kind, name, nccl_name, passes, reduces, rooted] : collective_facts)
       for (double bytes : {8.0, 1e6, 1e9}) {
-        const LoneCollective collective{kind, one.ranks, one.nodes, Bytes{bytes}};
+        const IsolatedCollective collective{kind, one.ranks, one.nodes, Bytes{bytes}};
         const auto [cost, time, flows, simulator] =
             run_alone(collective, read_system(one.system, test_place));
         EXPECT_EQ(simulator, Simulator::own);
@@ -35,20 +35,20 @@ TEST(LoneCollective, SimulationAndPriceAgree) {
       }
 }
 
-TEST(LoneCollective, NothingTakesNoTime) {
+TEST(IsolatedCollective, NothingTakesNoTime) {
   const System system = read_system("dgx-h100", test_place);
-  const LoneCollective no_bytes{CollectiveKind::all_reduce, 8, 1, Bytes{}};
-  const LoneCollective one_rank{CollectiveKind::all_to_all, 1, 1, Bytes{1e9}};
-  for (const LoneCollective& nothing : {no_bytes, one_rank}) {
-    const LoneCollectiveTime result = run_alone(nothing, system);
+  const IsolatedCollective no_bytes{CollectiveKind::all_reduce, 8, 1, Bytes{}};
+  const IsolatedCollective one_rank{CollectiveKind::all_to_all, 1, 1, Bytes{1e9}};
+  for (const IsolatedCollective& nothing : {no_bytes, one_rank}) {
+    const IsolatedCollectiveTime result = run_alone(nothing, system);
     EXPECT_EQ(result.time, Seconds{});
     EXPECT_EQ(result.bus_bandwidth(nothing), BytesPerSecond{});
   }
 }
 
 // 1.2e9 bytes on four ports of 10 GB/s: 6 us and 1.5 x 1.2e9 / 10e9 = 0.18 s.
-TEST(LoneCollective, Bandwidths) {
-  const LoneCollective collective{CollectiveKind::all_reduce, 4, 1, Bytes{1.2e9}};
+TEST(IsolatedCollective, Bandwidths) {
+  const IsolatedCollective collective{CollectiveKind::all_reduce, 4, 1, Bytes{1.2e9}};
   const auto result = run_alone(collective, read_system("four-by-four", test_place));
   EXPECT_NEAR(result.time.si(), 0.180006, 1e-8);
   EXPECT_NEAR(result.algorithm_bandwidth(collective).si(), 1.2e9 / 0.180006, 1e3);
@@ -56,4 +56,4 @@ TEST(LoneCollective, Bandwidths) {
 }
 
 }  // namespace
-}  // namespace orrery::lone_collective_test
+}  // namespace orrery::isolated_collective_test

@@ -36,7 +36,7 @@ double sum(const Exchange& exchange) {
 std::map<std::string, double> loads(const Topology& topology, const std::vector<Flow>& flows) {
   std::map<std::string, double> bytes;
   for (const Flow& flow : flows)
-    for (const LinkUse& use : flow.way)
+    for (const LinkUse& use : flow.route)
       bytes[topology.name(use.link)] += use.times * flow.bytes.si();
   return bytes;
 }
@@ -84,27 +84,27 @@ TEST(Exchange, LegsShareThePort) {
 // receives as much: one flow a port, over both its directions.
 TEST(ExchangeFlows, OneFlowAPortWhereAllAreAlike) {
   const System system = nodes_of(4, 4);
-  const Cast cast = Cast::folded(placement_of(8, 1, 1, system));
+  const RankClasses classes = RankClasses::folded(placement_of(8, 1, 1, system));
   Topology topology = Topology::build(system, 8);
   const std::vector<Flow> flows = exchange_flows(
-      topology, cast, first_ranks(8), Exchange::uniform(8, Bytes{100.0}), inside, outside);
+      topology, classes, first_ranks(8), Exchange::uniform(8, Bytes{100.0}), inside, outside);
   ASSERT_EQ(flows.size(), 2u);
   EXPECT_EQ(flows[0].bytes, Bytes{300.0});
   EXPECT_EQ(flows[0].rate, inside);
-  EXPECT_EQ(flows[0].way.size(), 2u);
+  EXPECT_EQ(flows[0].route.size(), 2u);
   EXPECT_EQ(flows[1].bytes, Bytes{400.0});
   EXPECT_EQ(flows[1].rate, outside);
-  EXPECT_TRUE(topology.link(flows[1].way[0].link).is_nic());
+  EXPECT_TRUE(topology.link(flows[1].route[0].link).is_nic());
 }
 
 // Two ranks of one node, the first with 100 B for the second, which has 30 B for it.
 TEST(ExchangeFlows, InAndOutApartWhereTheyDiffer) {
   const System system = nodes_of(4, 4);
   // Two stages: two roles, though one group of ours.
-  const Cast cast = Cast::folded(placement_of(4, 1, 2, system));
+  const RankClasses classes = RankClasses::folded(placement_of(4, 1, 2, system));
   Topology topology = Topology::build(system, 8);
   const std::vector<Flow> flows =
-      exchange_flows(topology, cast, {Rank{0}, Rank{4}},
+      exchange_flows(topology, classes, {Rank{0}, Rank{4}},
                      Exchange::matrix(2, {7.0, 100.0, 30.0, 7.0}), inside, outside);
   const std::map<std::string, double> expected{{"node0.nic0.up", 100.0},
                                                {"node0.nic0.down", 30.0},
@@ -119,9 +119,10 @@ TEST(ExchangeFlows, UnfoldedEveryPairGoesItsOwnWay) {
   for (const System& system : {nodes_of(4, 4), nodes_of(4, 2), leaf_spine(1, 2, 1e9)}) {
     const Placement placement = placement_of(8, 1, 1, system);
     Topology topology = Topology::build(system, 8);
-    const Cast cast = system.uniform()
-                          ? Cast::unfolded(placement)
-                          : Cast::unfolded_on(placement, topology, std::vector<double>(8, 1.0));
+    const RankClasses classes =
+        system.uniform()
+            ? RankClasses::unfolded(placement)
+            : RankClasses::unfolded_on(placement, topology, std::vector<double>(8, 1.0));
     const Exchange exchange = uneven(8);
     std::map<std::string, double> expected;
     for (int i = 0; i < 8; ++i)
@@ -129,9 +130,9 @@ TEST(ExchangeFlows, UnfoldedEveryPairGoesItsOwnWay) {
         if (exchange.between(i, j).si() > 0.0)
           for (LinkId link : topology.route(Rank{i}, Rank{j}))
             expected[topology.name(link)] += exchange.between(i, j).si();
-    EXPECT_EQ(
-        loads(topology, exchange_flows(topology, cast, first_ranks(8), exchange, inside, outside)),
-        expected);
+    EXPECT_EQ(loads(topology,
+                    exchange_flows(topology, classes, first_ranks(8), exchange, inside, outside)),
+              expected);
   }
 }
 

@@ -45,7 +45,7 @@ TEST(CriticalPath, ChainsFromSomeTasks) {
   graph.depends(d, c);
   const auto seconds = [&](const std::vector<TaskId>& first) {
     std::vector<double> list;
-    for (Seconds length : longest_chains(graph, first)) list.push_back(length.si());
+    for (Seconds length : longest_paths(graph, first)) list.push_back(length.si());
     return list;
   };
   EXPECT_EQ(seconds({a}), (std::vector<double>{1.0, 6.0, -1.0, 7.0, -1.0}));

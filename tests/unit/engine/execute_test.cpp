@@ -15,7 +15,7 @@ class Execute : public ::testing::Test {
  protected:
   Flow flow(int from, int to, double bytes, double rate, int times = 1) {
     Flow flow;
-    for (LinkId id : topology_.route(Rank{from}, Rank{to})) flow.way.push_back({id, times});
+    for (LinkId id : topology_.route(Rank{from}, Rank{to})) flow.route.push_back({id, times});
     flow.bytes = Bytes{bytes};
     flow.rate = BytesPerSecond{rate};
     return flow;
@@ -152,7 +152,7 @@ TEST_F(Execute, FlowsThatFollowEachOtherDoNotMeet) {
 // A link may be named twice in one way: the flow crosses it twice, alone as well as beside another.
 TEST_F(Execute, AFlowMayCrossALinkTwice) {
   Flow twice = flow(0, 2, 1e9, no_cap);
-  twice.way.push_back(twice.way.front());
+  twice.route.push_back(twice.route.front());
   graph_.add(transfer(0.0, {twice}));
   EXPECT_NEAR(run().makespan.seconds().si(), 2.0, 1e-9);
   graph_.add(transfer(0.0, {flow(0, 4, 1e9, no_cap)}));  // 2 r + r = 1 GB/s.

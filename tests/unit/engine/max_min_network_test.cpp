@@ -27,9 +27,9 @@ Task computes(Seconds duration) {
   return task;
 }
 
-Task walks(std::shared_ptr<const Chain> chain) {
+Task walks(std::shared_ptr<const FusedTask> fused) {
   Task task;
-  task.chain = std::move(chain);
+  task.fused = std::move(fused);
   return task;
 }
 
@@ -49,7 +49,7 @@ class ThreeLinks : public ::testing::Test {
   Flow flow(int ways, double bytes, double rate) const {
     Flow flow;
     for (LinkId link : links_) {
-      if (ways % 3 > 0) flow.way.push_back({link, ways % 3});
+      if (ways % 3 > 0) flow.route.push_back({link, ways % 3});
       ways /= 3;
     }
     flow.bytes = Bytes{bytes};
@@ -104,36 +104,36 @@ TEST_F(ThreeLinks, ManyFlowsShareOneLink) {
 TEST_F(ThreeLinks, AFlowConnectsOthers) {
   constexpr int first = 1, second = 3, third = 9;  // Ways over one link, in base 3.
   for (int few = 1; few <= 6; ++few)
-    for (int way : {first + second, first + third, first + second + third})
+    for (int route : {first + second, first + third, first + second + third})
       for (double when : {0.0, 0.15, 0.6}) {
         TaskGraph graph;
         for (int i = 0; i < 20; ++i) graph.add(sends(0.0, {flow(first, 0.1e9, 0.3e9)}));
         for (int i = 0; i < few; ++i)
           graph.add(sends(0.1 * i, {flow(i % 2 ? second + third : second, 0.4e9, 0.6e9)}));
-        graph.add(sends(when, {flow(way, 0.2e9, 1e12)}));
+        graph.add(sends(when, {flow(route, 0.2e9, 1e12)}));
         graph.add(sends(when + 0.05, {flow(third, 0.3e9, 0.7e9)}));
         graph.add(sends(when + 0.1, {flow(second + third, 0.1e9, 1e12)}));
         expect_as_on_simgrid(
-            graph, std::to_string(few) + " " + std::to_string(way) + " " + std::to_string(when));
+            graph, std::to_string(few) + " " + std::to_string(route) + " " + std::to_string(when));
       }
 }
 
 // A chain in one task, and the same drawn: beside every flow that may come across it.
 TEST_F(ThreeLinks, AChainIsWhatItStandsFor) {
-  const auto phase_of = [&](double beside, double before, std::vector<Flow> flows) {
-    return Chain::Phase{Ticks::nearest(Seconds{beside}), Ticks::nearest(Seconds{before}),
-                        std::move(flows)};
+  const auto phase_of = [&](double concurrent, double before, std::vector<Flow> flows) {
+    return FusedTask::Phase{Ticks::nearest(Seconds{concurrent}), Ticks::nearest(Seconds{before}),
+                            std::move(flows)};
   };
-  const std::vector<Chain::Phase> phases{
+  const std::vector<FusedTask::Phase> phases{
       phase_of(0.0, 0.125, {flow(3, 0.25e9, 0.5e9)}),
       phase_of(0.5, 0.125, {flow(9, 0.125e9, 1e12)}), phase_of(0.0, 0.25, {}),
       phase_of(0.0, 0.0, {flow(3, 0.25e9, 1e12), flow(9, 1e8, 1e9)})};
-  const auto chain = std::make_shared<const Chain>(phases, topology_);
+  const auto fused = std::make_shared<const FusedTask>(phases, topology_);
   // 0.125 + 0.5, 0.5, 0.25, 0.25
-  EXPECT_NEAR(chain->length().seconds().si(), 1.625, 1e-12);
-  EXPECT_EQ(chain->phase_at(Ticks::nearest(Seconds{0.7})), 1u);
+  EXPECT_NEAR(fused->length().seconds().si(), 1.625, 1e-12);
+  EXPECT_EQ(fused->phase_at(Ticks::nearest(Seconds{0.7})), 1u);
 
-  for (int way = 0; way < 27; ++way)
+  for (int route = 0; route < 27; ++route)
     for (int when = 0; when <= 40; ++when)
       for (double bytes : {1e6, 0.2e9, 0.9e9}) {
         double ends[2];
@@ -142,9 +142,9 @@ TEST_F(ThreeLinks, AChainIsWhatItStandsFor) {
           const TaskId gate = graph.add(join());
           TaskId last = gate;
           if (drawn) {
-            for (const Chain::Phase& phase : phases) {
+            for (const FusedTask::Phase& phase : phases) {
               const TaskId sent = graph.add(sends(phase.before.seconds().si(), phase.flows));
-              const TaskId computed = graph.add(computes(phase.beside.seconds()));
+              const TaskId computed = graph.add(computes(phase.concurrent.seconds()));
               const TaskId both = graph.add(join());
               for (TaskId half : {sent, computed}) {
                 graph.depends(half, last);
@@ -153,15 +153,15 @@ TEST_F(ThreeLinks, AChainIsWhatItStandsFor) {
               last = both;
             }
           } else {
-            last = graph.add(walks(chain));
+            last = graph.add(walks(fused));
             graph.depends(last, gate);
           }
-          if (way > 0)
+          if (route > 0)
             for (double later : {0.0, 0.3})
-              graph.add(sends(0.05 * when + later, {flow(way, bytes, 0.8e9)}));
+              graph.add(sends(0.05 * when + later, {flow(route, bytes, 0.8e9)}));
           ends[drawn] = execute(graph, topology_).of(last).finish.seconds().si();
         }
-        EXPECT_NEAR(ends[0], ends[1], 1e-11) << way << " at " << when << " " << bytes;
+        EXPECT_NEAR(ends[0], ends[1], 1e-11) << route << " at " << when << " " << bytes;
       }
 }
 

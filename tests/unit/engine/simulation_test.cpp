@@ -51,7 +51,7 @@ class GrowingGraph : public ::testing::TestWithParam<Simulator> {
  protected:
   Flow flow(int from, int to, double bytes) {
     Flow flow;
-    for (LinkId id : topology_.route(Rank{from}, Rank{to})) flow.way.push_back({id, 1});
+    for (LinkId id : topology_.route(Rank{from}, Rank{to})) flow.route.push_back({id, 1});
     flow.bytes = Bytes{bytes};
     flow.rate = BytesPerSecond{1e12};
     return flow;

@@ -12,7 +12,7 @@ namespace {
 
 Flow flow(const Topology& topology, int from, int to, double bytes, double rate = 1e12) {
   Flow flow;
-  for (const LinkId id : topology.route(Rank{from}, Rank{to})) flow.way.push_back({id, 1});
+  for (const LinkId id : topology.route(Rank{from}, Rank{to})) flow.route.push_back({id, 1});
   flow.bytes = Bytes{bytes};
   flow.rate = BytesPerSecond{rate};
   return flow;

@@ -28,11 +28,12 @@ TrainingRun answer() {
 // what the tally says, in every replicate.
 TEST(RunReport, LogsAddUpToTheirTallies) {
   const TrainingRun run = answer();
-  WalkSetup setup = run.prepared.setup;
+  ReplicateSetup setup = run.prepared.setup;
   setup.keeps_log = true;
   Micros waited = 0, redone = 0;
   for (std::uint64_t i = 0; i < run.runs.size(); ++i) {
-    const RunTally one = walk(setup, FailureDraws{run.prepared.law, run.question.seed, i});
+    const RunTotals one =
+        run_replicate(setup, FailureDraws{run.prepared.distribution, run.question.seed, i});
     EXPECT_EQ(one.of, run.runs[i].of);
     std::array<Micros, run_times> logged{};
     Micros now = 0;
@@ -55,16 +56,16 @@ TEST(RunReport, LogsAddUpToTheirTallies) {
 
 TEST(RunReport, DrawsTheRunInTheMiddle) {
   const TrainingRun run = answer();
-  const RunTally one = middle_run(run.prepared, run.question, run.runs);
+  const RunTotals one = median_run(run.prepared, run.question, run.runs);
   int shorter = 0;
-  for (const RunTally& other : run.runs) shorter += other.total() < one.total();
+  for (const RunTotals& other : run.runs) shorter += other.total() < one.total();
   EXPECT_EQ(shorter, 25);
 }
 
 TEST(RunReport, StandsAlone) {
   const TrainingRun run = answer();
   const std::string html =
-      run_report(run, middle_run(run.prepared, run.question, run.runs), {"orrery run --tokens 1T"});
+      run_report(run, median_run(run.prepared, run.question, run.runs), {"orrery run --tokens 1T"});
   for (const char* heading : {"One run, from its first day to its last", "How many days",
                               "What is lost to what", "What would be saved"})
     EXPECT_THAT(html, HasSubstr(heading));

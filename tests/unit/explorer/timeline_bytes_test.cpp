@@ -35,11 +35,11 @@ TEST(TimelineBytes, HoldEverySlice) {
   std::memcpy(&length, bytes.data() + 4, 4);
   const auto header = nlohmann::json::parse(bytes.substr(8, length));
 
-  std::vector<int> roles{0, 1, 2, 3};
-  ASSERT_EQ(answer.step.cast.roles().size(), roles.size());
-  sort_by_place(roles, answer.step.cast);
+  std::vector<int> reps{0, 1, 2, 3};
+  ASSERT_EQ(answer.step.classes.reps().size(), reps.size());
+  sort_by_place(reps, answer.step.classes);
   const Slices expected =
-      slices_of(answer.step, answer.timeline, scenario, {roles, true, most_slices_shown});
+      slices_of(answer.step, answer.timeline, scenario, {reps, true, most_slices_shown});
   const std::size_t count = expected.slices.size();
   ASSERT_EQ(header["slices"], count);
   EXPECT_EQ(header["ranks"].size(), 4u);

@@ -17,13 +17,13 @@ GroupCollective taking(Seconds time, double share) {
 TEST(LostBeside, KernelsHaveWhatTheCollectiveLeaves) {
   const GroupCollective collective = taking(Seconds{4e-3}, 0.25);
   const auto end = [&](double ms) {
-    return 1e3 * (Seconds{1e-3 * ms} + lost_beside({Seconds{1e-3 * ms}, {}, {}}, collective)).si();
+    return 1e3 * (Seconds{1e-3 * ms} + overlap_loss({Seconds{1e-3 * ms}, {}, {}}, collective)).si();
   };
   EXPECT_NEAR(end(3.0), 4.0, 1e-12);
   EXPECT_NEAR(end(1.5), 2.0, 1e-12);
   EXPECT_NEAR(end(5.0), 6.0, 1e-12);
   EXPECT_NEAR(end(0.0), 0.0, 1e-12);
-  EXPECT_EQ(lost_beside({Seconds{5e-3}, {}, {}}, taking(Seconds{4e-3}, 0.0)), Seconds{});
+  EXPECT_EQ(overlap_loss({Seconds{5e-3}, {}, {}}, taking(Seconds{4e-3}, 0.0)), Seconds{});
 }
 
 // A collective that takes s = 1/2 of the multiprocessors and b = 1/5 of the memory. Of 3 ms, 2 of
@@ -33,7 +33,7 @@ TEST(LostBeside, StreamsHaveTheMemoryThatIsLeft) {
   collective.taken_memory = 0.2;
   const auto lost = [&](double kernels, double streaming) {
     return 1e3 *
-           lost_beside({Seconds{1e-3 * kernels}, Seconds{1e-3 * streaming}, {}}, collective).si();
+           overlap_loss({Seconds{1e-3 * kernels}, Seconds{1e-3 * streaming}, {}}, collective).si();
   };
   EXPECT_NEAR(lost(3.0, 2.0), 1.5, 1e-12);
   EXPECT_NEAR(lost(9.0, 6.0), 3.0, 1e-12);  // E l.
@@ -43,25 +43,25 @@ TEST(LostBeside, StreamsHaveTheMemoryThatIsLeft) {
   kernels.at(PriceKind::gemm, Tag::measured) = Seconds{1e-3};
   kernels.at(PriceKind::memory, Tag::default_value) = Seconds{2e-3};
   EXPECT_NEAR(
-      1e3 * lost_beside({Seconds{3e-3}, Seconds{2e-3}, {}}, kernels, collective).total().si(),
+      1e3 * overlap_loss({Seconds{3e-3}, Seconds{2e-3}, {}}, kernels, collective).total().si(),
       lost(3.0, 2.0), 1e-12);
 }
 
 // 4 ms that lose as many at half the multiprocessors: 3 of them are the wait for the host.
 TEST(LostBeside, WaitingForTheHostIsLostFirst) {
   const GroupCollective collective = taking(Seconds{9e-3}, 0.5);
-  EXPECT_NEAR(1e3 * lost_beside({Seconds{4e-3}, {}, Seconds{3e-3}}, collective).si(), 1.0, 1e-12);
-  EXPECT_EQ(lost_beside({Seconds{4e-3}, {}, Seconds{5e-3}}, collective), Seconds{});
+  EXPECT_NEAR(1e3 * overlap_loss({Seconds{4e-3}, {}, Seconds{3e-3}}, collective).si(), 1.0, 1e-12);
+  EXPECT_EQ(overlap_loss({Seconds{4e-3}, {}, Seconds{5e-3}}, collective), Seconds{});
   TimeByPrice kernels;
   kernels.at(PriceKind::gemm, Tag::measured) = Seconds{4e-3};
   kernels.at(PriceKind::host, Tag::default_value) = Seconds{3e-3};
-  const TimeByPrice lost = lost_beside({Seconds{4e-3}, {}, Seconds{3e-3}}, kernels, collective);
+  const TimeByPrice lost = overlap_loss({Seconds{4e-3}, {}, Seconds{3e-3}}, kernels, collective);
   EXPECT_NEAR(1e3 * lost.total().si(), 1.0, 1e-12);
   EXPECT_EQ(lost.at(PriceKind::host, Tag::default_value), Seconds{});
 
   Segment waits{Seconds{7e-3}, {}, {}};
   waits.idle = Seconds{3e-3};
-  EXPECT_NEAR(1e3 * beside({waits}, collective).compute.si(), 8.0, 1e-12);
+  EXPECT_NEAR(1e3 * concurrent({waits}, collective).compute.si(), 8.0, 1e-12);
 }
 
 TEST(LostBeside, IsPricedAsWhatDecidesIt) {
@@ -71,8 +71,8 @@ TEST(LostBeside, IsPricedAsWhatDecidesIt) {
     kernels = {};
     kernels.at(PriceKind::gemm, Tag::measured) = Seconds{1e-3 * ms};
     const KernelTimes times{Seconds{1e-3 * ms}, {}, {}};
-    const TimeByPrice lost = lost_beside(times, kernels, collective);
-    EXPECT_NEAR(lost.total().si(), lost_beside(times, collective).si(), 1e-15);
+    const TimeByPrice lost = overlap_loss(times, kernels, collective);
+    EXPECT_NEAR(lost.total().si(), overlap_loss(times, collective).si(), 1e-15);
     EXPECT_EQ(lost.kernels().total() > Seconds{}, ms < 3.0);
     EXPECT_EQ(lost.collectives().total() > Seconds{}, ms > 3.0);
   }
@@ -85,9 +85,9 @@ TEST(LostBeside, PricesAddUpToItWhereKernelsDecideNothing) {
   const KernelTimes times{Seconds{6e-3}, {}, Seconds{4e-3}};
   TimeByPrice prices;
   prices.at(PriceKind::host, Tag::default_value) = Seconds{4e-3};
-  EXPECT_NEAR(1e3 * lost_beside(times, prices, collective).total().si(), 2.0, 1e-12);
+  EXPECT_NEAR(1e3 * overlap_loss(times, prices, collective).total().si(), 2.0, 1e-12);
   prices.at(PriceKind::gemm, Tag::measured) = Seconds{1e-3};
-  const TimeByPrice lost = lost_beside(times, prices, collective);
+  const TimeByPrice lost = overlap_loss(times, prices, collective);
   EXPECT_NEAR(1e3 * lost.at(PriceKind::gemm, Tag::measured).si(), 2.0, 1e-12);
   EXPECT_EQ(lost.collectives().total(), Seconds{});
 }
@@ -99,11 +99,11 @@ TEST(LostBeside, StretchesEverySegment) {
   part.weight_gradients = Seconds{1e-3};
   part.members = {Seconds{2e-3}, Seconds{1e-3}};
   const GroupCollective collective = taking(Seconds{8e-3}, 0.5);
-  const Segment both = beside({part, part}, collective);
-  ASSERT_EQ(both.chain.size(), 2u);
+  const Segment both = concurrent({part, part}, collective);
+  ASSERT_EQ(both.fused.size(), 2u);
   EXPECT_NEAR(kernels_of({both}).busy.si(), 8e-3, 1e-15);
-  EXPECT_NEAR(both.chain[1].weight_gradients.si(), 2e-3, 1e-15);
-  EXPECT_NEAR(both.chain[0].members[1].si(), 2e-3, 1e-15);
+  EXPECT_NEAR(both.fused[1].weight_gradients.si(), 2e-3, 1e-15);
+  EXPECT_NEAR(both.fused[0].members[1].si(), 2e-3, 1e-15);
   EXPECT_NEAR(both.time().si(), 8e-3, 1e-15);
 }
 

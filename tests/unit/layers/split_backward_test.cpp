@@ -40,7 +40,7 @@ void expect_both_to_be_the_whole(const StageCost& stage, bool hides) {
   const PassCost& inputs = stage.input_gradient;
   const PassCost& weights = stage.weight_gradient;
   EXPECT_GT(weights.compute, Seconds{});
-  // Weight gradients that hide nothing lose no multiprocessors (lost_beside).
+  // Weight gradients that hide nothing lose no multiprocessors (overlap_loss).
   const double gained = (whole.compute - inputs.compute - weights.compute).si();
   const double most = hides ? whole.taken.total().si() : 0.0;
   EXPECT_LE(gained, most + 1e-12 * whole.compute.si());

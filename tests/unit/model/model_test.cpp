@@ -148,13 +148,13 @@ TEST(OwnModel, SequencesAreAsInPreTraining) {
   const auto of = [](const std::string& seq) {
     return parse(R"({"layers": 4, "hidden": 64, "heads": 8, "seq": )" + seq + "}");
   };
-  EXPECT_EQ(usual_sequence(of("2048")), 2048);
+  EXPECT_EQ(default_sequence(of("2048")), 2048);
   EXPECT_FALSE(guesses_sequence(of("8192")));
-  EXPECT_EQ(usual_sequence(of("131072")), 8192);
+  EXPECT_EQ(default_sequence(of("131072")), 8192);
   EXPECT_TRUE(guesses_sequence(of("131072")));
-  EXPECT_EQ(usual_sequence(of(R"(131072, "pretraining_seq": 4096)")), 4096);
+  EXPECT_EQ(default_sequence(of(R"(131072, "pretraining_seq": 4096)")), 4096);
   const Model sourced = of(R"(131072, "pretraining_seq": {"value": 32768, "source": "paper"})");
-  EXPECT_EQ(usual_sequence(sourced), 32768);
+  EXPECT_EQ(default_sequence(sourced), 32768);
   EXPECT_FALSE(guesses_sequence(sourced));
   EXPECT_EQ(
       parse_error(R"({"layers": 4, "hidden": 64, "heads": 8, "seq": 8, "pretraining_seq": 9})"),

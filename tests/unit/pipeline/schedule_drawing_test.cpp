@@ -7,9 +7,9 @@
 namespace orrery::schedule_drawing_test {
 namespace {
 
-DrawnSchedule drawn(const Schedule& schedule, const Pipeline& pipeline, const PassLengths& lengths,
-                    Seconds transfer = {}) {
-  const SpeltOrder order = spelt_out(
+PlottedSchedule plot(const Schedule& schedule, const Pipeline& pipeline, const PassLengths& lengths,
+                     Seconds transfer = {}) {
+  const ExplicitOrder order = explicit_order(
       schedule, pipeline,
       std::vector<PassLengths>(static_cast<std::size_t>(pipeline.stages), lengths), transfer);
   return {schedule.name(), order, lengths, replay(order, lengths, transfer)};
@@ -25,7 +25,7 @@ std::size_t count(const std::string& text, const std::string& what) {
 
 // Idle (p-1) x 3 = 3 of (m+p-1) x 3 = 9; rank 1 starts after the first pass of rank 0.
 TEST(ScheduleDrawing, ShowsEveryPassAndEveryIdleUnit) {
-  EXPECT_EQ(schedule_drawing(drawn(one_f_one_b(), {2, 1, 2}, ones)),
+  EXPECT_EQ(schedule_drawing(plot(one_f_one_b(), {2, 1, 2}, ones)),
             "1f1b: 2 ranks, 2 micro-batches, 9 units of time; forward 1, backward 2\n"
             "\n"
             "rank 0  F0 F1 .  .  B0    .  B1\n"
@@ -39,7 +39,7 @@ TEST(ScheduleDrawing, ShowsEveryPassAndEveryIdleUnit) {
 // Longer passes take as many units; a pair takes what both take.
 TEST(ScheduleDrawing, DrawsToScale) {
   const std::string text = schedule_drawing(
-      drawn(one_f_one_b(), {1, 1, 3, true}, {Seconds{2.0}, Seconds{3.0}, ones.weights}));
+      plot(one_f_one_b(), {1, 1, 3, true}, {Seconds{2.0}, Seconds{3.0}, ones.weights}));
   EXPECT_NE(text.find("rank 0  F0  F1+B0       F2+B1       B2\n"), text.npos) << text;
   EXPECT_NE(text.find("18 units of time; forward 2, backward 4\n"), text.npos) << text;
 }
@@ -47,9 +47,9 @@ TEST(ScheduleDrawing, DrawsToScale) {
 // Three boxes of the legend, one of a background, two of the idle ranks, a pass each: 2 x 2 forward
 // and backward passes, those of zb-h1 in three.
 TEST(ScheduleChart, HasABoxForEveryPass) {
-  const std::string plain = schedule_chart(drawn(one_f_one_b(), {2, 1, 2}, ones));
+  const std::string plain = schedule_chart(plot(one_f_one_b(), {2, 1, 2}, ones));
   EXPECT_EQ(count(plain, "<rect "), 3u + 1u + 2u + 2u * 2u * 2u);
-  const std::string split = schedule_chart(drawn(zb_h1(), {2, 1, 2}, ones));
+  const std::string split = schedule_chart(plot(zb_h1(), {2, 1, 2}, ones));
   EXPECT_EQ(count(split, "<rect "), 3u + 1u + 2u + 2u * 2u * 3u);
   EXPECT_EQ(count(split, "<title>W1</title>"), 2u);
 }

@@ -22,15 +22,15 @@ std::string refusal(const std::string& text) {
 }
 
 TEST(ScheduleFile, IsReadAsItIsMeant) {
-  const SpeltOrder order = read_schedule(
+  const ExplicitOrder order = read_schedule(
       "\n# By hand.\r\norrery.schedule/1\nmicrobatches 2\nstages 2\n"
       "runs 1: F0 B0\n  runs 1:\tF1 I1 W1 # split\nruns 0: F0 F1 B0 B1",
       "file");
   const Slot f0{Pass::forward, 0, 0}, f1{Pass::forward, 0, 1};
   const Slot b0{Pass::backward, 0, 0}, b1{Pass::backward, 0, 1};
   const Slot i1{Pass::backward, 0, 1, false, true}, w1{Pass::weight_gradient, 0, 1};
-  EXPECT_EQ(order,
-            (SpeltOrder{2, 1, 2, 1, false, {{0}, {1}}, {{f0, f1, b0, b1}, {f0, b0, f1, i1, w1}}}));
+  EXPECT_EQ(order, (ExplicitOrder{
+                       2, 1, 2, 1, false, {{0}, {1}}, {{f0, f1, b0, b1}, {f0, b0, f1, i1, w1}}}));
 }
 
 TEST(ScheduleFile, KeepsPairsAndPlaces) {

@@ -37,10 +37,10 @@ int for_each_order(const std::function<void(const Schedule&, const Pipeline&)>& 
   return visited;
 }
 
-SpeltOrder spelt(const Schedule& schedule, const Pipeline& pipeline) {
-  return spelt_out(schedule, pipeline,
-                   std::vector<PassLengths>(static_cast<std::size_t>(pipeline.stages), equal),
-                   Seconds{});
+ExplicitOrder spelt(const Schedule& schedule, const Pipeline& pipeline) {
+  return explicit_order(schedule, pipeline,
+                        std::vector<PassLengths>(static_cast<std::size_t>(pipeline.stages), equal),
+                        Seconds{});
 }
 
 // gpipe, 1f1b, zb-h1, zb-h2, zb-1p, zb-2p: 6 x 18 pipelines each, of which 1f1b has 18 in pairs;
@@ -51,9 +51,9 @@ SpeltOrder spelt(const Schedule& schedule, const Pipeline& pipeline) {
 constexpr int all_pipelines = 6 * 6 * 18 + 18 + (18 + 3 * (9 + 6 + 4 + 3 + 3)) +
                               (18 + 2 * (9 + 6 + 4 + 3 + 3)) + (18 + 5 * 3 * 18) + 2 * (8 + 6 + 4);
 
-TEST(SpeltOrder, EverySmallPipelineOfEveryScheduleRuns) {
+TEST(ExplicitOrder, EverySmallPipelineOfEveryScheduleRuns) {
   const int visited = for_each_order([](const Schedule& schedule, const Pipeline& pipeline) {
-    const SpeltOrder order = spelt(schedule, pipeline);
+    const ExplicitOrder order = spelt(schedule, pipeline);
     expect_no_fault(fault_of_places(order));
     expect_no_fault(fault_of_passes(order));
     expect_no_fault(fault_of_waits(order));
@@ -63,9 +63,9 @@ TEST(SpeltOrder, EverySmallPipelineOfEveryScheduleRuns) {
 
 // The heuristics hold no more than the closed form, all others as much. Of a pair the forward pass
 // counts first, where Held::one_more_layer counts a layer.
-TEST(SpeltOrder, HoldsWhatTheClosedFormSays) {
+TEST(ExplicitOrder, HoldsWhatTheClosedFormSays) {
   for_each_order([](const Schedule& schedule, const Pipeline& pipeline) {
-    const SpeltOrder order = spelt(schedule, pipeline);
+    const ExplicitOrder order = spelt(schedule, pipeline);
     for (int stage = 0; stage < pipeline.stages; ++stage) {
       const Held held = schedule.held(pipeline, stage);
       const std::vector<Slot>& slots = order.orders[static_cast<std::size_t>(stage)];
@@ -80,9 +80,9 @@ TEST(SpeltOrder, HoldsWhatTheClosedFormSays) {
   });
 }
 
-TEST(SpeltOrder, IsTheSameAfterItWasWrittenAndRead) {
+TEST(ExplicitOrder, IsTheSameAfterItWasWrittenAndRead) {
   for_each_order([](const Schedule& schedule, const Pipeline& pipeline) {
-    const SpeltOrder order = spelt(schedule, pipeline);
+    const ExplicitOrder order = spelt(schedule, pipeline);
     EXPECT_EQ(read_schedule(schedule_text(order), "file"), order);
   });
 }
@@ -90,14 +90,14 @@ TEST(SpeltOrder, IsTheSameAfterItWasWrittenAndRead) {
 // What a plan learns from a file is what it learns from the schedule itself.
 TEST(UserSchedule, IsTheScheduleThatItWasPrintedFrom) {
   for_each_order([](const Schedule& schedule, const Pipeline& pipeline) {
-    const SpeltOrder order = spelt(schedule, pipeline);
+    const ExplicitOrder order = spelt(schedule, pipeline);
     const Schedule& user = user_schedule("a file", schedule_text(order));
     const int p = pipeline.stages;
     const int vpp = pipeline.chunks / schedule.copies();
     EXPECT_EQ(user.orders(pipeline), order.orders);
     EXPECT_EQ(user.copies(), schedule.copies());
     EXPECT_EQ(user.recomputes_for_weights(), schedule.recomputes_for_weights());
-    EXPECT_EQ(user.usual_vpp(p), vpp);
+    EXPECT_EQ(user.default_vpp(p), vpp);
     EXPECT_EQ(user.wraps(), schedule.wraps());
     EXPECT_FALSE(user.refuses({p, vpp, pipeline.microbatches, 1}));
     // A heuristic may hold less than it is allowed to.
@@ -124,7 +124,7 @@ TEST(ZeroBubbleV, IsNeverIdleAndHoldsOneMicrobatchARank) {
   for (int p = 1; p <= 8; ++p)
     for (int m = 2 * p; m <= 4 * p; ++m) {
       SCOPED_TRACE("p=" + std::to_string(p) + " m=" + std::to_string(m));
-      const SpeltOrder order = zb_v(p, m);
+      const ExplicitOrder order = zb_v(p, m);
       expect_no_fault(fault_of_places(order));
       expect_no_fault(fault_of_passes(order));
       expect_no_fault(fault_of_waits(order));

@@ -101,7 +101,7 @@ TEST(StepOperations, TheStageThatTakesLongestIsShown) {
   for (const OperationPrice& one : list.operations) {
     EXPECT_LE(one.low, one.time) << one.name;
     EXPECT_GE(one.high, one.time) << one.name;
-    if (is_drawn(one)) {
+    if (is_plotted(one)) {
       EXPECT_LT(one.share_of_roof(), 1.0) << one.name;
     }
   }
@@ -123,7 +123,7 @@ TEST(StepOperations, OfAnIterationAddUpToItsGpuTime) {
       EXPECT_EQ(one.format, "bf16");
     }
     if (one.kind == "attention") {
-      EXPECT_TRUE(is_drawn(one)) << one.name;
+      EXPECT_TRUE(is_plotted(one)) << one.name;
     }
   }
   EXPECT_NEAR(sum / total(step.price.parts), 1.0, 1e-9);

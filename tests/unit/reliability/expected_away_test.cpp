@@ -38,23 +38,23 @@ TEST(ExpectedAway, PoissonSums) {
 }
 
 // 8 s steps of 100 samples, a checkpoint every 5 minutes.
-WalkSetup steps_of_days(double days) {
-  WalkSetup setup;
+ReplicateSetup steps_of_days(double days) {
+  ReplicateSetup setup;
   const auto steps = static_cast<std::int64_t>(days * 86400.0 / 8.0);
   setup.phases = {{steps * 100, {{8 * second, 100}}, {38}, {0}}};
   setup.tiers = {{second, 20 * second, 10 * second}};
   setup.causes = {{0, 600 * second, true, false, 0}, {60 * second, 60 * second, false, false, 0}};
   setup.restart = 200 * second;
   setup.regroup = 40 * second;
-  setup.spares = always_one;
+  setup.spares = unlimited_spares;
   return setup;
 }
 
-FailureLaw failures(std::vector<double> per_day) {
-  FailureLaw law;
-  law.per_day = std::move(per_day);
-  law.repair_us = log_uniform;
-  return law;
+FailureDistribution failures(std::vector<double> per_day) {
+  FailureDistribution distribution;
+  distribution.per_day = std::move(per_day);
+  distribution.repair_us = log_uniform;
+  return distribution;
 }
 
 struct Drawn {
@@ -62,10 +62,10 @@ struct Drawn {
 };
 
 // Shares of the time of all runs, without the wait for the last write.
-Drawn drawn(const WalkSetup& setup, const FailureLaw& law, int replicates) {
+Drawn drawn(const ReplicateSetup& setup, const FailureDistribution& distribution, int replicates) {
   Drawn sum;
   double all = 0.0, steps = 0.0, productive = 0.0;
-  for (const RunTally& run : run_replicates(setup, law, 1, replicates)) {
+  for (const RunTotals& run : run_replicates(setup, distribution, 1, replicates)) {
     const auto total = static_cast<double>(run.total() - setup.tiers.front().write);
     all += total;
     steps += run.ettr() * static_cast<double>(run.total());
@@ -74,15 +74,15 @@ Drawn drawn(const WalkSetup& setup, const FailureLaw& law, int replicates) {
   return {all / day / replicates, steps / all, productive / all};
 }
 
-double work_of(const WalkSetup& setup) {
-  const WalkPhase& phase = setup.phases.front();
+double work_of(const ReplicateSetup& setup) {
+  const ReplicatePhase& phase = setup.phases.front();
   return static_cast<double>(phase.samples / phase.by_away[0].samples * phase.by_away[0].step);
 }
 
 // With a spare always at hand it is the known closed form, and so is an elastic job in which
 // nothing leaves.
 TEST(PolicyShares, AreTheClosedFormWithASpareAlways) {
-  WalkSetup setup = steps_of_days(1000.0);
+  ReplicateSetup setup = steps_of_days(1000.0);
   const std::vector<double> per_day{6.0, 3.0};
   const double rate = 9.0 / 86400.0;
   const double found =
@@ -101,11 +101,12 @@ TEST(PolicyShares, AreTheClosedFormWithASpareAlways) {
 // is counted from its end, which steps.
 TEST(PolicyShares, OfSparesThatRunOutAreThoseOfWalks) {
   for (const auto& [spares, days] : {std::pair{2, 90.0}, {4, 30.0}, {7, 30.0}}) {
-    WalkSetup setup = steps_of_days(days);
+    ReplicateSetup setup = steps_of_days(days);
     setup.spares = spares;
-    const FailureLaw law = failures({6.0, 3.0});
-    const PolicyShares shares = policy_shares(setup, law.per_day, log_uniform, work_of(setup));
-    const Drawn walks = drawn(setup, law, 10'000);
+    const FailureDistribution distribution = failures({6.0, 3.0});
+    const PolicyShares shares =
+        policy_shares(setup, distribution.per_day, log_uniform, work_of(setup));
+    const Drawn walks = drawn(setup, distribution, 10'000);
     EXPECT_NEAR(walks.ettr / shares.ettr, 1.0, 1e-3) << spares;
   }
 }
@@ -114,7 +115,7 @@ TEST(PolicyShares, OfSparesThatRunOutAreThoseOfWalks) {
 TEST(PolicyShares, OfElasticJobsAreThoseOfWalks) {
   for (const bool hold : {false, true})
     for (const int spares : {0, 2}) {
-      WalkSetup setup = steps_of_days(30.0);
+      ReplicateSetup setup = steps_of_days(30.0);
       setup.phases[0].by_away.clear();
       for (int away = 0; away < 9; ++away)
         setup.phases[0].by_away.push_back({8 * second - away * 50'000, 100 - 10 * away});
@@ -122,9 +123,10 @@ TEST(PolicyShares, OfElasticJobsAreThoseOfWalks) {
       setup.replicas = 10;
       setup.replicas_hold_all = hold;
       setup.spares = spares;
-      const FailureLaw law = failures({4.0, 2.0});
-      const PolicyShares shares = policy_shares(setup, law.per_day, log_uniform, work_of(setup));
-      const Drawn walks = drawn(setup, law, 10'000);
+      const FailureDistribution distribution = failures({4.0, 2.0});
+      const PolicyShares shares =
+          policy_shares(setup, distribution.per_day, log_uniform, work_of(setup));
+      const Drawn walks = drawn(setup, distribution, 10'000);
       EXPECT_NEAR(walks.ettr / shares.ettr, 1.0, 1e-3) << hold << spares;
       EXPECT_NEAR(walks.goodput / shares.goodput, 1.0, 1e-3) << hold << spares;
     }
@@ -132,7 +134,7 @@ TEST(PolicyShares, OfElasticJobsAreThoseOfWalks) {
 
 // More spares never hurt, and so many that none is missing are a spare always.
 TEST(PolicyShares, GrowWithSpares) {
-  WalkSetup setup = steps_of_days(100.0);
+  ReplicateSetup setup = steps_of_days(100.0);
   const std::vector<double> per_day{6.0, 3.0};
   double before = 0.0;
   for (int spares = 0; spares < 20; ++spares) {
@@ -141,7 +143,7 @@ TEST(PolicyShares, GrowWithSpares) {
     EXPECT_GE(now, before);
     before = now;
   }
-  setup.spares = always_one;
+  setup.spares = unlimited_spares;
   EXPECT_NEAR(before, policy_shares(setup, per_day, log_uniform, work_of(setup)).ettr, 1e-9);
 }
 

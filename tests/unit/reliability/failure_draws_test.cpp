@@ -10,11 +10,11 @@ namespace {
 
 constexpr Micros day = 86'400'000'000;
 
-FailureLaw plain_law(std::vector<double> per_day) {
-  FailureLaw law;
-  law.per_day = std::move(per_day);
-  law.repair_us = {1e9, 1e9};
-  return law;
+FailureDistribution plain_law(std::vector<double> per_day) {
+  FailureDistribution distribution;
+  distribution.per_day = std::move(per_day);
+  distribution.repair_us = {1e9, 1e9};
+  return distribution;
 }
 
 struct Moments {
@@ -33,11 +33,11 @@ Moments moments(int count, Draw draw) {
 
 // Of a Poisson process: as many in a time as its mean, with that variance; causes by their rates.
 TEST(FailureDraws, ComeAsAPoissonProcess) {
-  const FailureLaw law = plain_law({2.0, 6.0});
+  const FailureDistribution distribution = plain_law({2.0, 6.0});
   std::uint64_t replicate = 0;
   double second = 0.0, all = 0.0;
   const Moments count = moments(4000, [&] {
-    FailureDraws draws{law, 1, replicate++};
+    FailureDraws draws{distribution, 1, replicate++};
     double n = 0.0;
     Micros before = 0;
     for (Failure f = draws.next(); f.at < 5 * day; f = draws.next()) {
@@ -64,12 +64,12 @@ TEST(FailureDraws, GammaHasItsMoments) {
 
 // Counts of months of a Gamma rate: variance = mean + (mean x deviation)^2.
 TEST(FailureDraws, MonthsDiffer) {
-  FailureLaw law = plain_law({10.0});
-  law.month = 10 * day;
-  law.month_deviation = 0.5;
+  FailureDistribution distribution = plain_law({10.0});
+  distribution.month = 10 * day;
+  distribution.month_deviation = 0.5;
   std::uint64_t replicate = 0;
   const Moments count = moments(4000, [&] {
-    FailureDraws draws{law, 1, replicate++};
+    FailureDraws draws{distribution, 1, replicate++};
     double n = 0.0;
     for (Failure f = draws.next(); f.at < 20 * day; f = draws.next()) n += f.at >= 10 * day;
     return n;
@@ -81,13 +81,13 @@ TEST(FailureDraws, MonthsDiffer) {
 // Three batches of one for each of two: 5 failures in 4 batches, and counts whose variance over
 // their mean is E[b^2] / E[b] = 7 / 5. What comes together is repaired together.
 TEST(FailureDraws, ComeInBatches) {
-  FailureLaw law = plain_law({10.0});
-  law.batches = {3.0, 1.0};
-  law.repair_us = {1e9, 1e11};
+  FailureDistribution distribution = plain_law({10.0});
+  distribution.batches = {3.0, 1.0};
+  distribution.repair_us = {1e9, 1e11};
   std::uint64_t replicate = 0;
   double followers = 0.0, all = 0.0;
   const Moments count = moments(4000, [&] {
-    FailureDraws draws{law, 1, replicate++};
+    FailureDraws draws{distribution, 1, replicate++};
     double n = 0.0;
     Failure before;
     for (Failure f = draws.next(); f.at < 4 * day; f = draws.next()) {
@@ -100,7 +100,7 @@ TEST(FailureDraws, ComeInBatches) {
     }
     return n;
   });
-  EXPECT_DOUBLE_EQ(law.mean_batch(), 1.25);
+  EXPECT_DOUBLE_EQ(distribution.mean_batch(), 1.25);
   EXPECT_NEAR(count.mean, 40.0, 0.5);
   EXPECT_NEAR(count.variance / count.mean, 1.4, 0.15);
   EXPECT_NEAR(followers / all, 0.2, 0.005);
@@ -108,18 +108,18 @@ TEST(FailureDraws, ComeInBatches) {
 
 // 100 events: a rate known to 10 %. A factor of 2: 5 % below a half and 5 % above 2.
 TEST(FailureDraws, RatesAreAsUncertainAsTheyWereCounted) {
-  FailureLaw law = plain_law({1.0});
-  law.error.events = 100.0;
+  FailureDistribution distribution = plain_law({1.0});
+  distribution.error.events = 100.0;
   std::uint64_t replicate = 0;
   const Moments counted = moments(20'000, [&] {
-    return FailureDraws{law, 1, replicate++}.rate_factor();
+    return FailureDraws{distribution, 1, replicate++}.rate_factor();
   });
   EXPECT_NEAR(counted.mean, 1.005, 0.003);
   EXPECT_NEAR(counted.variance, 0.01005, 0.0005);
-  law.error = {0.0, 2.0};
+  distribution.error = {0.0, 2.0};
   int low = 0, high = 0;
   for (std::uint64_t i = 0; i < 20'000; ++i) {
-    const double factor = FailureDraws{law, 1, i}.rate_factor();
+    const double factor = FailureDraws{distribution, 1, i}.rate_factor();
     low += factor<0.5, high += factor> 2.0;
   }
   EXPECT_NEAR(low, 1000, 110);
@@ -137,9 +137,9 @@ TEST(FailureDraws, RepairsFollowTheirQuantiles) {
 
 // The failures of a replicate do not depend on who asks, and half the rate doubles their times.
 TEST(FailureDraws, AreCommonToAllPolicies) {
-  const FailureLaw law = plain_law({3.0});
-  const FailureLaw half = plain_law({1.5});
-  FailureDraws one{law, 7, 5}, other{law, 7, 5}, rarer{half, 7, 5};
+  const FailureDistribution distribution = plain_law({3.0});
+  const FailureDistribution half = plain_law({1.5});
+  FailureDraws one{distribution, 7, 5}, other{distribution, 7, 5}, rarer{half, 7, 5};
   for (int i = 0; i < 100; ++i) {
     const Failure f = one.next();
     EXPECT_EQ(f.at, other.next().at);
@@ -149,12 +149,12 @@ TEST(FailureDraws, AreCommonToAllPolicies) {
 
 // The same on every machine: nothing but integers and IEEE's operations takes part.
 TEST(FailureDraws, AreTheSameEverywhere) {
-  FailureLaw law = plain_law({3.0});
-  law.month = 29 * day;
-  law.month_deviation = 0.73;
-  law.error.factor = 1.7;
-  law.repair_us = {8.64e6, 1e9, 1e12};
-  FailureDraws draws{law, 1, 0};
+  FailureDistribution distribution = plain_law({3.0});
+  distribution.month = 29 * day;
+  distribution.month_deviation = 0.73;
+  distribution.error.factor = 1.7;
+  distribution.repair_us = {8.64e6, 1e9, 1e12};
+  FailureDraws draws{distribution, 1, 0};
   const Failure first = draws.next(), second = draws.next();
   EXPECT_EQ(first.at, 23271602724);
   EXPECT_EQ(second.at, 142545121235);

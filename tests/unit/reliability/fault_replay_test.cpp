@@ -50,14 +50,14 @@ std::vector<Micros> down_until(const FaultRecord& record, Micros from, Micros en
   return with;
 }
 
-WalkSetup job(int units, int fleet, double days) {
-  WalkSetup setup;
+ReplicateSetup job(int units, int fleet, double days) {
+  ReplicateSetup setup;
   setup.phases = {
       {static_cast<std::int64_t>(days * 8640.0) * 100, {{10 * second, 100}}, {360}, {0}}};
   setup.tiers = {{second, 5 * second, 5 * second}};
   setup.causes = {{0, 600 * second, true, false, 0}, {60 * second, 60 * second, true, false, 0}};
   setup.restart = 200 * second;
-  setup.spares = always_one;
+  setup.spares = unlimited_spares;
   setup.units = units;
   setup.fleet = fleet;
   return setup;
@@ -69,7 +69,7 @@ TEST(FaultReplay, TheFleetIsDownAsItWas) {
   const FaultRecord record = record_of(20, 40, 60 * day);
   for (const int units : {1, 12, 17})
     for (std::uint64_t replicate = 0; replicate < 20; ++replicate) {
-      const RunTally run = walk(job(units, 20, 75.0), FaultReplay{record, 7, replicate});
+      const RunTotals run = run_replicate(job(units, 20, 75.0), FaultReplay{record, 7, replicate});
       ASSERT_TRUE(run.finished);
       const Micros from = FaultReplay{record, 7, replicate}.begins_at();
       EXPECT_EQ(from > 0, replicate > 0);
@@ -96,12 +96,12 @@ TEST(FaultReplay, StrikesWhoIsThere) {
   FaultRecord apart;
   apart.length = 400 * day;
   for (int i = 0; i < 40; ++i) apart.faults.push_back({(10 * i + 5) * day, day, 0, 10});
-  const RunTally whole = walk(job(10, 10, 300.0), FaultReplay{apart, 1, 0});
+  const RunTotals whole = run_replicate(job(10, 10, 300.0), FaultReplay{apart, 1, 0});
   EXPECT_EQ(whole.all_interruptions(), static_cast<int>((whole.total() + 5 * day) / (10 * day)));
   EXPECT_GT(whole[RunTime::waiting], whole.all_interruptions() * (day - 700 * second));
-  EXPECT_EQ(walk(job(5, 10, 300.0), FaultReplay{apart, 1, 0})[RunTime::waiting], 0);
+  EXPECT_EQ(run_replicate(job(5, 10, 300.0), FaultReplay{apart, 1, 0})[RunTime::waiting], 0);
   double struck = 0.0;
-  for (const RunTally& run : run_replicates(job(5, 10, 300.0), apart, 1, 1000))
+  for (const RunTotals& run : run_replicates(job(5, 10, 300.0), apart, 1, 1000))
     struck += run.all_interruptions() / 1000.0;
   EXPECT_NEAR(struck, 15.0, 0.3);
 }

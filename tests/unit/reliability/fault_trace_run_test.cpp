@@ -62,12 +62,12 @@ int quantile(const std::vector<double>& shares, double share) {
 }
 
 // A job on `units` of 400 servers, all others of which are its spares.
-WalkSetup job_of(int units, std::size_t causes) {
-  WalkSetup setup;
+ReplicateSetup job_of(int units, std::size_t causes) {
+  ReplicateSetup setup;
   setup.phases = {{whole_micros(half) / 1'000'000, {{1'000'000, 1}}, {3600}, {0}}};
   setup.tiers = {{0, 0, 0}};
   setup.causes.assign(causes, {0, 0, true, false, 0});
-  setup.spares = always_one;
+  setup.spares = unlimited_spares;
   setup.units = units;
   setup.fleet = 400;
   return setup;
@@ -87,7 +87,7 @@ TEST(FaultReplay, StepFunsFleetIsDownAsPublished) {
 
   const FaultTrace trace = read_fault_trace("stepfun", {}, {});
   const FaultRecord record = record_of(trace);
-  const RunTally run = walk(job_of(256, trace.causes.size()), FaultReplay{record, 1, 0});
+  const RunTotals run = run_replicate(job_of(256, trace.causes.size()), FaultReplay{record, 1, 0});
   const std::vector<double> replayed = shares_away({&run, 1});
   const Seconds end{static_cast<double>(run.total()) / 1e6};
   EXPECT_GT(end, half);  // By what was redone.
@@ -103,11 +103,11 @@ TEST(FaultReplay, StepFunsFirstHalfPredictsTheSecond) {
   EXPECT_EQ(quantile(second, 0.9), 11);
   EXPECT_EQ(quantile(second, 0.99), 13);
   const Reliability profile = profile_of(part(Seconds{}), read_reliability("default", {}), 8);
-  const FailureLaw law = law_of(profile, 3200);
-  const auto runs = run_replicates(job_of(0, profile.causes.size()), law, 1, 1000);
+  const FailureDistribution distribution = distribution_of(profile, 3200);
+  const auto runs = run_replicates(job_of(0, profile.causes.size()), distribution, 1, 1000);
   for (const double share : {0.9, 0.99}) {
     std::vector<double> drawn;
-    for (const RunTally& run : runs) drawn.push_back(units_away({&run, 1}, share));
+    for (const RunTotals& run : runs) drawn.push_back(units_away({&run, 1}, share));
     const ChanceRange range = chance_range(drawn);
     const int was = quantile(second, share);
     EXPECT_LE(range.low, was) << share;

@@ -59,7 +59,7 @@ TEST(CheckpointSize, IsWhatItsRanksSend) {
     double sent = 0.0;
     for (const Writer& writer :
          writers_of(checkpoint_write(scenario, size, CheckpointTier::store, BytesPerSecond{1e9}),
-                    layout.cast, topology))
+                    layout.classes, topology))
       sent += writer.ranks * writer.flow.bytes.si();
     EXPECT_NEAR(sent, size.total.si(), 1e-9 * sent);
     EXPECT_EQ(size.every_replica, scenario.plan.zero > 0);
@@ -166,14 +166,14 @@ TEST(TrainingRun, ReplacesSlowGpusWhereItPays) {
   });
   ASSERT_NE(worth, stay.worth.end());
   asked.policy.evict = EvictionRule{};
-  const TrainingRun leave = drawn_run(scenario, step, asked, economics);
+  const TrainingRun leave = sampled_run(scenario, step, asked, economics);
   EXPECT_NEAR(stay.figures.days.mean - leave.figures.days.mean, worth->days.mean, 1e-9);
   EXPECT_GT(worth->days.mean, 0.0);
   EXPECT_GT(leave.figures.evictions.mean, 1.0);
   EXPECT_EQ(stay.figures.evictions.mean, 0.0);
   EXPECT_EQ(leave.evictions.size(), 4u);
   // What steps lose to slow GPUs is paid for with them.
-  EXPECT_NEAR(stay.bill.steps + stay.bill.redone + stay.bill.standing + stay.bill.spares, 1.0,
+  EXPECT_NEAR(stay.bill.steps + stay.bill.redone + stay.bill.stopped + stay.bill.spares, 1.0,
               1e-12);
   EXPECT_LT(leave.figures.days.mean, stay.figures.days.mean);
 }
@@ -223,9 +223,9 @@ TEST(PreparedRun, OfABatchThatGrowsAgreesWithItsFormula) {
   EXPECT_GT(run.phases[0].tiers.back().steps, run.phases[2].tiers.back().steps);
   const double plain = std::ceil(4e11 / (2048.0 * 8192.0)) * step.si();
   EXPECT_GT(run.without_interruption().si(), plain);
-  const std::vector<RunTally> runs = finished_runs(run, asked);
-  for (const RunTally& tally : runs)
-    EXPECT_NEAR(static_cast<double>(tally[RunTime::productive]) / 1e6,
+  const std::vector<RunTotals> runs = finished_runs(run, asked);
+  for (const RunTotals& totals : runs)
+    EXPECT_NEAR(static_cast<double>(totals[RunTime::productive]) / 1e6,
                 run.without_interruption().si(), 1e-6 * run.steps());
   EXPECT_NEAR(
       figures_of(runs).days.mean * formula(run) / (run.without_interruption().si() / 86400.0), 1.0,
@@ -281,10 +281,10 @@ TEST(PreparedRun, OfSparesAndElasticJobsAgreesWithItsFormula) {
   asked.tokens = 60.0 * 86400.0 / step.si() * static_cast<double>(scenario.plan.gbs) * 8192.0;
   const auto check = [&](const RunPolicy& policy) {
     asked.policy = policy;
-    const TrainingRun run = drawn_run(scenario, step, asked, economics);
+    const TrainingRun run = sampled_run(scenario, step, asked, economics);
     ASSERT_TRUE(run.expected_ettr);
     double steps = 0.0, all = 0.0;
-    for (const RunTally& one : run.runs) {
+    for (const RunTotals& one : run.runs) {
       steps += one.ettr() * static_cast<double>(one.total());
       all += static_cast<double>(one.total());
     }
@@ -347,7 +347,7 @@ TEST(TrainingRun, SaysWhatItsRentIsFor) {
       training_run(llama(8, 2, 512), Seconds{5.0}, asked, read_economics("h100-sxm", ""));
   const RunBill& bill = run.bill;
   EXPECT_NEAR(bill.spares, 16.0 / 528.0, 1e-12);
-  EXPECT_NEAR(bill.steps + bill.redone + bill.standing + bill.spares, 1.0, 1e-12);
+  EXPECT_NEAR(bill.steps + bill.redone + bill.stopped + bill.spares, 1.0, 1e-12);
   EXPECT_NEAR(bill.redone, 512.0 / 528.0 * run.figures.shares[3], 1e-12);
 }
 
@@ -368,13 +368,13 @@ TEST(TrainingRun, GpusThatWaitDrawLess) {
   asked.replicates = 50;
   const Scenario scenario = llama(8, 2, 512);
   const auto run = [&](const std::string& waiting) {
-    return drawn_run(scenario, Seconds{5.0}, asked, powers(waiting));
+    return sampled_run(scenario, Seconds{5.0}, asked, powers(waiting));
   };
   const TrainingRun tenth = run(R"(, "waiting_watts_per_gpu": 100)");
   const RunFigures& figures = tenth.figures;
   const double job = 24.0 * figures.days.mean * 512.0, spare = job * 16.0 / 512.0;
   const double found = figures.shares[static_cast<std::size_t>(RunTime::detecting)];
-  const double stands = tenth.bill.standing * 528.0 / 512.0;
+  const double stands = tenth.bill.stopped * 528.0 / 512.0;
   ASSERT_GT(found, 0.0);
   const double low = job * (1.0 - stands + 0.1 * stands) + 0.1 * spare;
   EXPECT_NEAR(tenth.bill.energy_kwh.low / low, 1.0, 1e-12);
@@ -388,7 +388,7 @@ TEST(TrainingRun, GpusThatWaitDrawLess) {
   // Where nobody says: between nothing and that.
   Economics silent = powers("");
   silent.waiting_watts_per_gpu = {};
-  const RunBill untold = drawn_run(scenario, Seconds{5.0}, asked, silent).bill;
+  const RunBill untold = sampled_run(scenario, Seconds{5.0}, asked, silent).bill;
   EXPECT_NEAR(untold.energy_kwh.low / (job * (1.0 - stands)), 1.0, 1e-12);
   EXPECT_NEAR(untold.energy_kwh.high / untold.gpu_hours, 1.0, 1e-12);
 }
@@ -409,13 +409,14 @@ TEST(TrainingRun, SameSeedSameAnswer) {
 // 466 in 54 days, of which the profile was made, are within nine in ten of what it draws.
 TEST(TrainingRun, OfLlama3HoldsItsInterruptions) {
   const Reliability profile = read_reliability("meta-llama3", test_place);
-  FailureLaw law;
-  for (const FailureCause& cause : profile.causes) law.per_day.push_back(cause.per_day(16384));
-  law.error.events = profile.events();
-  law.repair_us = {1e9, 1e10};
+  FailureDistribution distribution;
+  for (const FailureCause& cause : profile.causes)
+    distribution.per_day.push_back(cause.per_day(16384));
+  distribution.error.events = profile.events();
+  distribution.repair_us = {1e9, 1e10};
   std::vector<double> counts;
   for (std::uint64_t i = 0; i < 1000; ++i) {
-    FailureDraws draws{law, 1, i};
+    FailureDraws draws{distribution, 1, i};
     double count = 0.0;
     while (draws.next().at < 54 * 86'400'000'000) count += 1.0;
     counts.push_back(count);
@@ -433,8 +434,8 @@ TEST(RunLaw, APartOfAFleetIsStruckByItsShareOfABatch) {
   EXPECT_EQ(batches_of_part({0.0, 8.0}, 0.5), (std::vector<double>{4.0, 2.0}));
   EXPECT_EQ(batches_of_part({3.0, 8.0, 1.0}, 1.0), (std::vector<double>{3.0, 8.0, 1.0}));
   const Reliability profile = read_reliability("stepfun", test_place);
-  EXPECT_NEAR(law_of(profile, 3200).mean_batch(), 313.0 / 199.0, 1e-12);
-  EXPECT_NEAR(law_of(profile, 8).mean_batch(), 1.0, 0.01);
+  EXPECT_NEAR(distribution_of(profile, 3200).mean_batch(), 313.0 / 199.0, 1e-12);
+  EXPECT_NEAR(distribution_of(profile, 8).mean_batch(), 1.0, 0.01);
 }
 
 // The first half of StepFun's trace (InfiniteHBD-Trace at 7aacdc8): of 400 servers 26 and 32 are in
@@ -445,16 +446,16 @@ TEST(RunLaw, APartOfAFleetIsStruckByItsShareOfABatch) {
 TEST(SpareNeed, OfStepfunsServersNeedsMonthsAndBatches) {
   Reliability profile = read_reliability("stepfun", test_place);
   const auto range_of = [&](double share) {
-    WalkSetup setup;
+    ReplicateSetup setup;
     setup.phases = {{174 * 86'400 + 42'336, {{1'000'000, 1}}, {1}, {0}}};
     setup.tiers = {{}};
     setup.causes = causes_of(profile, {CheckpointRule{}});
-    for (WalkCause& cause : setup.causes) cause.detect_low = cause.detect_high = 0;
+    for (ReplicateCause& cause : setup.causes) cause.detect_low = cause.detect_high = 0;
     setup.spares = 1'000'000;
     std::vector<double> away;
-    FailureLaw law = law_of(profile, 3200);
-    law.before = static_cast<Micros>(law.repair_us.back());
-    for (const RunTally& run : run_replicates(setup, law, 1, 1000))
+    FailureDistribution distribution = distribution_of(profile, 3200);
+    distribution.before = static_cast<Micros>(distribution.repair_us.back());
+    for (const RunTotals& run : run_replicates(setup, distribution, 1, 1000))
       away.push_back(units_away({&run, 1}, share));
     return chance_range(away);
   };

@@ -29,22 +29,22 @@ Slowness two_stages(double per_day) {
 }
 
 // 8 s steps, checkpoints that cost nothing, no failures.
-WalkSetup steps_of_days(double days) {
-  WalkSetup setup;
+ReplicateSetup steps_of_days(double days) {
+  ReplicateSetup setup;
   setup.phases = {
       {static_cast<std::int64_t>(days * 86400.0 / 8.0) * 100, {{8 * second, 100}}, {100}, {0}}};
   setup.tiers = {{}};
   setup.causes = {{0, 0, true, false, 0}};
   setup.restart = 200 * second;
-  setup.spares = always_one;
+  setup.spares = unlimited_spares;
   return setup;
 }
 
-FailureLaw failures(double per_day) {
-  FailureLaw law;
-  law.per_day = {per_day};
-  law.repair_us = {1e9, 1e11};
-  return law;
+FailureDistribution failures(double per_day) {
+  FailureDistribution distribution;
+  distribution.per_day = {per_day};
+  distribution.repair_us = {1e9, 1e11};
+  return distribution;
 }
 
 TEST(Slowness, StepsLieBetweenItsKnotsAndBeyondThem) {
@@ -78,11 +78,11 @@ TEST(LargestOfNormal, IsItsQuantile) {
 // first of them, exponential, makes every later step r times as long. Of a run of W days
 // undisturbed steps last min(W, T) + r (W - T)+ with E[min(W, T)] = (1 - exp(-l W)) / l.
 TEST(Walk, SlowGpusThatStayAreTheClosedForm) {
-  WalkSetup setup = steps_of_days(20.0);
+  ReplicateSetup setup = steps_of_days(20.0);
   setup.slowness = two_stages(0.1);
   setup.slowness.ratios[1] = setup.slowness.ratios[0];
   double days = 0.0;
-  for (const RunTally& run : run_replicates(setup, failures(0.0), 1, 10'000)) {
+  for (const RunTotals& run : run_replicates(setup, failures(0.0), 1, 10'000)) {
     days += seconds(run.total()) / 86400.0 / 10'000.0;
     EXPECT_EQ(run.total(), run[RunTime::productive] + run[RunTime::slow_gpus]);
     EXPECT_EQ(run[RunTime::productive], 20 * day);
@@ -97,13 +97,13 @@ TEST(Walk, SlowGpusThatStayAreTheClosedForm) {
 // one after the other they are an M/D/infinity queue with a stop whenever one is found, but stops
 // are short beside the time between two: slow for l F of the time, a stop for each.
 TEST(Walk, EvictionsCostTheTimeUntilTheyAreFoundAndAStop) {
-  WalkSetup setup = steps_of_days(100.0);
+  ReplicateSetup setup = steps_of_days(100.0);
   setup.slowness = two_stages(0.2);
   setup.slowness.ratios[1] = setup.slowness.ratios[0];
   setup.slowness.found_low = setup.slowness.found_high = 7200 * second;
   setup.slowness.evict = 0.05;
   double lagged = 0.0, stops = 0.0, standing = 0.0;
-  for (const RunTally& run : run_replicates(setup, failures(0.0), 1, 1000)) {
+  for (const RunTotals& run : run_replicates(setup, failures(0.0), 1, 1000)) {
     lagged += seconds(run[RunTime::slow_gpus]);
     stops += run.evictions;
     standing += seconds(run[RunTime::restarting]);
@@ -116,28 +116,28 @@ TEST(Walk, EvictionsCostTheTimeUntilTheyAreFoundAndAStop) {
 
 // At a threshold of 6 % the first stage's GPUs leave, and the second's, which cost 5 %, stay.
 TEST(Walk, AStageWithSlackKeepsItsSlowGpus) {
-  WalkSetup setup = steps_of_days(100.0);
+  ReplicateSetup setup = steps_of_days(100.0);
   setup.slowness = two_stages(0.2);
   setup.slowness.evict = 0.06;
   double stops = 0.0;
-  for (const RunTally& run : run_replicates(setup, failures(0.0), 1, 500)) stops += run.evictions;
+  for (const RunTotals& run : run_replicates(setup, failures(0.0), 1, 500)) stops += run.evictions;
   EXPECT_NEAR(stops / 500.0, 10.0, 0.5);
 }
 
 // A stop of 200 s pays for 10 % of steps that last longer than 2,000 s: nothing is evicted in the
 // last of them. So no run takes longer for the rule than without it, but for what is cut.
 TEST(Walk, EvictsWhereItPays) {
-  WalkSetup setup = steps_of_days(1.0);
+  ReplicateSetup setup = steps_of_days(1.0);
   setup.slowness = two_stages(20.0);
-  WalkSetup best = setup, all = setup;
+  ReplicateSetup best = setup, all = setup;
   best.slowness.evict = 0.0;
   all.slowness.evict = 1e-9;
   double stay = 0.0, pays = 0.0, always = 0.0;
   for (std::uint64_t i = 0; i < 500; ++i) {
-    const FailureLaw law = failures(0.0);
-    stay += seconds(walk(setup, FailureDraws{law, 1, i}).total());
-    pays += seconds(walk(best, FailureDraws{law, 1, i}).total());
-    always += seconds(walk(all, FailureDraws{law, 1, i}).total());
+    const FailureDistribution distribution = failures(0.0);
+    stay += seconds(run_replicate(setup, FailureDraws{distribution, 1, i}).total());
+    pays += seconds(run_replicate(best, FailureDraws{distribution, 1, i}).total());
+    always += seconds(run_replicate(all, FailureDraws{distribution, 1, i}).total());
   }
   EXPECT_LT(pays, stay);
   EXPECT_LT(pays, always);
@@ -145,26 +145,26 @@ TEST(Walk, EvictsWhereItPays) {
 
 // The failures of a run do not know of slow GPUs, whose draws are their own.
 TEST(Walk, MeetsTheSameFailuresWithSlowGpus) {
-  const FailureLaw law = failures(2.0);
-  WalkSetup setup = steps_of_days(30.0);
+  const FailureDistribution distribution = failures(2.0);
+  ReplicateSetup setup = steps_of_days(30.0);
   setup.slowness = two_stages(0.0);
-  const RunTally without = walk(setup, FailureDraws{law, 1, 7});
+  const RunTotals without = run_replicate(setup, FailureDraws{distribution, 1, 7});
   EXPECT_EQ(without[RunTime::slow_gpus], 0);
   setup.slowness = two_stages(1e-9);
-  EXPECT_EQ(walk(setup, FailureDraws{law, 1, 7}).of, without.of);
+  EXPECT_EQ(run_replicate(setup, FailureDraws{distribution, 1, 7}).of, without.of);
 }
 
 // A unit that fails takes its slow GPU with it. With one unit every failure does: at f failures a
 // day a slow GPU stays for 1 / f days, so that the step is slow for l / (l + f) of the time.
 TEST(Walk, FailuresTakeSlowGpusWithThem) {
-  WalkSetup setup = steps_of_days(200.0);
+  ReplicateSetup setup = steps_of_days(200.0);
   setup.phases[0].every = {1};
   setup.restart = 1;
   setup.slowness = two_stages(1.0);
   setup.slowness.ratios[1] = setup.slowness.ratios[0];
   setup.slowness.units = 1;
   double lagged = 0.0, all = 0.0;
-  for (const RunTally& run : run_replicates(setup, failures(3.0), 1, 200)) {
+  for (const RunTotals& run : run_replicates(setup, failures(3.0), 1, 200)) {
     lagged += seconds(run[RunTime::slow_gpus]);
     all += seconds(run.total());
   }
@@ -176,19 +176,19 @@ TEST(Walk, FailuresTakeSlowGpusWithThem) {
 // 512 normal draws, and the step that of the slower stage, of 1,024: 3.24 deviations on average
 // (the median is 3.21; Gumbel's law adds 0.1159 / 3.21).
 TEST(Walk, HealthyGpusThatDifferCostTheSlowestOfAll) {
-  WalkSetup setup = steps_of_days(1.0);
+  ReplicateSetup setup = steps_of_days(1.0);
   setup.slowness = two_stages(0.0);
   setup.slowness.ratios[1] = setup.slowness.ratios[0];
   setup.slowness.deviation = 0.01;
   double lagged = 0.0;
-  for (const RunTally& run : run_replicates(setup, failures(0.0), 1, 2000))
+  for (const RunTotals& run : run_replicates(setup, failures(0.0), 1, 2000))
     lagged += seconds(run[RunTime::slow_gpus]) / 86400.0 / 2000.0;
   EXPECT_NEAR(lagged, 0.0324, 4e-4);
 }
 
 // Everything at once: time adds up, every step lasts once, cycles at once are as step by step.
 TEST(Walk, LosesNoTimeWithSlowGpus) {
-  WalkSetup setup = steps_of_days(10.0);
+  ReplicateSetup setup = steps_of_days(10.0);
   setup.tiers = {{3 * second, 30 * second, 40 * second}};
   setup.phases[0].slowed = {400'000};
   setup.slowness = two_stages(2.0);
@@ -196,12 +196,12 @@ TEST(Walk, LosesNoTimeWithSlowGpus) {
   setup.slowness.deviation = 0.01;
   setup.slowness.found_high = 3 * 3600 * second;
   setup.spares = 1;
-  WalkSetup slow = setup;
+  ReplicateSetup slow = setup;
   slow.step_by_step = true;
   setup.keeps_log = true;
-  const FailureLaw law = failures(3.0);
+  const FailureDistribution distribution = failures(3.0);
   for (std::uint64_t i = 0; i < 100; ++i) {
-    const RunTally run = walk(setup, FailureDraws{law, 1, i});
+    const RunTotals run = run_replicate(setup, FailureDraws{distribution, 1, i});
     EXPECT_EQ(run[RunTime::productive], 10 * day);
     Micros away = 0, logged = 0;
     for (const Micros time : run.with_away) away += time;
@@ -211,7 +211,7 @@ TEST(Walk, LosesNoTimeWithSlowGpus) {
       logged = stretch.to;
     }
     EXPECT_EQ(run.total(), logged);
-    const RunTally stepped = walk(slow, FailureDraws{law, 1, i});
+    const RunTotals stepped = run_replicate(slow, FailureDraws{distribution, 1, i});
     EXPECT_EQ(run.of, stepped.of) << i;
     EXPECT_EQ(run.evictions, stepped.evictions);
   }

@@ -7,7 +7,7 @@ namespace {
 
 // Two days, of which one and a half are steps that last, and two hours of them slow.
 TEST(TrainingRunCsv, SaysWhereTheTimeOfEachRunWent) {
-  RunTally run;
+  RunTotals run;
   run[RunTime::productive] = 34 * 3600 * Micros{1'000'000};
   run[RunTime::redone] = 8 * 3600 * Micros{1'000'000};
   run[RunTime::restarting] = 4 * 3600 * Micros{1'000'000};

@@ -15,8 +15,8 @@ RequestTraffic traffic_of(Arrivals arrivals, int clients, std::int64_t requests)
   RequestTraffic traffic;
   traffic.arrivals = arrivals;
   traffic.concurrency = clients;
-  traffic.prompt = parse_length_law("200..600", {});
-  traffic.output = parse_length_law("50..150", {});
+  traffic.prompt = parse_length_distribution("200..600", {});
+  traffic.output = parse_length_distribution("50..150", {});
   traffic.requests = requests;
   return traffic;
 }
@@ -35,13 +35,13 @@ DeploymentSearchRequest request_of(ServingGoal goal) {
     ServingLoad load;
     load.traffic = traffic_of(Arrivals::poisson, 0, 40);
     load.replay.slo = parse_slo("ttft=1000,tpot=30@p90", {});
-    load.list = draw_requests(load.traffic);
+    load.list = sample_requests(load.traffic);
     request.loads = {load};
     return request;
   }
   for (const int clients : {2, 16, 64}) {
     ServingLoad load;
-    load.list = draw_requests(traffic_of(Arrivals::closed, clients, 4 * clients));
+    load.list = sample_requests(traffic_of(Arrivals::closed, clients, 4 * clients));
     request.loads.push_back(load);
   }
   return request;
@@ -174,7 +174,7 @@ TEST(DeploymentSearch, TheFrontIsAllThatNoOtherBeats) {
 
 TEST(DeploymentSearch, LimitsLeaveOutWhoMissesThem) {
   DeploymentSearchRequest request = request_of(ServingGoal::throughput);
-    request.platforms.resize(2);
+  request.platforms.resize(2);
   const DeploymentSearchResult result = search_deployments(request);
   EXPECT_EQ(names_of(result, request), first_names(all_of(request), 10));
   EXPECT_GT(result.missed + result.too_slow, 0);

@@ -26,11 +26,11 @@ ServingLoad load_of(const char* prompt, const char* output, int clients, std::in
   RequestTraffic traffic;
   traffic.arrivals = clients > 0 ? Arrivals::closed : Arrivals::burst;
   traffic.concurrency = clients;
-  traffic.prompt = parse_length_law(prompt, {});
-  traffic.output = parse_length_law(output, {});
+  traffic.prompt = parse_length_distribution(prompt, {});
+  traffic.output = parse_length_distribution(output, {});
   traffic.requests = requests;
   ServingLoad load;
-  load.list = draw_requests(traffic);
+  load.list = sample_requests(traffic);
   return load;
 }
 

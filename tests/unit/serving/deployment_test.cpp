@@ -42,8 +42,8 @@ TEST(Deployment, ABatchOfAPipelineHasItsLimitOrAShareOfIt) {
   request.pp = 4;
   request.max_seqs = 100;
   const auto most = [&](const std::string& engine) {
-    return most_of_a_batch(read_serving_engine(engine, {}),
-                           deployment("llama3.1-70b", "dgx-h200", request, 8, engine));
+    return batch_limit(read_serving_engine(engine, {}),
+                       deployment("llama3.1-70b", "dgx-h200", request, 8, engine));
   };
   EXPECT_EQ(most("trtllm"), 100);
   EXPECT_EQ(most("vllm"), 25);

@@ -14,7 +14,7 @@ constexpr HostKvLoading all_loadings[] = {HostKvLoading::apart, HostKvLoading::l
                                           HostKvLoading::before};
 
 // Prompts of chats: a way down a tree of three branches at each node, of one block each.
-std::vector<std::uint64_t> drawn_way(Random& random) {
+std::vector<std::uint64_t> sampled_path(Random& random) {
   std::vector<std::uint64_t> hashes;
   std::uint64_t node = 0;
   for (std::uint64_t depth = 1 + random.below(6); depth > 0; --depth)
@@ -40,24 +40,24 @@ TEST(HostKv, ConservesBlocksOverRandomPrompts) {
           held.erase(held.begin() + static_cast<std::ptrdiff_t>(i));
           continue;
         }
-        const std::vector<std::uint64_t> hashes = drawn_way(random);
-        const PrefixWay way = kv.way_of(hashes, static_cast<std::int64_t>(hashes.size()) * 16);
-        const KvBlocks::Match match = kv.match(way);
-        ASSERT_LE(match.nodes + match.host_nodes, way.nodes);
+        const std::vector<std::uint64_t> hashes = sampled_path(random);
+        const PrefixPath path = kv.path_of(hashes, static_cast<std::int64_t>(hashes.size()) * 16);
+        const KvBlocks::Match match = kv.match(path);
+        ASSERT_LE(match.nodes + match.host_nodes, path.nodes);
         for (std::size_t node = 0; node < match.nodes + match.host_nodes; ++node)
-          ASSERT_TRUE(seen.contains(way[node]));
-        for (std::size_t node = match.nodes + match.host_nodes; node < way.nodes; ++node)
-          ASSERT_FALSE(kv.host().has(way[node]));  // None is there without those above it.
+          ASSERT_TRUE(seen.contains(path[node]));
+        for (std::size_t node = match.nodes + match.host_nodes; node < path.nodes; ++node)
+          ASSERT_FALSE(kv.host().has(path[node]));  // None is there without those above it.
         for (std::size_t node = 0; !copies && node < match.nodes; ++node)
-          ASSERT_FALSE(kv.host().has(way[node]));
-        if (kv.cost_of(way, match) > kv.available()) continue;
+          ASSERT_FALSE(kv.host().has(path[node]));
+        if (kv.cost_of(path, match) > kv.available()) continue;
         hits += static_cast<std::int64_t>(match.host_nodes);
-        held.push_back({kv.hold(way, match), way.nodes});
+        held.push_back({kv.hold(path, match), path.nodes});
         for (const std::uint64_t hash : hashes) seen.insert(hash);
-        const KvBlocks::Match now = kv.match(way);
-        ASSERT_EQ(now.nodes, way.nodes);
-        for (std::size_t node = 0; node < way.nodes; ++node)
-          ASSERT_TRUE(copies ? host < 6 || kv.host().has(way[node]) : !kv.host().has(way[node]));
+        const KvBlocks::Match now = kv.match(path);
+        ASSERT_EQ(now.nodes, path.nodes);
+        for (std::size_t node = 0; node < path.nodes; ++node)
+          ASSERT_TRUE(copies ? host < 6 || kv.host().has(path[node]) : !kv.host().has(path[node]));
         ASSERT_LE(kv.host().nodes(), host);
         ASSERT_EQ(kv.host().nodes(), kv.host().stored() - kv.host().taken() - kv.host().dropped());
         ASSERT_LE(kv.used(), kv.capacity());
@@ -98,7 +98,7 @@ ReplayShape with_host(HostKvLoading loading, std::int64_t host_tokens, bool copi
 // comes from the host, 4,080 tokens at 2 us each; then 16 tokens are computed behind them, P
 // seconds: after the load, or layer by layer beside it.
 TEST(HostKv, ALonePromptTakesItsClosedForm) {
-  const StepLaw law = affine_law();
+  const StepCosts law = affine_law();
   const double load = 4080 * 2e-6;
   const double whole =
       law.dense(4096).si() + law.head(1).si() + law.prefill_attention(4096, 0).si();
@@ -190,10 +190,10 @@ RequestList chats(std::int64_t number) {
   traffic.arrivals = Arrivals::poisson;
   traffic.rate = 6.0;
   traffic.requests = number;
-  traffic.prompt = {LengthLaw::Kind::lognormal, 300, 300, 0.8};
-  traffic.output = {LengthLaw::Kind::lognormal, 100, 100, 0.8};
+  traffic.prompt = {LengthDistribution::Kind::lognormal, 300, 300, 0.8};
+  traffic.output = {LengthDistribution::Kind::lognormal, 100, 100, 0.8};
   traffic.prefix = {40, 2000, 5, 1000};
-  RequestList list = draw_requests(traffic);
+  RequestList list = sample_requests(traffic);
   for (Request& request : list.requests) {
     request.prompt_tokens = std::min(request.prompt_tokens, 8000u);
     request.output_tokens = std::min(request.output_tokens, 2000u);

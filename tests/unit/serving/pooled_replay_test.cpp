@@ -14,15 +14,15 @@ constexpr double latency = 20e-6;
 
 // Replica r of the prefill pool is GPU r, replica d of the decode pool GPU 8 + d, two nodes
 // further. Each has a NIC of its own, so that transfers share nothing but a replica's.
-KvWays ways_of(double bandwidth) {
+KvRoutes routes_of(double bandwidth) {
   System system = read_system("four-by-four", {"test", ""});
   system.nic = BytesPerSecond{bandwidth};
   const SendRates rates{BytesPerSecond{bandwidth}, BytesPerSecond{bandwidth}, Seconds{latency},
                         Seconds{latency}};
-  return KvWays{Topology::build(system, 16), rates, [](std::uint32_t from, std::uint32_t to) {
-                  return KvWays::Sends{
-                      {Rank{static_cast<int>(from % 8)}, Rank{static_cast<int>(8 + to % 8)}, 1.0}};
-                }};
+  return KvRoutes{Topology::build(system, 16), rates, [](std::uint32_t from, std::uint32_t to) {
+                    return KvRoutes::Sends{{Rank{static_cast<int>(from % 8)},
+                                            Rank{static_cast<int>(8 + to % 8)}, 1.0}};
+                  }};
 }
 
 PooledShape pools(const SchedulerKind* scheduling, KvSending sending = KvSending::whole) {
@@ -40,10 +40,10 @@ PooledShape pools(const SchedulerKind* scheduling, KvSending sending = KvSending
 }
 
 PooledReplay replay(const RequestList& list, const PooledShape& shape, double bandwidth,
-                    const StepLaw& law = affine_law()) {
-  KvWays ways = ways_of(bandwidth);
+                    const StepCosts& law = affine_law()) {
+  KvRoutes routes = routes_of(bandwidth);
   StepTimes prefill{law}, decode{law};
-  return replay_pools(list, shape, ways, prefill, decode);
+  return replay_pools(list, shape, routes, prefill, decode);
 }
 
 RequestList drawn(double rate, std::int64_t number, SharedPrefix prefix = {}) {
@@ -51,10 +51,10 @@ RequestList drawn(double rate, std::int64_t number, SharedPrefix prefix = {}) {
   traffic.arrivals = Arrivals::poisson;
   traffic.rate = rate;
   traffic.requests = number;
-  traffic.prompt = {LengthLaw::Kind::lognormal, 735, 735, 0.8};
-  traffic.output = {LengthLaw::Kind::lognormal, 200, 200, 0.8};
+  traffic.prompt = {LengthDistribution::Kind::lognormal, 735, 735, 0.8};
+  traffic.output = {LengthDistribution::Kind::lognormal, 200, 200, 0.8};
   traffic.prefix = prefix;
-  RequestList list = draw_requests(traffic);
+  RequestList list = sample_requests(traffic);
   for (Request& request : list.requests) {
     request.prompt_tokens = std::min(request.prompt_tokens, 4000u);
     request.output_tokens = std::min(request.output_tokens, 4000u);
@@ -72,7 +72,7 @@ ReplayCounts both(const PooledReplay& replay) {
 // second. Of L layers the last one's are sent when the prompt is computed, and before it what has
 // not gone yet: max(B / r - P (L - 1) / L, B / (L r)).
 TEST(PooledReplay, ALoneRequestTakesItsClosedForm) {
-  const StepLaw law = affine_law();
+  const StepCosts law = affine_law();
   for (const SchedulerKind* scheduling : continuous_schedulers())
     for (const KvSending sending : sendings)
       for (const std::uint32_t prompt : {2u, 1000u, 8192u})
@@ -259,10 +259,10 @@ TEST(PooledReplay, SlowLinksHoldUpThePrefillPool) {
 
 // Batches that take turns in a pipeline, and copies of attention that go in step, in either pool.
 TEST(PooledReplay, PoolsMayHaveStagesAndCopies) {
-  StepLaw staged = affine_law();
+  StepCosts staged = affine_law();
   staged.stages = 2;
   staged.longest_stage = 0.5;
-  StepLaw shared = affine_law();
+  StepCosts shared = affine_law();
   shared.shared = [](double tokens) { return Seconds{1e-5 * tokens}; };
   const RequestList list = drawn(6.0, 600);
   std::int64_t tokens = 0;
@@ -273,10 +273,10 @@ TEST(PooledReplay, PoolsMayHaveStagesAndCopies) {
     ReplayShape& with_copies = prefill_staged ? shape.decode : shape.prefill;
     with_stages.replicas = with_stages.replica.stages = 2;
     with_copies.replicas = with_copies.replica.copies = 4;
-    KvWays ways = ways_of(1e10);
+    KvRoutes routes = routes_of(1e10);
     StepTimes prefill{prefill_staged ? staged : shared};
     StepTimes decode{prefill_staged ? shared : staged};
-    const ReplayCounts counts = both(replay_pools(list, shape, ways, prefill, decode));
+    const ReplayCounts counts = both(replay_pools(list, shape, routes, prefill, decode));
     EXPECT_EQ(counts.totals.finished, 600);
     EXPECT_EQ(counts.totals.output_tokens, tokens);
     EXPECT_NEAR(counts.itl.sum() / (counts.e2e.sum() - counts.ttft.sum()), 1.0, 1e-9);

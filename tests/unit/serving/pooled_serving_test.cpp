@@ -24,10 +24,10 @@ ServingLoad closed(int clients, std::int64_t requests) {
   traffic.arrivals = Arrivals::closed;
   traffic.concurrency = clients;
   traffic.requests = requests;
-  traffic.prompt = {LengthLaw::Kind::uniform, 800, 1000, 0.0};
-  traffic.output = {LengthLaw::Kind::uniform, 100, 200, 0.0};
+  traffic.prompt = {LengthDistribution::Kind::uniform, 800, 1000, 0.0};
+  traffic.output = {LengthDistribution::Kind::uniform, 100, 200, 0.0};
   ServingLoad load;
-  load.list = draw_requests(traffic);
+  load.list = sample_requests(traffic);
   return load;
 }
 
@@ -36,7 +36,7 @@ ServingLoad closed(int clients, std::int64_t requests) {
 TEST(PooledServing, ALonePromptGoesOverAllNicsOfTheSmallerSide) {
   const Bytes kv{327'680.0 * 8192};
   const auto rate = [&](const PricedPools& pools) {
-    const LoneTransfer lone = lone_transfer(pools, 8192);
+    const IsolatedTransfer lone = isolated_transfer(pools, 8192);
     EXPECT_EQ(lone.kv, kv);
     EXPECT_EQ(lone.sent.si(), kv.si());
     return kv.si() / lone.time.si();
@@ -54,7 +54,7 @@ TEST(PooledServing, ALonePromptGoesOverAllNicsOfTheSmallerSide) {
 
 // Each rank of a latent cache needs all of it.
 TEST(PooledServing, ALatentCacheGoesToEveryRank) {
-  const LoneTransfer lone = lone_transfer(
+  const IsolatedTransfer lone = isolated_transfer(
       priced("tp=8,weights=fp8_block", "tp=8,weights=fp8_block", true, "sglang", "deepseek-v3"),
       1000);
   EXPECT_EQ(lone.kv, Bytes{70'272'000});

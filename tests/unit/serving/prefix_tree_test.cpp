@@ -12,22 +12,22 @@ namespace {
 
 using Hashes = std::vector<std::uint64_t>;
 
-PrefixWay way(const Hashes& hashes) { return {hashes, 1, hashes.size()}; }
+PrefixPath path(const Hashes& hashes) { return {hashes, 1, hashes.size()}; }
 
 PrefixTree::Index hold(PrefixTree& tree, const Hashes& hashes) {
-  const PrefixTree::Match match = tree.match(way(hashes));
+  const PrefixTree::Match match = tree.match(path(hashes));
   if (match.deepest != PrefixTree::none) tree.use(match.deepest);
-  return tree.extend(match.deepest, way(hashes), match.nodes);
+  return tree.extend(match.deepest, path(hashes), match.nodes);
 }
 
 TEST(PrefixTree, KnowsHowFarAPromptIsThere) {
   PrefixTree tree{8};
   const Hashes first{1, 2, 3}, branch{1, 2, 9, 10}, other{7};
-  EXPECT_EQ(tree.match(way(first)).nodes, 0u);
+  EXPECT_EQ(tree.match(path(first)).nodes, 0u);
   hold(tree, first);
-  EXPECT_EQ(tree.match(way(first)).nodes, 3u);
-  EXPECT_EQ(tree.match(way(branch)).nodes, 2u);
-  EXPECT_EQ(tree.match(way(other)).nodes, 0u);
+  EXPECT_EQ(tree.match(path(first)).nodes, 3u);
+  EXPECT_EQ(tree.match(path(branch)).nodes, 2u);
+  EXPECT_EQ(tree.match(path(other)).nodes, 0u);
   hold(tree, branch);
   EXPECT_EQ(tree.nodes(), 5);
   EXPECT_EQ(tree.unused(), 0);
@@ -41,12 +41,12 @@ TEST(PrefixTree, EvictsTheOldestLeafFirst) {
   EXPECT_EQ(tree.unused(), 1);  // 1 and 2 are in use below the second.
   tree.release(b);
   EXPECT_EQ(tree.unused(), 4);
-  EXPECT_EQ(tree.match(way(first)).unused, 3);
+  EXPECT_EQ(tree.match(path(first)).unused, 3);
   tree.evict();
-  EXPECT_EQ(tree.match(way(first)).nodes, 2u);
-  EXPECT_EQ(tree.match(way(second)).nodes, 3u);
+  EXPECT_EQ(tree.match(path(first)).nodes, 2u);
+  EXPECT_EQ(tree.match(path(second)).nodes, 3u);
   tree.evict();
-  EXPECT_EQ(tree.match(way(second)).nodes, 2u);
+  EXPECT_EQ(tree.match(path(second)).nodes, 2u);
   tree.evict();
   tree.evict();
   EXPECT_EQ(tree.nodes(), 0);
@@ -55,11 +55,11 @@ TEST(PrefixTree, EvictsTheOldestLeafFirst) {
 TEST(PrefixTree, CountsEveryStridethHash) {
   PrefixTree tree{8};
   const Hashes hashes{1, 2, 3, 4, 5};
-  const PrefixWay pairs{hashes, 2, 2};
+  const PrefixPath pairs{hashes, 2, 2};
   tree.extend(PrefixTree::none, pairs, 0);
-  EXPECT_EQ(tree.match(way({2})).nodes, 1u);
-  EXPECT_EQ(tree.match(way({4})).nodes, 1u);
-  EXPECT_EQ(tree.match(way({1})).nodes, 0u);
+  EXPECT_EQ(tree.match(path({2})).nodes, 1u);
+  EXPECT_EQ(tree.match(path({4})).nodes, 1u);
+  EXPECT_EQ(tree.match(path({1})).nodes, 0u);
 }
 
 // Beside a set and a list that say the same in the plainest way.
@@ -103,7 +103,7 @@ TEST(PrefixTree, AgreesWithAListOfAllNodesOverRandomPrompts) {
       std::uint64_t node = 0;
       for (std::uint64_t depth = 1 + random.below(6); depth > 0; --depth)
         hashes.push_back(node = 3 * node + 1 + random.below(3));
-      const PrefixTree::Match match = tree.match(way(hashes));
+      const PrefixTree::Match match = tree.match(path(hashes));
       ASSERT_EQ(match.nodes, plain.match(hashes));
       const auto wanted = static_cast<std::int64_t>(hashes.size() - match.nodes);
       if (tree.nodes() - tree.unused() + match.unused + wanted > most) continue;
@@ -114,7 +114,7 @@ TEST(PrefixTree, AgreesWithAListOfAllNodesOverRandomPrompts) {
         tree.evict();
         plain.evict();
       }
-      held.push_back({hashes, tree.extend(match.deepest, way(hashes), match.nodes)});
+      held.push_back({hashes, tree.extend(match.deepest, path(hashes), match.nodes)});
       plain.hold({hashes.begin() + static_cast<std::ptrdiff_t>(match.nodes), hashes.end()});
     }
     ASSERT_EQ(tree.nodes(), static_cast<std::int64_t>(plain.uses.size()));

@@ -5,9 +5,9 @@
 namespace orrery {
 
 /// Every iteration takes `time`, whatever is in it.
-inline StepLaw fixed_law(Seconds time) {
+inline StepCosts fixed_law(Seconds time) {
   const auto nothing = [](double) { return Seconds{}; };
-  StepLaw law;
+  StepCosts law;
   law.dense = [time](double) { return time; };
   law.decode_attention = [](double, double) { return Seconds{}; };
   law.prefill_attention = [](double, double) { return Seconds{}; };
@@ -16,8 +16,8 @@ inline StepLaw fixed_law(Seconds time) {
 }
 
 /// About a model of 70 billion parameters: linear in tokens and contexts.
-inline StepLaw affine_law() {
-  StepLaw law = fixed_law({});
+inline StepCosts affine_law() {
+  StepCosts law = fixed_law({});
   law.dense = [](double tokens) { return Seconds{0.008 + 1e-5 * tokens}; };
   law.decode_attention = [](double n, double c) { return Seconds{1e-4 + 1e-6 * n + 2e-9 * c}; };
   law.prefill_attention = [](double q, double p) { return Seconds{1e-9 * (q * p + 0.5 * q * q)}; };

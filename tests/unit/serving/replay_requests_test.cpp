@@ -13,16 +13,16 @@ RequestList drawn(Arrivals arrivals, double rate, std::int64_t number, SharedPre
   traffic.arrivals = arrivals;
   traffic.rate = rate;
   traffic.requests = number;
-  traffic.prompt = {LengthLaw::Kind::lognormal, 735, 735, 0.8};
-  traffic.output = {LengthLaw::Kind::lognormal, 200, 200, 0.8};
+  traffic.prompt = {LengthDistribution::Kind::lognormal, 735, 735, 0.8};
+  traffic.output = {LengthDistribution::Kind::lognormal, 200, 200, 0.8};
   traffic.prefix = prefix;
-  return draw_requests(traffic);
+  return sample_requests(traffic);
 }
 
 // The first token comes out of an iteration of the whole prompt, each other one out of a decode
 // step of one request whose context is the prompt and what was made before.
 TEST(ReplayRequests, ALoneRequestTakesItsClosedForm) {
-  const StepLaw law = affine_law();
+  const StepCosts law = affine_law();
   for (const SchedulerKind* scheduling : schedulers())
     for (const std::uint32_t prompt : {1u, 16u, 1000u, 8192u})
       for (const std::uint32_t output : {1u, 2u, 17u, 1000u}) {
@@ -180,7 +180,7 @@ TEST(ReplayRequests, WaitsAsPollaczekAndKhinchineSay) {
     ReplayShape shape = one_replica();
     shape.replica.rules.most_requests = 1;
     const ReplayCounts counts =
-        replay_requests(draw_requests(traffic), shape, fixed_law(Seconds{step})).counts;
+        replay_requests(sample_requests(traffic), shape, fixed_law(Seconds{step})).counts;
     const double wait = load * step / (2.0 * (1.0 - load));
     EXPECT_NEAR(counts.queue.mean().si() / wait, 1.0, 0.02) << load;
     EXPECT_NEAR(counts.e2e.mean().si() / (wait + step), 1.0, 0.02) << load;
@@ -211,7 +211,7 @@ TEST(ReplayRequests, FoldedIsUnfolded) {
           request.prompt_tokens = std::min(request.prompt_tokens, 4000u);
           request.output_tokens = std::min(request.output_tokens, 4000u);
         }
-        StepLaw law = affine_law();
+        StepCosts law = affine_law();
         law.host = [](double n) { return Seconds{0.009 + 2e-5 * n}; };
         law.host_hidden = hidden;
         ReplayShape shape = one_replica(scheduling);
@@ -346,7 +346,7 @@ TEST(ReplayRequests, APipelineWaitsWhereALonePromptFillsIt) {
   const double all_stages = 0.08;
   for (const int stages : {1, 2, 4, 8})
     for (const std::uint32_t parts : {1u, 2u, 5u, 40u}) {
-      StepLaw law = fixed_law(Seconds{all_stages});
+      StepCosts law = fixed_law(Seconds{all_stages});
       law.stages = stages;
       law.longest_stage = law.last_stage = 1.0 / stages;
       ReplayShape shape = one_replica();
@@ -365,7 +365,7 @@ TEST(ReplayRequests, APipelineWaitsWhereALonePromptFillsIt) {
 
 // The longest stage decides where stages are uneven, and hops come on top.
 TEST(ReplayRequests, APipelineTakesItsLongestStageForEachBatch) {
-  StepLaw law = fixed_law(Seconds{0.08});
+  StepCosts law = fixed_law(Seconds{0.08});
   law.stages = 4;
   law.longest_stage = 0.4;
   law.last_stage = 0.2;
@@ -377,7 +377,7 @@ TEST(ReplayRequests, APipelineTakesItsLongestStageForEachBatch) {
 
 // The last stage has the head, and the host of each looks at the requests of all batches.
 TEST(ReplayRequests, APipelineWaitsForItsHeadAndItsHosts) {
-  StepLaw law = fixed_law(Seconds{0.08});
+  StepCosts law = fixed_law(Seconds{0.08});
   law.head = [](double) { return Seconds{0.005}; };
   law.stages = 4;
   law.longest_stage = law.last_stage = 0.25;
@@ -394,7 +394,7 @@ TEST(ReplayRequests, APipelineWaitsForItsHeadAndItsHosts) {
 
 // A batch that is alone goes through all stages; others make it wait for the longest one.
 TEST(ReplayRequests, BatchesOfAPipelineWaitOnlyForThoseThatAreThere) {
-  StepLaw law = fixed_law(Seconds{0.08});
+  StepCosts law = fixed_law(Seconds{0.08});
   law.head = [](double) { return Seconds{0.02}; };
   law.stages = 4;
   law.longest_stage = law.last_stage = 0.25;
@@ -413,7 +413,7 @@ TEST(ReplayRequests, BatchesOfAPipelineWaitOnlyForThoseThatAreThere) {
 
 // Who joins or leaves a pipeline changes the others' steps from the next one on.
 TEST(ReplayRequests, PipelinesFoldToTheirSteps) {
-  StepLaw law = affine_law();
+  StepCosts law = affine_law();
   law.stages = 4;
   law.longest_stage = 0.26;
   law.last_stage = 0.25;
@@ -439,7 +439,7 @@ TEST(ReplayRequests, PipelinesFoldToTheirSteps) {
 // Copies of attention go in step: whoever decodes waits for a prompt of another copy. The experts
 // work on the tokens of all of them, a mean a copy.
 TEST(ReplayRequests, CopiesOfAttentionWaitForEachOther) {
-  StepLaw law = fixed_law({});
+  StepCosts law = fixed_law({});
   law.dense = [](double tokens) { return Seconds{0.010 + 3e-5 * tokens}; };
   law.shared = [](double tokens) { return Seconds{2e-5 * tokens}; };
   ReplayShape shape = one_replica();
@@ -508,9 +508,9 @@ TEST(ReplayRequests, AReplicaWithoutAClientGetsNothing) {
   RequestTraffic traffic;
   traffic.concurrency = 3;
   traffic.requests = 30;
-  traffic.prompt = parse_length_law("500", {});
-  traffic.output = parse_length_law("100", {});
-  const RequestList list = draw_requests(traffic);
+  traffic.prompt = parse_length_distribution("500", {});
+  traffic.output = parse_length_distribution("100", {});
+  const RequestList list = sample_requests(traffic);
   ReplayShape shape = one_replica();
   shape.replicas = 3;
   const RequestReplay three = replay_requests(list, shape, affine_law());

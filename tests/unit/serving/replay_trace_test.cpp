@@ -21,10 +21,10 @@ ServingRun run_of(const char* engine, int replicas, std::int64_t requests) {
   RequestTraffic traffic;
   traffic.concurrency = 12;
   traffic.requests = requests;
-  traffic.prompt = parse_length_law("100..900", {});
-  traffic.output = parse_length_law("2..80", {});
+  traffic.prompt = parse_length_distribution("100..900", {});
+  traffic.output = parse_length_distribution("2..80", {});
   ServingLoad load;
-  load.list = draw_requests(traffic);
+  load.list = sample_requests(traffic);
   load.replay.keeps_times = true;
   return serve_requests(priced, load, {"", ""});
 }

@@ -25,7 +25,7 @@ RequestTraffic drawn(const std::string& arrivals, double rate) {
 TEST(RequestTraffic, ArrivesAtItsRateWithItsVariation) {
   for (const auto& [name, variation] :
        {std::pair{"poisson", 1.0}, {"constant", 0.0}, {"gamma:0.5", 0.5}, {"gamma:3", 3.0}}) {
-    const RequestList list = draw_requests(drawn(name, 5.0));
+    const RequestList list = sample_requests(drawn(name, 5.0));
     double sum = 0.0, squares = 0.0;
     for (std::size_t i = 1; i < list.requests.size(); ++i) {
       const double gap = (list.requests[i].arrival - list.requests[i - 1].arrival).si();
@@ -44,10 +44,10 @@ TEST(RequestTraffic, ArrivesAtItsRateWithItsVariation) {
 TEST(RequestTraffic, DrawsLengthsOfTheirMeans) {
   for (const char* text : {"1024", "819..1024", "lognormal:735,0.8", "1"}) {
     RequestTraffic traffic = drawn("burst", 0.0);
-    traffic.prompt = parse_length_law(text, flag);
-    EXPECT_EQ(length_law_text(traffic.prompt), text);
+    traffic.prompt = parse_length_distribution(text, flag);
+    EXPECT_EQ(length_distribution_text(traffic.prompt), text);
     double sum = 0.0;
-    for (const Request& request : draw_requests(traffic).requests) sum += request.prompt_tokens;
+    for (const Request& request : sample_requests(traffic).requests) sum += request.prompt_tokens;
     EXPECT_NEAR(sum / 200'000 / traffic.prompt.mean(), 1.0, 0.01) << text;
   }
 }
@@ -56,13 +56,13 @@ TEST(RequestTraffic, DrawsLengthsOfTheirMeans) {
 TEST(RequestTraffic, EachLawHasItsOwnDraws) {
   RequestTraffic traffic = drawn("poisson", 1.0);
   traffic.requests = 100;
-  traffic.prompt = traffic.output = parse_length_law("1..1000", flag);
-  const RequestList one = draw_requests(traffic);
+  traffic.prompt = traffic.output = parse_length_distribution("1..1000", flag);
+  const RequestList one = sample_requests(traffic);
   traffic.rate = 7.0;
-  traffic.output = parse_length_law("5", flag);
-  const RequestList other = draw_requests(traffic);
+  traffic.output = parse_length_distribution("5", flag);
+  const RequestList other = sample_requests(traffic);
   traffic.seed = 2;
-  const RequestList seeded = draw_requests(traffic);
+  const RequestList seeded = sample_requests(traffic);
   int differ = 0;
   for (std::size_t i = 0; i < 100; ++i) {
     EXPECT_EQ(one.requests[i].prompt_tokens, other.requests[i].prompt_tokens);
@@ -76,9 +76,9 @@ TEST(RequestTraffic, EachLawHasItsOwnDraws) {
 TEST(RequestTraffic, SharesThePrefixesOfGroupsAndUsers) {
   RequestTraffic traffic = drawn("burst", 0.0);
   traffic.requests = 300;
-  traffic.prompt = parse_length_law("800", flag);
+  traffic.prompt = parse_length_distribution("800", flag);
   traffic.prefix = parse_shared_prefix("groups=4,tokens=150,users=3,user-tokens=600", flag);
-  const RequestList list = draw_requests(traffic);
+  const RequestList list = sample_requests(traffic);
   EXPECT_EQ(list.hash_tokens, 16u);
   for (const Request& a : list.requests) {
     ASSERT_EQ(a.hashes, 46u);  // Of 750 / 16 the whole ones.
@@ -96,12 +96,12 @@ TEST(RequestTraffic, SharesThePrefixesOfGroupsAndUsers) {
 
 TEST(RequestTraffic, RefusesWhatIsNoLaw) {
   RequestTraffic traffic;
-  EXPECT_EQ(error_text([&] { parse_length_law("0", flag); }),
+  EXPECT_EQ(error_text([&] { parse_length_distribution("0", flag); }),
             "--flag: '0' is not a length in tokens from 1 to 16777216; write like 1024, 819..1024 "
             "or lognormal:1024,0.8");
-  EXPECT_EQ(error_text([&] { parse_length_law("9..3", flag); }),
+  EXPECT_EQ(error_text([&] { parse_length_distribution("9..3", flag); }),
             "--flag: '9..3' falls; write the shorter length first");
-  EXPECT_EQ(error_text([&] { parse_length_law("lognormal:5,nan", flag); }),
+  EXPECT_EQ(error_text([&] { parse_length_distribution("lognormal:5,nan", flag); }),
             "--flag: 'lognormal:5,nan' has no sigma from 0 to 4; write like 1024, 819..1024 or "
             "lognormal:1024,0.8");
   EXPECT_EQ(error_text([&] { parse_arrivals("gamma:0", flag, traffic); }),

@@ -9,8 +9,8 @@
 namespace orrery::speculative_replay_test {
 namespace {
 
-StepLaw drafting(int drafted, double a_step) {
-  StepLaw law = affine_law();
+StepCosts drafting(int drafted, double a_step) {
+  StepCosts law = affine_law();
   law.step_tokens = 1 + drafted;
   law.progress = a_step;
   law.draft = [drafted](double n) { return Seconds{drafted * (1e-3 + 1e-6 * n)}; };
@@ -56,7 +56,7 @@ TEST(Speculation, ALoneRequestTakesItsClosedForm) {
     for (const auto& [drafted, a_step] :
          {std::pair{1, 1.65}, {3, 2.11}, {3, 4.0}, {4, 1.0}, {2, 2.5}})
       for (const std::uint32_t output : {2u, 17u, 1001u}) {
-        const StepLaw law = drafting(drafted, a_step);
+        const StepCosts law = drafting(drafted, a_step);
         const ReplayCounts counts = replay_requests(equal_requests(1, 1000, output),
                                                     replica(scheduling, drafted, a_step), law)
                                         .counts;
@@ -78,9 +78,9 @@ TEST(Speculation, ConservesTokensAndIsFoldedAsOthers) {
   traffic.arrivals = Arrivals::poisson;
   traffic.rate = 5.0;
   traffic.requests = 1000;
-  traffic.prompt = {LengthLaw::Kind::lognormal, 735, 735, 0.8};
-  traffic.output = {LengthLaw::Kind::lognormal, 200, 200, 0.8};
-  RequestList list = draw_requests(traffic);
+  traffic.prompt = {LengthDistribution::Kind::lognormal, 735, 735, 0.8};
+  traffic.output = {LengthDistribution::Kind::lognormal, 200, 200, 0.8};
+  RequestList list = sample_requests(traffic);
   std::int64_t tokens = 0;
   for (Request& request : list.requests) {
     request.prompt_tokens = std::min(request.prompt_tokens, 4000u);
@@ -110,9 +110,9 @@ TEST(Speculation, ConservesTokensAndIsFoldedAsOthers) {
 TEST(Speculation, FreeDraftsThatAreAcceptedDivideTheTime) {
   const RequestList list = equal_requests(64, 800, 401);
   ReplayShape shape = one_replica();
-  const StepLaw fixed = fixed_law(Seconds{0.01});
+  const StepCosts fixed = fixed_law(Seconds{0.01});
   const ReplayCounts plain = replay_requests(list, shape, fixed).counts;
-  StepLaw law = fixed;
+  StepCosts law = fixed;
   law.step_tokens = 4;
   law.progress = 4.0;
   const ReplayCounts four = replay_requests(list, replica(scheduler("vllm"), 3, 4.0), law).counts;

@@ -10,7 +10,7 @@ namespace {
 // Linear functions are met exactly by tables that are linear between their places, and so is the
 // square of a prompt's length, which is tabled a token.
 TEST(StepTimes, MeetsLinearLawsAndThePromptsSquareExactly) {
-  StepLaw law = affine_law();
+  StepCosts law = affine_law();
   law.prefill_attention = [](double q, double p) { return Seconds{1e-9 * (q * p + 0.5 * q * q)}; };
   StepTimes times{law};
   for (const std::int64_t n : {1, 7, 64, 65, 100, 777, 1024})
@@ -47,7 +47,7 @@ TEST(StepTimes, StepsAddUpAndEndWhereTheSpanDoes) {
 // Step by step, whether the table's cell or the host's time ends what holds for several steps, or a
 // stage with more layers catches up with the last one, which has the head.
 TEST(StepTimes, SumsOverStepsAreTheirSteps) {
-  StepLaw law = affine_law();
+  StepCosts law = affine_law();
   law.host = [](double n) { return Seconds{0.012 + 1e-5 * n}; };
   for (const auto& [hidden, stages] : {std::pair{true, 1}, {false, 1}, {true, 4}}) {
     law.host_hidden = hidden;
@@ -70,7 +70,7 @@ TEST(StepTimes, SumsOverStepsAreTheirSteps) {
 }
 
 TEST(StepTimes, TheLongerOfHostAndGpuOrTheirSum) {
-  StepLaw law = fixed_law(Seconds{0.010});
+  StepCosts law = fixed_law(Seconds{0.010});
   law.host = [](double) { return Seconds{0.004}; };
   law.gap = [](double) { return Seconds{0.001}; };
   EXPECT_NEAR(StepTimes{law}.decode(4, 100).first.si(), 0.011, 1e-12);

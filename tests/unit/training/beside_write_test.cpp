@@ -39,13 +39,13 @@ CheckpointWrite bytes_of_each(double bytes, const Scenario& scenario, double sto
   return write;
 }
 
-StepsBesideWrite beside(const Scenario& scenario, const CheckpointWrite& write,
+StepsDuringWrite beside(const Scenario& scenario, const CheckpointWrite& write,
                         Detail detail = {}) {
   EstimateContext context{scenario.system};
-  return steps_beside(scenario, context, write, detail);
+  return steps_during(scenario, context, write, detail);
 }
 
-void expect_same(const StepsBesideWrite& a, const StepsBesideWrite& b, double share) {
+void expect_same(const StepsDuringWrite& a, const StepsDuringWrite& b, double share) {
   EXPECT_NEAR(a.step / b.step, 1.0, share);
   EXPECT_NEAR(a.write / b.write, 1.0, share);
   EXPECT_NEAR(a.longer.si(), b.longer.si(), share * b.write.si());
@@ -63,7 +63,7 @@ OnNic traffic_on_nic(const Scenario& scenario) {
   OnNic all;
   for (const Task& task : whole.step.graph.tasks())
     for (const Flow& flow : task.flows)
-      for (const LinkUse& use : flow.way)
+      for (const LinkUse& use : flow.route)
         if (use.link == own) {
           all.bytes += flow.bytes.si();
           all.time += flow.bytes.si() / std::min(flow.rate.si(), nic / use.times);
@@ -72,12 +72,12 @@ OnNic traffic_on_nic(const Scenario& scenario) {
 }
 
 // A node alone has nobody on its NICs: the write takes what is slowest, and no step anything.
-TEST(StepsBesideWrite, WhereNothingIsSharedIsTheSlowestWay) {
+TEST(StepsDuringWrite, WhereNothingIsSharedIsTheSlowestWay) {
   const Scenario scenario = small({4, 1, 4}, nodes_of(4, 4));
   const double step = estimate(scenario).result.step_time.si();
   CheckpointWrite write = bytes_of_each(3.3 * step * nic, scenario);
   const auto expect_write = [&](double seconds) {
-    const StepsBesideWrite all = beside(scenario, write);
+    const StepsDuringWrite all = beside(scenario, write);
     EXPECT_NEAR(all.step.si(), step, 1e-12);
     EXPECT_NEAR(all.write.si(), seconds, 1e-9 * seconds);
     EXPECT_EQ(all.longer.si(), 0.0);
@@ -92,9 +92,9 @@ TEST(StepsBesideWrite, WhereNothingIsSharedIsTheSlowestWay) {
 }
 
 // Without bytes there is no write, and the step is the plain one.
-TEST(StepsBesideWrite, WithoutBytesIsThePlainStep) {
+TEST(StepsDuringWrite, WithoutBytesIsThePlainStep) {
   const Scenario scenario = small({4, 1, 8}, nodes_of(4, 4));
-  const StepsBesideWrite all = beside(scenario, bytes_of_each(0.0, scenario));
+  const StepsDuringWrite all = beside(scenario, bytes_of_each(0.0, scenario));
   EXPECT_EQ(all.step, estimate(scenario).result.step_time);
   EXPECT_EQ(all.write.si(), 0.0);
   EXPECT_EQ(all.steps, 0);
@@ -104,7 +104,7 @@ TEST(StepsBesideWrite, WithoutBytesIsThePlainStep) {
 // Two nodes sum up gradients over NICs of B = 1 GB/s, X bytes each at rate g alone. Beside writers
 // that a store holds to w < B / 2 each, they get min(g, B - w): a step takes longer by
 // X / min(g, B - w) - X / g, whatever else it does, and writers are never slowed.
-TEST(StepsBesideWrite, ASlowStoreTakesItsRateFromTheGradients) {
+TEST(StepsDuringWrite, ASlowStoreTakesItsRateFromTheGradients) {
   const Scenario scenario = small({4, 1, 8}, nodes_of(4, 4));
   const OnNic own = traffic_on_nic(scenario);
   ASSERT_GT(own.bytes, 0.0);
@@ -115,7 +115,7 @@ TEST(StepsBesideWrite, ASlowStoreTakesItsRateFromTheGradients) {
     ASSERT_GT(longer, 1e-3 * step);
     // Ten and a half of the longer steps; the half has passes alone, if they are the longer part.
     const double lasts = 10.0 * (step + longer) + 0.2 * step;
-    const StepsBesideWrite all = beside(scenario, bytes_of_each(w * lasts, scenario, 8.0 * w));
+    const StepsDuringWrite all = beside(scenario, bytes_of_each(w * lasts, scenario, 8.0 * w));
     EXPECT_NEAR(all.write.si(), lasts, 1e-6 * lasts);
     EXPECT_NEAR(all.throughout.si(), step + longer, 1e-6 * step);
     EXPECT_EQ(all.steps, 11);
@@ -127,7 +127,7 @@ TEST(StepsBesideWrite, ASlowStoreTakesItsRateFromTheGradients) {
 // Writers that nothing holds back take a NIC for themselves, and half of it where gradients want
 // as much: a step has X bytes of each at B / 2, and the writers B for the rest of it. In a step
 // they move B (S - X / g) + X, and S grows by 2 X / B - X / g.
-TEST(StepsBesideWrite, AFastStoreTakesHalfOfANic) {
+TEST(StepsDuringWrite, AFastStoreTakesHalfOfANic) {
   const Scenario scenario = small({4, 1, 8}, nodes_of(4, 4));
   const OnNic own = traffic_on_nic(scenario);
   const double step = estimate(scenario).result.step_time.si();
@@ -135,7 +135,7 @@ TEST(StepsBesideWrite, AFastStoreTakesHalfOfANic) {
   const double moved = nic * (step - own.time) + own.bytes;
   ASSERT_GT(own.bytes / own.time, nic / 2.0);
   for (const int steps : {1, 2, 7}) {
-    const StepsBesideWrite all = beside(scenario, bytes_of_each(steps * moved, scenario));
+    const StepsDuringWrite all = beside(scenario, bytes_of_each(steps * moved, scenario));
     EXPECT_EQ(all.steps, steps);
     EXPECT_NEAR(all.write.si(), steps * (step + longer), 1e-6 * steps * step);
     EXPECT_NEAR(all.longer.si(), steps * longer, 1e-6 * steps * step);
@@ -160,7 +160,7 @@ TaskId add_step(const Estimate& one, TaskId before, TaskGraph& graph) {
 
 // Steps that follow each other in one graph, with a flow for each writer beside them, are what is
 // simulated step by step: what is on the links at a step's end is what is left of the writers.
-TEST(StepsBesideWrite, IsOneGraphOfManySteps) {
+TEST(StepsDuringWrite, IsOneGraphOfManySteps) {
   for (const Degrees degrees : {Degrees{4, 1, 8}, Degrees{2, 2, 16}, Degrees{4, 4, 32}})
     for (const double store : {0.4e9, 3e9, unlimited}) {
       const Scenario scenario = small(degrees, nodes_of(4, 4));
@@ -169,12 +169,12 @@ TEST(StepsBesideWrite, IsOneGraphOfManySteps) {
       CheckpointWrite write = bytes_of_each(0.06e9, scenario, store);
       for (std::size_t stage = 0; stage < write.of_rank.size(); ++stage)
         write.of_rank[stage] = Bytes{(1.0 + 0.25 * static_cast<double>(stage)) * 0.06e9};
-      const StepsBesideWrite all = beside(scenario, write);
+      const StepsDuringWrite all = beside(scenario, write);
       ASSERT_GE(all.steps, 1);
 
       TaskGraph graph;
       std::vector<TaskId> writes;
-      for (const Writer& writer : writers_of(write, one.step.cast, one.topology)) {
+      for (const Writer& writer : writers_of(write, one.step.classes, one.topology)) {
         Task task;
         task.flows = std::vector<Flow>{writer.flow};
         writes.push_back(graph.add(std::move(task)));
@@ -193,7 +193,7 @@ TEST(StepsBesideWrite, IsOneGraphOfManySteps) {
 
 // Folded as with every rank, also where NICs are shared, where collectives cross them inside of
 // passes, on fabrics with switches, and where one replica saves for all.
-TEST(StepsBesideWrite, FoldsExactly) {
+TEST(StepsDuringWrite, FoldsExactly) {
   const Degrees all[] = {{4, 1, 16, 1}, {4, 1, 16, 0}, {2, 2, 16, 1},    {2, 2, 16, 0},
                          {1, 4, 16, 1}, {8, 1, 16, 1}, {2, 1, 16, 1, 4}, {4, 4, 32, 0}};
   for (const System& system : {nodes_of(4, 4), nodes_of(4, 2), nodes_of(4, 1)})
@@ -214,7 +214,7 @@ TEST(StepsBesideWrite, FoldsExactly) {
       }
 }
 
-TEST(StepsBesideWrite, FoldsOnFabrics) {
+TEST(StepsDuringWrite, FoldsOnFabrics) {
   for (const System& system : {leaf_spine(2, 2, 2e9), rail_optimized(2, 2, 1e9)})
     for (const Degrees& degrees : {Degrees{4, 1, 16}, Degrees{2, 2, 16}, Degrees{4, 4, 32}}) {
       const Scenario scenario = small(degrees, system);
@@ -225,12 +225,12 @@ TEST(StepsBesideWrite, FoldsOnFabrics) {
     }
 }
 
-TEST(StepsBesideWrite, BothEnginesAgree) {
+TEST(StepsDuringWrite, BothEnginesAgree) {
   for (const Degrees& degrees : {Degrees{4, 1, 8}, Degrees{2, 2, 16}, Degrees{2, 1, 16, 1, 4}})
     for (const double store : {0.5e9, unlimited}) {
       const Scenario scenario = small(degrees, nodes_of(4, 4));
       const CheckpointWrite write = bytes_of_each(0.05e9, scenario, store);
-      const StepsBesideWrite own = beside(scenario, write);
+      const StepsDuringWrite own = beside(scenario, write);
       const SimulatorChoice simgrid{Simulator::simgrid};
       expect_same(own, beside(scenario, write), 1e-4);
     }
@@ -238,13 +238,13 @@ TEST(StepsBesideWrite, BothEnginesAgree) {
 
 // A faster store is never later done; and what steps lose to a write is at most the time that its
 // bytes take on the NICs, as for that time they have lost them.
-TEST(StepsBesideWrite, AFasterStoreIsNeverLaterDone) {
+TEST(StepsDuringWrite, AFasterStoreIsNeverLaterDone) {
   for (const Degrees& degrees : {Degrees{4, 1, 8}, Degrees{2, 2, 16}, Degrees{4, 4, 32}}) {
     const Scenario scenario = small(degrees, nodes_of(4, 4));
     Seconds before{1e300};
     for (double store = 0.1e9; store < 1e12; store *= 1.7) {
       const double bytes = 0.05e9;
-      const StepsBesideWrite all = beside(scenario, bytes_of_each(bytes, scenario, store));
+      const StepsDuringWrite all = beside(scenario, bytes_of_each(bytes, scenario, store));
       EXPECT_LE(all.write, before * (1.0 + 1e-9));
       EXPECT_LE(all.longer.si(), bytes / nic * 4.0);
       const double least = std::max(bytes / nic, bytes * degrees.gpus / store);

@@ -34,10 +34,10 @@ class BreakDown : public ::testing::Test {
     return cost;
   }
 
-  StepTask& add(Label::What what, int role, double start, double finish) {
+  StepTask& add(Label::What what, int rep, double start, double finish) {
     StepTask task;
     task.what = what;
-    task.owner = role;
+    task.owner = rep;
     task.duration = Seconds{finish - start};
     if (what != Label::What::forward && what != Label::What::backward &&
         what != Label::What::optimizer)
@@ -48,11 +48,11 @@ class BreakDown : public ::testing::Test {
     return tasks_.back();
   }
 
-  Breakdown of(int role) {
+  Breakdown of(int rep) {
     step_.graph = TaskGraph{};
     step_.labels.clear();
     for (const StepTask& task : tasks_) add_labelled(step_.graph, step_.labels, StepTask{task});
-    const Breakdown parts = break_down(scenario_, step_, timeline_, {role}).front();
+    const Breakdown parts = break_down(scenario_, step_, timeline_, {rep}).front();
     EXPECT_NEAR(parts.sum().si(), timeline_.makespan.seconds().si(), 1e-12);
     return parts;
   }
@@ -60,8 +60,8 @@ class BreakDown : public ::testing::Test {
   Scenario scenario_;
   std::vector<StepTask> tasks_;
   Timeline timeline_;
-  TrainingStep step_{nullptr, Cast::folded(placement_of(1, 1, 2, nodes_of(4, 4))), TaskGraph{},
-                     true};
+  TrainingStep step_{nullptr, RankClasses::folded(placement_of(1, 1, 2, nodes_of(4, 4))),
+                     TaskGraph{}, true};
 };
 
 // Stage 0 computes 1 + 1, updates 1; waits 0.5 for the transfer, 1 for gradients, 0.5 for the norm.
@@ -70,7 +70,7 @@ TEST_F(BreakDown, EveryMomentHasOneCause) {
   add(Label::What::forward, 0, 0, 1);
   add(Label::What::backward, 0, 4.5, 5.5);
   StepTask& transfer = add(Label::What::transfer, 1, 4, 4.5);
-  transfer.to_role = 0;
+  transfer.to_rep = 0;
   add(Label::What::gradients, 0, 5.5, 6.5);
   add(Label::What::norm, 0, 6.5, 7);
   add(Label::What::optimizer, 0, 7, 8);
@@ -104,7 +104,7 @@ TEST_F(BreakDown, AContractedPassHoldsItsCollectives) {
 // Where two causes overlap, data counts before a transfer, and that before tensor parallelism.
 TEST_F(BreakDown, CausesThatOverlapCountOnce) {
   add(Label::What::gradients, 0, 0, 2);
-  add(Label::What::transfer, 1, 1, 3).to_role = 0;
+  add(Label::What::transfer, 1, 1, 3).to_rep = 0;
   add(Label::What::collective, 0, 2, 4);
   const Breakdown parts = of(0);
   EXPECT_DOUBLE_EQ(parts.dp_exposed.si(), 2.0);
@@ -114,7 +114,7 @@ TEST_F(BreakDown, CausesThatOverlapCountOnce) {
 
 // Who sends waits only if the software does.
 TEST_F(BreakDown, ASenderWaitsWhereTransfersBlock) {
-  add(Label::What::transfer, 0, 0, 1).to_role = 1;
+  add(Label::What::transfer, 0, 0, 1).to_rep = 1;
   EXPECT_DOUBLE_EQ(of(0).pp_exposed.si(), 0.0);
   EXPECT_DOUBLE_EQ(of(1).pp_exposed.si(), 1.0);
   scenario_.software.overlap_pp = false;
@@ -127,7 +127,7 @@ TEST_F(BreakDown, ATiedGradientConcernsBothEnds) {
   StepTask& gradients = add(Label::What::gradients, 0, 0, 1);
   gradients.flows = std::vector<Flow>(2);
   EXPECT_DOUBLE_EQ(of(1).dp_exposed.si(), 0.0);
-  add(Label::What::gradients, 0, 1, 3).to_role = 1;
+  add(Label::What::gradients, 0, 1, 3).to_rep = 1;
   EXPECT_DOUBLE_EQ(of(1).dp_exposed.si(), 2.0);
   EXPECT_DOUBLE_EQ(of(0).dp_exposed.si(), 3.0);
 }
@@ -135,7 +135,7 @@ TEST_F(BreakDown, ATiedGradientConcernsBothEnds) {
 // Several ranks at once are as each alone.
 TEST_F(BreakDown, RanksTogetherAreAsEachAlone) {
   add(Label::What::forward, 0, 0, 1);
-  add(Label::What::transfer, 0, 1, 2).to_role = 1;
+  add(Label::What::transfer, 0, 1, 2).to_rep = 1;
   add(Label::What::forward, 1, 2, 4);
   const Breakdown zero = of(0);
   const Breakdown one = of(1);
@@ -151,7 +151,7 @@ TEST_F(BreakDown, EachStageHasARankThatComputesTheLongest) {
   add(Label::What::forward, 0, 0, 1);
   add(Label::What::forward, 1, 1, 3);
   of(0);
-  EXPECT_EQ(longest_computing_roles(step_, timeline_, 2), (std::vector<int>{0, 1}));
+  EXPECT_EQ(longest_computing_reps(step_, timeline_, 2), (std::vector<int>{0, 1}));
 }
 
 }  // namespace

@@ -129,14 +129,14 @@ void expect_complete(const Trace& trace, const Estimate& answer) {
     const Label& label = answer.step.label(TaskId{i});
     transfers += label.what == Label::What::transfer;
     if (!label.cost) continue;
-    const int role = answer.step.graph.task(TaskId{i}).owner;
+    const int rep = answer.step.graph.task(TaskId{i}).owner;
     const Span& span = answer.timeline.spans[static_cast<std::size_t>(i)];
-    simulated[answer.step.cast.roles()[static_cast<std::size_t>(role)].rank.value] +=
+    simulated[answer.step.classes.reps()[static_cast<std::size_t>(rep)].rank.value] +=
         rounded(span.finish) - rounded(span.start);
   }
   EXPECT_EQ(drawn, simulated);
   EXPECT_EQ(trace.leaves.size(), transfers);
-  EXPECT_EQ(trace.rank_names.size(), answer.step.cast.roles().size());
+  EXPECT_EQ(trace.rank_names.size(), answer.step.classes.reps().size());
 }
 
 // 1F1B on two stages and four micro-batches, as drawn above two_stages().
@@ -383,11 +383,11 @@ TEST(ChromeTrace, AgreesWithTheTableOnWhoIsBusy) {
   for (const Scenario& scenario : {two_stages(), interleaved_replicas()}) {
     const Estimate answer = estimate(scenario);
     const Trace trace = trace_of(scenario, answer);
-    for (const Role& role : answer.step.cast.roles()) {
+    for (const RankClass& rep : answer.step.classes.reps()) {
       std::int64_t busy = 0;
-      const auto& slices = trace.track(role.rank.value, "compute");
+      const auto& slices = trace.track(rep.rank.value, "compute");
       for (const Slice& slice : slices) busy += slice.finish - slice.start;
-      const Breakdown& stage = answer.result.stages[static_cast<std::size_t>(role.at.stage)];
+      const Breakdown& stage = answer.result.stages[static_cast<std::size_t>(rep.at.stage)];
       EXPECT_NEAR(static_cast<double>(busy), 1e9 * stage.busy().si(),
                   0.5 * static_cast<double>(slices.size()));
     }

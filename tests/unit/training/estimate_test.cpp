@@ -35,7 +35,7 @@ TEST(Estimate, WorkDoesNotGrowWithTheCluster) {
   Seconds before;
   for (int gpus : {1024, 16384, 131072}) {
     const Estimate answer = estimate(gpt3(gpus));
-    EXPECT_EQ(answer.result.roles, 8);
+    EXPECT_EQ(answer.result.reps, 8);
     EXPECT_EQ(verify(answer.step, answer.result.scenario.plan), "");
     tasks.insert(answer.result.tasks);
     // More replicas lengthen the reduction of gradients and nothing else: of 2 bytes x 175e9 / 64

@@ -15,11 +15,11 @@ TEST(HostMemory, TasksAreKnownBeforehand) {
     const Scenario scenario =
         scenario_of(small_gpt(8, 1024, 8, 32000), system, plan_request(2, 2, 1, 256, 2048, ""), 16);
     const Estimate answer = estimate(scenario, detail);
-    const auto ranks = static_cast<int>(answer.step.cast.roles().size());
+    const auto ranks = static_cast<int>(answer.step.classes.reps().size());
     const Contraction contraction =
         detail.expanded
             ? Contraction{false}
-            : choose_contraction(scenario, *answer.step.cost, answer.step.cast.placement());
+            : choose_contraction(scenario, *answer.step.cost, answer.step.classes.placement());
     const double expected = expected_tasks(scenario.plan, ranks, *answer.step.cost, contraction);
     EXPECT_GT(answer.result.tasks, 0.5 * expected);
     EXPECT_LT(answer.result.tasks, 2.0 * expected);

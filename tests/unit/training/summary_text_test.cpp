@@ -66,7 +66,7 @@ Result round_result(int stages) {
                    Bytes{4e9},
                    {Bytes{4e9}, Bytes{}, Bytes{}, Bytes{}, Bytes{}},
                    0.05}};
-  result.roles = 2;
+  result.reps = 2;
   result.tasks = 1500;
   result.simulation_wall = Seconds{0.034};
   return result;
@@ -160,7 +160,7 @@ TEST(SummaryText, SaysWhatItRestsOnAndHowItWasMade) {
                         "Simulated     1,500 tasks on 2 ranks, every rank of the plan\n"
                         "Took          34.000 ms\n"));
   EXPECT_THAT(summary_text(result, {.wall_time = false}), Not(HasSubstr("Took")));
-  result.roles = 1;
+  result.reps = 1;
   result.contracted = false;
   result.links.clear();
   const std::string text = summary_text(result);

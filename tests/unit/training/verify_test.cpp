@@ -23,10 +23,10 @@ class Verify : public ::testing::Test {
     backward_[0] = add(Label::What::backward, 0);
   }
 
-  static StepTask pass(Label::What what, int role) {
+  static StepTask pass(Label::What what, int rep) {
     StepTask task;
     task.what = what;
-    task.owner = role;
+    task.owner = rep;
     task.microbatch = 0;
     task.duration = Seconds{1.0};
     return task;
@@ -37,12 +37,12 @@ class Verify : public ::testing::Test {
     task.what = Label::What::transfer;
     task.stream = Stream::pipeline;
     task.owner = from;
-    task.to_role = to;
+    task.to_rep = to;
     task.microbatch = 0;
     task.flows = {{{{LinkId{0}, 1}}, Bytes{bytes}, BytesPerSecond{1.0}}};
     return task;
   }
-  TaskId add(Label::What what, int role) { return add(pass(what, role)); }
+  TaskId add(Label::What what, int rep) { return add(pass(what, rep)); }
   TaskId transfer(int from, int to, double bytes) { return add(sends(from, to, bytes)); }
   TaskId add(StepTask task) {
     const TaskId id = add_labelled(step_.graph, step_.labels, std::move(task));
@@ -52,8 +52,8 @@ class Verify : public ::testing::Test {
   std::string verdict() const { return verify(step_, plan_); }
 
   Plan plan_;
-  TrainingStep step_{nullptr, Cast::folded(placement_of(1, 1, 2, nodes_of(4, 4))), TaskGraph{},
-                     true};
+  TrainingStep step_{nullptr, RankClasses::folded(placement_of(1, 1, 2, nodes_of(4, 4))),
+                     TaskGraph{}, true};
   TaskId forward_[2], backward_[2], to_, back_;
 };
 
@@ -140,7 +140,7 @@ TEST_F(Verify, WeightGradients) {
 }
 
 TEST_F(Verify, BackwardBeforeForward) {
-  TrainingStep step{nullptr, step_.cast, TaskGraph{}, true};
+  TrainingStep step{nullptr, step_.classes, TaskGraph{}, true};
   step_.graph = TaskGraph{};
   add(Label::What::backward, 0);
   add(Label::What::forward, 0);
