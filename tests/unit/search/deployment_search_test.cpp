@@ -174,7 +174,8 @@ TEST(DeploymentSearch, TheFrontIsAllThatNoOtherBeats) {
 
 TEST(DeploymentSearch, LimitsLeaveOutWhoMissesThem) {
   DeploymentSearchRequest request = request_of(ServingGoal::throughput);
-  request.platforms.resize(2);
+  for (ServingLoad& load : request.loads) load.replay.slo = parse_slo("ttft=300,tpot=12@p90", {});
+  request.list.kind = BestList::Kind::top;
   const DeploymentSearchResult result = search_deployments(request);
   EXPECT_EQ(names_of(result, request), first_names(all_of(request), 10));
   EXPECT_GT(result.missed + result.too_slow, 0);
