@@ -38,9 +38,16 @@ po::options_description output_options() {
        "files of runs of yours that were measured: cases as orrery validate reads them, or runs "
        "imported with their logs; adds what this step takes as they did")         //
       ("json", "print the result object (orrery.result/1) instead of the table")  //
+      (
+          "measured", po::value<std::string>()->value_name("TIME"),
+          "step time that was measured or published, as 17.52s: the first sentence compares with "
+          "it")  //
       ("changes",
        "try one change of the plan at a time, and list what shortens the step")  //
-      ("links", "print a table of all classes of links and who uses them")       //
+      ("verbose",
+       "where the times come from, how other runs turned out, the busiest link, and what was "
+       "simulated")                                                         //
+      ("links", "print a table of all classes of links and who uses them")  //
       ("html", po::value<std::string>()->value_name("FILE"),
        "write a report for a browser: one file with drawings, to keep or to send")  //
       ("trace", po::value<std::string>()->value_name("FILE"),
@@ -59,16 +66,18 @@ po::options_description output_options() {
   return options;
 }
 
-// Beside the prediction of a run that was imported from its log: how long its iterations took.
-std::string measured_text(const ParsedOptions& parsed, Seconds predicted) {
-  if (!parsed.has("plan")) return "";
+// The step time that the user states, or that of the log from which the plan was imported.
+std::optional<Seconds> measured_step(const ParsedOptions& parsed) {
+  if (parsed.has("measured")) {
+    const Seconds step = parse_duration(parsed.text("measured"), {"--measured", ""});
+    if (step <= Seconds{})
+      fail_input({"--measured", ""}, "is not above 0", "write --measured 17.52s");
+    return step;
+  }
+  if (!parsed.has("plan")) return std::nullopt;
   const auto measured = read_plan_file(parsed.text("plan"), {"--plan", ""}).find("measured");
-  if (!measured) return "";
-  const double step = measured->at("step_s").number(1e-9, 1e9);
-  const auto iterations = measured->at("iterations").integer(1, 1 << 30);
-  return "\nMeasured     " + fixed(step, 3) + "  s  (median of " + grouped(iterations) +
-         " iterations), predicted " + fixed(predicted.si(), 3) + " s (" +
-         signed_percent(predicted.si() / step - 1.0) + ")\n";
+  if (!measured) return std::nullopt;
+  return Seconds{measured->at("step_s").number(1e-9, 1e9)};
 }
 
 std::optional<RunQuestion> run_question(const ParsedOptions& parsed, double tokens) {
@@ -126,6 +135,7 @@ int run_estimate(const Arguments& arguments) {
   } else if (parsed.has("economics")) {
     fail_input({"--economics", ""}, "prices of what?", "say how long to train: --tokens 15T");
   }
+  const std::optional<Seconds> measured = measured_step(parsed);
   const std::optional<RunQuestion> run = run_question(parsed, tokens);
   if (parsed.has("changes") && parsed.has("json"))
     fail_input({"--changes", ""}, "prints a table, which --json has no place for",
@@ -145,6 +155,7 @@ int run_estimate(const Arguments& arguments) {
           : "";
   if (economics)
     answer.result.bill = bill_of(scenario, answer.result.step_time, tokens, *economics);
+  answer.result.measured = measured;
   if (!own_runs.empty()) answer.result.by_runs = by_runs(answer.result.range, own_runs);
   OutputFiles files{parsed.has("force")};
   if (parsed.has("trace")) {
@@ -162,10 +173,10 @@ int run_estimate(const Arguments& arguments) {
   const bool timing = !parsed.has("no-timing");
   std::cout << (parsed.has("json") ? result_json(answer.result, {.about_this_run = timing})
                                    : summary_text(answer.result, {.colour = wants_colour(),
-                                                                  .wall_time = timing,
-                                                                  .links = parsed.has("links")}));
+                                                                  .links = parsed.has("links"),
+                                                                  .verbose = parsed.has("verbose"),
+                                                                  .wall_time = timing}));
   std::cout << interrupted;
-  if (!parsed.has("json")) std::cout << measured_text(parsed, answer.result.step_time);
   if (parsed.has("changes")) {
     const std::vector<SingleChange> changes = [&] {
       LongWork line;

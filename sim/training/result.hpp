@@ -68,6 +68,7 @@ struct Result {
   Simulator simulator = Simulator::own;
   Seconds simulation_wall;
   std::vector<std::string> warnings;
+  std::optional<Seconds> measured;    ///< The step time that somebody measured, to compare with.
   std::optional<Bill> bill;           ///< Where somebody asked what a whole training takes.
   std::optional<StepByRuns> by_runs;  ///< Where somebody gave runs that were measured.
 

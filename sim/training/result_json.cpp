@@ -7,6 +7,7 @@
 #include "sim/kernels/kernel_time.hpp"
 #include "sim/measurements/calibration.hpp"
 #include "sim/plan/plan_keys.hpp"
+#include "sim/training/verdict.hpp"
 
 namespace orrery {
 
@@ -266,6 +267,8 @@ std::string result_json(const Result& result, const ResultJsonOptions& options) 
   json["software"] = scenario.software.name;
   json["gpus"] = scenario.plan.gpus();
   json["plan"] = plan_json(scenario.plan);
+  json["verdict"] = verdict(result);
+  if (result.measured) json["measured_s"] = seconds(*result.measured);
   json["step_time_s"] = seconds(result.step_time);
   json["step_time_range"] = step_time_range_json(result.range);
   if (result.by_runs) json["by_runs"] = by_runs_json(*result.by_runs, result.range);

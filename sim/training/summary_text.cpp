@@ -11,6 +11,7 @@
 #include "sim/training/bill_text.hpp"
 #include "sim/training/plan_heading.hpp"
 #include "sim/training/result_items.hpp"
+#include "sim/training/verdict.hpp"
 
 namespace orrery {
 namespace {
@@ -127,7 +128,7 @@ std::string routing(const Result& result, const Painter& paint) {
     head.resize(14, ' ');
     text += wrapped(head, items, ", ", width);
   }
-  return text + "\n";
+  return text;
 }
 
 std::string longer_or_shorter(double logarithm) {
@@ -169,7 +170,7 @@ std::string busiest_link(const Result& result) {
 std::string links(const Result& result, const Painter& paint) {
   if (result.links.empty()) return "";
   return paint.head("Links: the busiest of each class, and by whom") + "\n" +
-         link_table(result).text() + "\n";
+         link_table(result).text();
 }
 
 std::string how_simulated(const Result& result, const TextStyle& style) {
@@ -184,6 +185,10 @@ std::string how_simulated(const Result& result, const TextStyle& style) {
   std::string text = wrapped("Simulated     ", items, ", ", width);
   if (style.wall_time) text += "Took          " + duration_text(result.simulation_wall) + "\n";
   return text;
+}
+
+std::string details(const Result& result, const TextStyle& style) {
+  return what_it_rests_on(result) + busiest_link(result) + how_simulated(result, style);
 }
 
 std::vector<std::string> words(const std::string& sentence) {
@@ -207,7 +212,7 @@ std::string bill(const Result& result, const Painter& paint) {
   if (!result.bill) return "";
   const std::string note = bill_note(*result.bill);
   return paint.head(bill_head(*result.bill)) + "\n" + bill_table(*result.bill).text() +
-         (note.empty() ? "" : note + "\n") + "\n";
+         (note.empty() ? "" : note + "\n");
 }
 
 }  // namespace
@@ -215,13 +220,16 @@ std::string bill(const Result& result, const Painter& paint) {
 std::string summary_text(const Result& result, const TextStyle& style) {
   const Painter paint{style.colour};
   const Plan& plan = result.scenario.plan;
-  return title(result, paint) + wrapped("  ", plan_items(plan), ", ", width) + "\n" +  //
-         speed(result, paint) + "\n" +                                                 //
-         memory(result.memory, paint) + "\n" +                                         //
-         where_the_time_goes(result, paint) + "\n" +                                   //
-         bill(result, paint) + routing(result, paint) + (style.links ? links(result, paint) : "") +
-         what_it_rests_on(result) + busiest_link(result) + how_simulated(result, style) +
-         warnings(result, paint);
+  std::string text = wrapped("", words(verdict(result)), " ", width) + "\n" +               //
+                     title(result, paint) + wrapped("  ", plan_items(plan), ", ", width) +  //
+                     "\n" + speed(result, paint) + "\n" +                                   //
+                     memory(result.memory, paint) + "\n" +                                  //
+                     where_the_time_goes(result, paint);
+  for (const std::string& part :
+       {bill(result, paint), routing(result, paint), style.links ? links(result, paint) : "",
+        style.verbose ? details(result, style) : "", warnings(result, paint)})
+    if (!part.empty()) text += "\n" + part;
+  return text;
 }
 
 }  // namespace orrery

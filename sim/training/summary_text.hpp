@@ -7,14 +7,16 @@
 namespace orrery {
 
 struct TextStyle {
-  bool colour = false;    ///< ANSI colours, for a terminal.
-  bool wall_time = true;  ///< With the line that tells how long the simulation took.
-  bool links = false;     ///< With a table of the busiest link of each class.
+  bool colour = false;  ///< ANSI colours, for a terminal.
+  bool links = false;   ///< A table of the busiest link of each class.
+  /// Where the times come from, how other runs turned out, the busiest link, and what was simulated.
+  bool verbose = false;
+  bool wall_time = true;  ///< verbose: how long the simulation took.
 };
 
-/// What a person reads first: the plan, how fast it is, what it needs, where the time goes and what
-/// the answer rests on. About 35 lines of at most 78 columns, plain ASCII but for names. What each
-/// figure means: docs/reference/output.md.
+/// What a person reads first: the verdict, the plan, how fast it is, what it needs and where the
+/// time goes. About 35 lines of at most 78 columns, plain ASCII but for names. What each figure
+/// means: docs/reference/output.md.
 std::string summary_text(const Result& result, const TextStyle& style = {});
 
 }  // namespace orrery
