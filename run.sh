@@ -69,7 +69,7 @@ example() {
   say ""
   say "Llama 3.1 405B on 1,152 H100s, for which NVIDIA published 17.52 s a step, estimated:"
   build/release/orrery estimate --model llama3.1-405b --system dgx-h100 --gpus 1152 \
-    --tp 8 --pp 9 --vpp 7 --cp 2 --gbs 504
+    --tp 8 --pp 9 --vpp 7 --cp 2 --gbs 504 --measured 17.52s
 }
 
 # What tests need beyond building, and is not installed unasked: other shells, daemons of a cluster,

@@ -27,8 +27,10 @@ namespace {
 struct EstimateOptions {
   std::optional<double> tokens;
   std::optional<std::string> reliability, economics, runs, html, trace, missing;
+  std::optional<Seconds> measured;
   TraceOptions drawn;
-  bool json = false, changes = false, links = false, force = false, no_timing = false;
+  bool json = false, changes = false, verbose = false, links = false, force = false,
+       no_timing = false;
 };
 
 void add_output(Options& options, EstimateOptions& into, Detail& detail) {
@@ -46,8 +48,17 @@ void add_output(Options& options, EstimateOptions& into, Detail& detail) {
               "runs imported with their logs; adds what this step takes as they did",
               into.runs);
   options.add("json", "print the result object (orrery.result/1) instead of the table", into.json);
+  options.add("measured", "TIME",
+              "step time that was measured or published, as 17.52s: the first sentence compares "
+              "the prediction with it",
+              into.measured, parse_duration);
   options.add("changes", "try one change of the plan at a time, and list what shortens the step",
               into.changes);
+  options.add(
+      "verbose",
+      "where the times come from, how other runs turned out, the busiest link, and what was "
+      "simulated",
+      into.verbose);
   options.add("links", "print a table of all classes of links and who uses them", into.links);
   options.add("html", "FILE",
               "write a report for a browser: one file with drawings, to keep or to send",
@@ -71,16 +82,15 @@ void add_output(Options& options, EstimateOptions& into, Detail& detail) {
   options.help();
 }
 
-// Beside the prediction of a run that was imported from its log: how long its iterations took.
-std::string measured_text(const std::optional<std::string>& plan, Seconds predicted) {
-  if (!plan) return "";
+// The step time that the user states, or the median of the log from which the plan was imported.
+std::optional<Seconds> measured_step(const EstimateOptions& asked,
+                                     const std::optional<std::string>& plan) {
+  if (asked.measured && *asked.measured <= Seconds{})
+    fail_input(command_line / "measured", "is not above 0", "write --measured 17.52s");
+  if (asked.measured || !plan) return asked.measured;
   const auto measured = read_plan_file(*plan, command_line / "plan").find("measured");
-  if (!measured) return "";
-  const double step = measured->at("step_s").number(1e-9, 1e9);
-  const auto iterations = measured->at("iterations").integer(1, 1 << 30);
-  return "\nMeasured     " + fixed(step, 3) + "  s  (median of " + grouped(iterations) +
-         " iterations), predicted " + fixed(predicted.si(), 3) + " s (" +
-         signed_percent(predicted.si() / step - 1.0) + ")\n";
+  if (!measured) return std::nullopt;
+  return Seconds{measured->at("step_s").number(1e-9, 1e9)};
 }
 
 std::optional<RunQuestion> run_question(const EstimateOptions& asked) {
@@ -132,6 +142,7 @@ int run_estimate(const Arguments& arguments) {
     economics = read_economics(scenario.system.gpu.name, asked.economics.value_or(""));
   else
     options.refuse({"economics"}, "prices of what?", "say how long to train: --tokens 15T");
+  const std::optional<Seconds> measured = measured_step(asked, inputs.plan);
   const std::optional<RunQuestion> run = run_question(asked);
   if (asked.json)
     options.refuse({"changes"}, "prints a table, which --json has no place for",
@@ -146,6 +157,7 @@ int run_estimate(const Arguments& arguments) {
           : "";
   if (economics)
     answer.result.bill = bill_of(scenario, answer.result.step_time, *asked.tokens, *economics);
+  answer.result.measured = measured;
   if (!own_runs.empty()) answer.result.by_runs = by_runs(answer.result.range, own_runs);
   OutputFiles files{asked.force};
   if (asked.trace) {
@@ -160,10 +172,10 @@ int run_estimate(const Arguments& arguments) {
   const bool timing = !asked.no_timing;
   std::cout << (asked.json ? result_json(answer.result, {.about_this_run = timing})
                            : summary_text(answer.result, {.colour = wants_colour(),
-                                                          .wall_time = timing,
-                                                          .links = asked.links}));
+                                                          .links = asked.links,
+                                                          .verbose = asked.verbose,
+                                                          .wall_time = timing}));
   std::cout << interrupted;
-  if (!asked.json) std::cout << measured_text(inputs.plan, answer.result.step_time);
   if (asked.changes) {
     const std::vector<SingleChange> changes =
         long_work([&] { return single_changes(answer.result, context, detail); });

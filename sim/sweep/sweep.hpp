@@ -15,8 +15,8 @@
 namespace orrery {
 
 /// Columns of a sweep's results in their order, called and rounded as in `orrery estimate --json`,
-/// where docs/reference/output.md defines them; parts of an object are joined: "memory.peak_bytes" is
-/// memory_peak_bytes. A price or power that is not known has no value.
+/// where docs/reference/output.md defines them; parts of an object are joined: "memory.peak_bytes"
+/// is memory_peak_bytes. A price or power that is not known has no value.
 using SweepFigures = std::vector<std::pair<std::string, std::optional<double>>>;
 SweepFigures sweep_figures(const Result& result);
 /// Those that need no simulation.

@@ -68,6 +68,7 @@ struct Result {
   Simulator simulator = Simulator::own;
   Seconds simulation_wall;
   std::vector<std::string> warnings;
+  std::optional<Seconds> measured;    ///< The measured step time, if the caller knows one.
   std::optional<Bill> bill;           ///< Set if the cost of a whole training was requested.
   std::optional<StepByRuns> by_runs;  ///< Set if measured runs were given.
 

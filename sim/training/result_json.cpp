@@ -3,10 +3,12 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sim/core/number_text.hpp"
 #include "sim/kernels/kernel_time.hpp"
 #include "sim/measurements/calibration.hpp"
 #include "sim/plan/plan_keys.hpp"
 #include "sim/training/result_figures.hpp"
+#include "sim/training/verdict.hpp"
 
 namespace orrery {
 
@@ -243,6 +245,8 @@ std::string result_json(const Result& result, const ResultJsonOptions& options) 
   json["software"] = scenario.software.name;
   json["gpus"] = scenario.plan.gpus();
   json["plan"] = plan_json(scenario.plan);
+  json["verdict"] = verdict(result);
+  if (result.measured) json["measured_s"] = seconds(*result.measured);
   json["step_time_s"] = nullptr;  // Its place: before its range.
   json["step_time_range"] = step_time_range_json(result.range);
   if (result.by_runs) json["by_runs"] = by_runs_json(*result.by_runs, result.range);

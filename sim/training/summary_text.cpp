@@ -11,6 +11,7 @@
 #include "sim/training/bill_text.hpp"
 #include "sim/training/plan_heading.hpp"
 #include "sim/training/result_items.hpp"
+#include "sim/training/verdict.hpp"
 
 namespace orrery {
 namespace {
@@ -127,7 +128,7 @@ std::string routing(const Result& result, const Painter& paint) {
     head.resize(14, ' ');
     text += wrapped(head, items, ", ", width);
   }
-  return text + "\n";
+  return text;
 }
 
 std::string longer_or_shorter(double logarithm) {
@@ -169,7 +170,7 @@ std::string busiest_link(const Result& result) {
 std::string links(const Result& result, const Painter& paint) {
   if (result.links.empty()) return "";
   return paint.head("Links: the busiest of each class, and by whom") + "\n" +
-         link_table(result).text() + "\n";
+         link_table(result).text();
 }
 
 std::string simulation_text(const Result& result, const TextStyle& style) {
@@ -186,6 +187,10 @@ std::string simulation_text(const Result& result, const TextStyle& style) {
   return text;
 }
 
+std::string details(const Result& result, const TextStyle& style) {
+  return provenance_text(result) + busiest_link(result) + simulation_text(result, style);
+}
+
 std::string warnings(const Result& result, const Painter& paint) {
   std::string text;
   for (const std::string& warning : result.warnings)
@@ -197,7 +202,7 @@ std::string bill(const Result& result, const Painter& paint) {
   if (!result.bill) return "";
   const std::string note = bill_note(*result.bill);
   return paint.head(bill_head(*result.bill)) + "\n" + bill_table(*result.bill).text() +
-         (note.empty() ? "" : note + "\n") + "\n";
+         (note.empty() ? "" : note + "\n");
 }
 
 }  // namespace
@@ -205,13 +210,16 @@ std::string bill(const Result& result, const Painter& paint) {
 std::string summary_text(const Result& result, const TextStyle& style) {
   const Painter paint{style.colour};
   const Plan& plan = result.scenario.plan;
-  return title(result, paint) + wrapped("  ", plan_items(plan), ", ", width) + "\n" +  //
-         speed(result, paint) + "\n" +                                                 //
-         memory(result.memory, paint) + "\n" +                                         //
-         time_by_part(result, paint) + "\n" +                                          //
-         bill(result, paint) + routing(result, paint) + (style.links ? links(result, paint) : "") +
-         provenance_text(result) + busiest_link(result) + simulation_text(result, style) +
-         warnings(result, paint);
+  std::string text = wrapped_words("", verdict(result), width) + "\n" +                     //
+                     title(result, paint) + wrapped("  ", plan_items(plan), ", ", width) +  //
+                     "\n" + speed(result, paint) + "\n" +                                   //
+                     memory(result.memory, paint) + "\n" +                                  //
+                     time_by_part(result, paint);
+  for (const std::string& part :
+       {bill(result, paint), routing(result, paint), style.links ? links(result, paint) : "",
+        style.verbose ? details(result, style) : "", warnings(result, paint)})
+    if (!part.empty()) text += "\n" + part;
+  return text;
 }
 
 }  // namespace orrery

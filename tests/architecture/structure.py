@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Measures the form of the code: modules, files, lines, comments, words.
 
-usage: structure.py SOURCE_FOLDER [--check]
+usage: structure.py SOURCE_FOLDER [--check] [--words] [--fragments]
 
-Prints one line a measure, with its limit. --check exits with 1 where a limit is exceeded.
+Prints one line a measure, with its limit. --check exits with 1 where a limit is exceeded. --words
+lists the places of private words, --fragments the comments that begin with a preposition.
 """
 
 import pathlib
@@ -15,6 +16,33 @@ LEADING_WORDS = set(
     "of where what who whose whether for beside in on at by with from to as than that which if how "
     "when over under between among into or per".split()
 )
+
+
+# Words that no reader of the field knows in this sense, by kind of file; the pages have more
+# (pages_test.cpp). "Room" is a module in none of them.
+PRIVATE_WORDS = re.compile(r"storey|whoever|shelf|shelves|tally|tallies|unsaid|spelt|asleep", re.I)
+KINDS_OF_FILES = {
+    "sim": [".cpp", ".hpp", ".ts", ".css", ".html", ".py", ".txt"],
+    "tests": [".cpp", ".hpp", ".py", ".sh", ".txt"],
+    "calibration": [".cpp", ".hpp", ".cu", ".py", ".sh", ".txt"],
+    "docs": [".md"],
+}
+
+
+def private_words(root: pathlib.Path) -> list[str]:
+    """Places of private words: "file:line: word"."""
+    places = []
+    for folder, endings in KINDS_OF_FILES.items():
+        for file in sorted((root / folder).rglob("*")):
+            parts = file.relative_to(root).parts
+            if file.suffix not in endings or "bundle" in parts or "corpus" in parts:
+                continue
+            if file.name in ("structure.py", "pages_test.cpp"):
+                continue
+            for number, line in enumerate(file.read_text().split("\n"), 1):
+                for word in PRIVATE_WORDS.findall(line):
+                    places.append(f"{'/'.join(parts)}:{number}: {word}")
+    return places
 
 
 def blocks_of_comments(text: str) -> list[str]:
@@ -54,7 +82,13 @@ def main() -> int:
     modules = re.findall(r"^orrery_module\((\w+)", (sim / "CMakeLists.txt").read_text(), re.M)
     blocks = [block for text in texts.values() for block in blocks_of_comments(text)]
     fragments = [block for block in blocks if first_word(block) in LEADING_WORDS]
+    if "--fragments" in sys.argv:
+        print("\n".join(fragments))
     short = sum(count < 40 for count in lines.values())
+
+    words = private_words(root)
+    if "--words" in sys.argv:
+        print("\n".join(words))
 
     measures = [
         ("modules", len(modules), "<=", 25),
@@ -64,7 +98,8 @@ def main() -> int:
         ("files below 40 lines, %", 100.0 * short / len(files), "<=", 15.0),
         ("comments", len(blocks), "", None),
         ("comments that begin with a preposition or the like, %",
-         100.0 * len(fragments) / len(blocks), "<=", 35.0),
+         100.0 * len(fragments) / len(blocks), "<=", 8.0),
+        ("private words", len(words), "<=", 0),
     ]
     failed = False
     for name, value, relation, limit in measures:

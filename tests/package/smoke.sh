@@ -23,7 +23,7 @@ has() { [ -s "$1" ] || stop "$1 is missing or empty"; }
 [ "$("$orrery" list systems | wc -l)" -ge 20 ] || stop "the catalog has few systems"
 echo "the catalog is found"
 
-"$orrery" estimate --model llama3-8b --system dgx-h100 --gpus 16 --tp 2 --gbs 32 >estimate
+"$orrery" estimate --model llama3-8b --system dgx-h100 --gpus 16 --tp 2 --gbs 32 --verbose >estimate
 grep -q '^Step time ' estimate || stop "no step time"
 # Measurements came along: without them all would be default.
 grep -q '^Times from .*measured' estimate || stop "no measured times"

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "sim/core/table.hpp"
+#include "sim/training/verdict.hpp"
 #include "tests/unit/training/cases.hpp"
 
 namespace orrery::summary_text_test {
@@ -128,6 +129,60 @@ TEST(SummaryText, ShowsEveryClassOfLinksWhereAsked) {
   EXPECT_THAT(summary_text(result, {.links = true}), Not(HasSubstr("Links:")));
 }
 
+TEST(SummaryText, BeginsWithTheVerdict) {
+  Result result = round_result(2);
+  result.measured = Seconds{8.0};
+  EXPECT_TRUE(summary_text(result).starts_with(
+      "Fits (25 % of memory). 10.0 s a step (90 % interval 8.00 to 12.5 s), 25.0 %\n"
+      "above the measured 8.00 s. Compute-bound: 70 % of GPU time computes, 30 % is\n"
+      "pipeline bubble.\n"
+      "\n"));
+}
+
+TEST(Verdict, SaysFitTimeAndBottleneck) {
+  EXPECT_EQ(verdict(round_result(2)),
+            "Fits (25 % of memory). 10.0 s a step (90 % interval 8.00 to 12.5 s). Compute-bound: "
+            "70 % of GPU time computes, 30 % is pipeline bubble.");
+}
+
+TEST(Verdict, ComparesWithAMeasuredStep) {
+  Result result = round_result(2);
+  result.measured = Seconds{12.5};
+  EXPECT_THAT(verdict(result), HasSubstr("12.5 s), 20.0 % below the measured 12.50 s. Compute"));
+}
+
+TEST(Verdict, NamesTheLargestLossIfItExceedsTheComputation) {
+  Result result = round_result(2);
+  for (Breakdown& stage : result.stages) {
+    stage.compute = stage.work.at(Work::products) = Seconds{3.0};
+    stage.work.at(Work::streaming) = Seconds{};
+    stage.pp_bubble = Seconds{1.0};
+    stage.tp_exposed = Seconds{6.0};
+  }
+  EXPECT_THAT(verdict(result),
+              HasSubstr(". Bound by tensor-parallel collectives: 60 % of GPU time waits for "
+                        "tensor-parallel collectives, 30 % computes."));
+}
+
+TEST(Verdict, NamesMemoryBandwidthIfMostOfTheComputationStreams) {
+  Result result = round_result(1);
+  result.stages[0].pp_bubble = Seconds{};
+  result.stages[0].work.at(Work::products) = Seconds{3.0};
+  result.stages[0].work.at(Work::streaming) = Seconds{4.5};
+  EXPECT_TRUE(
+      verdict(result).ends_with(". Bound by memory bandwidth: 100 % of GPU time computes."));
+}
+
+TEST(Verdict, AdmitsWhatDoesNotFitAndWhatIsAssumed) {
+  Result result = round_result(2);
+  result.memory.capacity = Bytes{10e9};
+  result.provenance = {0.1, 0.3, 0.6};
+  EXPECT_TRUE(verdict(result).starts_with("Does not fit (200 % of memory). "));
+  EXPECT_TRUE(
+      verdict(result).ends_with(" Rough: 60 % of the time of kernels and collectives comes "
+                                "from assumed efficiencies."));
+}
+
 TEST(SummaryText, NamesBothFlopConventions) {
   EXPECT_THAT(
       summary_text(round_result(2)),
@@ -153,17 +208,18 @@ TEST(SummaryText, ShowsFirstFullestAndLastOfManyStages) {
 
 TEST(SummaryText, SaysWhatItRestsOnAndHowItWasMade) {
   Result result = round_result(2);
-  EXPECT_THAT(summary_text(result),
+  EXPECT_THAT(summary_text(result, {.verbose = true}),
               HasSubstr("Times from    50.0 % measured, 30.0 % interpolated, 20.0 % default\n"
                         "Busiest link  nic 12.3 % of the step, 12.00 GB over node0.nic0.up,\n"
                         "              pipeline 75.0 %, data 25.0 %\n"
                         "Simulated     1,500 tasks on 2 ranks, every rank of the plan\n"
                         "Took          34.000 ms\n"));
-  EXPECT_THAT(summary_text(result, {.wall_time = false}), Not(HasSubstr("Took")));
+  EXPECT_THAT(summary_text(result, {.verbose = true, .wall_time = false}), Not(HasSubstr("Took")));
+  EXPECT_THAT(summary_text(result), Not(HasSubstr("Times from")));
   result.reps = 1;
   result.contracted = false;
   result.links.clear();
-  const std::string text = summary_text(result);
+  const std::string text = summary_text(result, {.verbose = true});
   EXPECT_THAT(text, HasSubstr("Simulated     1,500 tasks on 1 rank, standing for 2,\n"
                               "              each tensor-parallel collective\n"));
   EXPECT_THAT(text, Not(HasSubstr("Busiest")));
