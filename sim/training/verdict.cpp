@@ -21,8 +21,10 @@ std::string rounded(Seconds time, const DisplayUnit& unit) {
 std::string fit(const MemoryReport& memory) {
   const double share =
       memory.stages[static_cast<std::size_t>(memory.fullest_stage())].peak() / memory.capacity;
-  return std::string{share > 1.0 ? "Does not fit" : "Fits"} + " (" + whole_percent(share) +
-         " of memory).";
+  const char* const verdict = share > tolerated_share_of_memory ? "Does not fit"
+                              : share > safe_share_of_memory    ? "May not fit"
+                                                                : "Fits";
+  return verdict + (" (" + whole_percent(share)) + " of memory).";
 }
 
 std::string step(const Result& result) {

@@ -32,6 +32,7 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
                               "software",
                               "gpus",
                               "plan",
+                              "verdict",
                               "step_time_s",
                               "step_time_range",
                               "lower_bound_s",

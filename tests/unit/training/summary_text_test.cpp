@@ -175,6 +175,8 @@ TEST(Verdict, NamesMemoryBandwidthIfMostOfTheComputationStreams) {
 
 TEST(Verdict, AdmitsWhatDoesNotFitAndWhatIsAssumed) {
   Result result = round_result(2);
+  result.memory.capacity = Bytes{20.4e9};
+  EXPECT_TRUE(verdict(result).starts_with("May not fit (98 % of memory). "));
   result.memory.capacity = Bytes{10e9};
   result.provenance = {0.1, 0.3, 0.6};
   EXPECT_TRUE(verdict(result).starts_with("Does not fit (200 % of memory). "));
