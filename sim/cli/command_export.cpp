@@ -169,7 +169,9 @@ int export_megatron(const Arguments& arguments) {
   options.help();
   if (!options.read(arguments,
                     "usage: orrery export megatron --model M --system S --gpus N --gbs B "
-                    "[options]\n\n"
+                    "[options]\n"
+                    "       orrery export server --help\n"
+                    "       orrery export simgrid --help\n\n"
                     "Prints a plan and its model as arguments of Megatron-LM's pretrain_gpt.py; "
                     "what they cannot\nsay goes to stderr. A plan that orrery import wrote, or "
                     "--script, keeps all arguments of\nthe script that the plan does not change."))

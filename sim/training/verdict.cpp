@@ -41,49 +41,54 @@ std::string step(const Result& result) {
   return text + ".";
 }
 
-struct Use {
-  double share = 0.0;
-  const char* clause;  // What becomes of that share of GPU time,
-  const char* bound;   // and what the step is called if no other is as large.
+struct Share {
+  double of_time;
+  std::string what;
 };
 
+// What the step waits for: the largest parts of its critical path.
 std::string bottleneck(const Result& result) {
-  const auto share = [&](const auto& part) {
+  const auto of_path = [&](StepPart part) {
+    return result.critical.parts.sum(part) / result.step_time;
+  };
+  const double streaming = of_path(StepPart::streaming);
+  double compute = streaming;
+  for (const StepPart part :
+       {StepPart::products, StepPart::expert_products, StepPart::attention, StepPart::slowed})
+    compute += of_path(part);
+  const std::vector<Share> others{
+      {of_path(StepPart::host), "waiting for the host"},
+      {of_path(StepPart::tensor), "tensor-parallel communication"},
+      {of_path(StepPart::context), "context-parallel communication"},
+      {of_path(StepPart::expert), "the exchange of experts' tokens"},
+      {of_path(StepPart::pipeline), "transfers between pipeline stages"},
+      {of_path(StepPart::data), "data-parallel communication"},
+      {of_path(StepPart::optimizer) + of_path(StepPart::norm), "the optimizer"}};
+  const Share& other = *std::ranges::max_element(others, {}, &Share::of_time);
+  if (other.of_time > compute)
+    return "Bound by " + other.what + ": " + whole_percent(other.of_time) +
+           " of the critical path, " + whole_percent(compute) + " computes.";
+  std::string text = streaming > 0.5 * compute ? "Bound by memory bandwidth" : "Compute-bound";
+  text += ": " + whole_percent(compute) + " of the critical path computes";
+  if (other.of_time >= 0.005) text += ", " + whole_percent(other.of_time) + " is " + other.what;
+  return text + ".";
+}
+
+// GPUs that wait while the critical path computes elsewhere, as a mean over the stages.
+std::string idle_gpus(const Result& result) {
+  constexpr double worth_saying = 0.05;
+  const auto of_time = [&](Seconds Breakdown::*part) {
     double sum = 0.0;
-    for (const Breakdown& stage : result.stages) sum += part(stage) / stage.sum();
+    for (const Breakdown& stage : result.stages) sum += stage.*part / stage.sum();
     return sum / static_cast<double>(result.stages.size());
   };
-  const double compute = share([](const Breakdown& b) { return b.compute; });
-  const double memory_bound = share([](const Breakdown& b) { return b.work.at(Work::streaming); });
-  const bool mostly_streaming = memory_bound > 0.5 * compute;
-  std::vector<Use> losses{
-      {share([](const Breakdown& b) { return b.tp_exposed; }),
-       "waits for tensor-parallel collectives", "Bound by tensor-parallel collectives"},
-      {share([](const Breakdown& b) { return b.cp_exposed; }),
-       "waits for context-parallel exchange", "Bound by context-parallel exchange"},
-      {share([](const Breakdown& b) { return b.ep_exposed; }),
-       "waits for the exchange of experts' tokens", "Bound by the exchange of experts' tokens"},
-      {share([](const Breakdown& b) { return b.pp_bubble; }), "is pipeline bubble",
-       "Bound by the pipeline bubble"},
-      {share([](const Breakdown& b) { return b.pp_exposed; }),
-       "waits for transfers between pipeline stages", "Bound by transfers between pipeline stages"},
-      {share([](const Breakdown& b) { return b.dp_exposed; }),
-       "waits for gradients and weights of data-parallel ranks",
-       "Bound by data-parallel communication"},
-      {share([](const Breakdown& b) { return b.imbalance; }), "waits for slower stages or ranks",
-       "Bound by imbalance"},
-      {share([](const Breakdown& b) { return b.optimizer; }), "is the optimizer's",
-       "Bound by the optimizer"}};
-  const Use& largest = *std::max_element(
-      losses.begin(), losses.end(), [](const Use& a, const Use& b) { return a.share < b.share; });
-  const std::string computes = whole_percent(compute) + " of GPU time computes";
-  if (largest.share > compute)
-    return std::string{largest.bound} + ": " + whole_percent(largest.share) + " of GPU time " +
-           largest.clause + ", " + whole_percent(compute) + " computes.";
-  std::string text =
-      std::string{mostly_streaming ? "Bound by memory bandwidth: " : "Compute-bound: "} + computes;
-  if (largest.share >= 0.005) text += ", " + whole_percent(largest.share) + " " + largest.clause;
-  return text + ".";
+  const double bubble = of_time(&Breakdown::pp_bubble);
+  const double imbalance = of_time(&Breakdown::imbalance);
+  if (std::max(bubble, imbalance) < worth_saying) return "";
+  return bubble > imbalance
+             ? " The pipeline bubble takes " + whole_percent(bubble) + " of GPU time."
+             : " Waiting for slower stages or ranks takes " + whole_percent(imbalance) +
+                   " of GPU time.";
 }
 
 std::string confidence(const Result& result) {
@@ -96,7 +101,8 @@ std::string confidence(const Result& result) {
 }  // namespace
 
 std::string verdict(const Result& result) {
-  return fit(result.memory) + " " + step(result) + " " + bottleneck(result) + confidence(result);
+  return fit(result.memory) + " " + step(result) + " " + bottleneck(result) + idle_gpus(result) +
+         confidence(result);
 }
 
 }  // namespace orrery

@@ -1,6 +1,7 @@
 // Pages that a reader can trust: none is too long, each is listed, and what they name is there.
 #include <cctype>
 #include <regex>
+#include <set>
 
 #include "tests/architecture/source_tree.hpp"
 
@@ -166,6 +167,22 @@ TEST(Pages, SpeakTheLanguageOfTheField) {
     if (!is_note(file) && !is_generated(file))
       for (const std::string& used : named_in(file, word))
         ADD_FAILURE() << file << " says '" << used << "'";
+}
+
+// A source that is named without its folder.
+TEST(Pages, NameSourcesThatExist) {
+  std::set<std::string> sources;
+  for (const char* folder : {"sim", "tests", "calibration"})
+    for (const std::string& file : files_below(folder, {".hpp", ".cpp", ".cu"}))
+      sources.insert(fs::path{file}.filename().string());
+  const std::regex bare{"`([a-z_0-9]+\\.(?:hpp|cpp|cu))`"};
+  int names = 0;
+  for (const std::string& file : pages())
+    for (const std::string& name : named_in(file, bare)) {
+      ++names;
+      EXPECT_TRUE(sources.contains(name)) << file << " names " << name;
+    }
+  EXPECT_GT(names, 10);
 }
 
 // A path in backticks that begins with a folder of the source: a file, a folder, or without its

@@ -118,8 +118,8 @@ TEST_F(StandAlone, ASearchHoldsThemOnceForAllItsPlans) {
   EXPECT_EQ(best.find("orrery.model/1"), best.rfind("orrery.model/1"));
   EXPECT_EQ(elsewhere("export megatron --plan best.json").code, 0);
   EXPECT_EQ(elsewhere("compare best.json '--plan best.json --tp 8'").code, 0);
-  EXPECT_EQ(elsewhere("estimate --plan best.json").out.substr(0, 27),
-            "mine on my-cluster, 16 GPUs");
+  EXPECT_NE(elsewhere("estimate --plan best.json").out.find("\nmine on my-cluster, 16 GPUs\n"),
+            std::string::npos);
 }
 
 TEST_F(StandAlone, AResultHoldsItsSchedule) {

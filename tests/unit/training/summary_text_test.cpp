@@ -134,15 +134,17 @@ TEST(SummaryText, BeginsWithTheVerdict) {
   result.measured = Seconds{8.0};
   EXPECT_TRUE(summary_text(result).starts_with(
       "Fits (25 % of memory). 10.0 s a step (90 % interval 8.00 to 12.5 s), 25.0 %\n"
-      "above the measured 8.00 s. Compute-bound: 70 % of GPU time computes, 30 % is\n"
-      "pipeline bubble.\n"
-      "\n"));
+      "above the measured 8.00 s. Compute-bound: 90 % of the critical path computes,\n"
+      "10 % is the optimizer. The pipeline bubble takes 30 % of GPU time.\n"
+      "\n"))
+      << summary_text(result);
 }
 
 TEST(Verdict, SaysFitTimeAndBottleneck) {
   EXPECT_EQ(verdict(round_result(2)),
             "Fits (25 % of memory). 10.0 s a step (90 % interval 8.00 to 12.5 s). Compute-bound: "
-            "70 % of GPU time computes, 30 % is pipeline bubble.");
+            "90 % of the critical path computes, 10 % is the optimizer. The pipeline bubble takes "
+            "30 % of GPU time.");
 }
 
 TEST(Verdict, ComparesWithAMeasuredStep) {
@@ -151,26 +153,37 @@ TEST(Verdict, ComparesWithAMeasuredStep) {
   EXPECT_THAT(verdict(result), HasSubstr("12.5 s), 20.0 % below the measured 12.50 s. Compute"));
 }
 
-TEST(Verdict, NamesTheLargestLossIfItExceedsTheComputation) {
+// GPUs that compute behind a collective do not make a step compute-bound.
+TEST(Verdict, FollowsTheCriticalPath) {
   Result result = round_result(2);
+  TimeByPart& path = result.critical.parts;
+  path = {};
+  path.at(StepPart::data, StepPhase::once) = Seconds{9.0};
+  path.at(StepPart::attention, StepPhase::forward) = Seconds{1.0};
   for (Breakdown& stage : result.stages) {
-    stage.compute = stage.work.at(Work::products) = Seconds{3.0};
-    stage.work.at(Work::streaming) = Seconds{};
-    stage.pp_bubble = Seconds{1.0};
-    stage.tp_exposed = Seconds{6.0};
+    stage.pp_bubble = Seconds{0.4};
+    stage.imbalance = Seconds{0.1};
   }
-  EXPECT_THAT(verdict(result),
-              HasSubstr(". Bound by tensor-parallel collectives: 60 % of GPU time waits for "
-                        "tensor-parallel collectives, 30 % computes."));
+  EXPECT_TRUE(verdict(result).ends_with(
+      ". Bound by data-parallel communication: 90 % of the critical path, 10 % computes."))
+      << verdict(result);
+  path.at(StepPart::host, StepPhase::forward) = Seconds{9.5};
+  EXPECT_THAT(verdict(result), HasSubstr(". Bound by waiting for the host: 95 %"));
 }
 
 TEST(Verdict, NamesMemoryBandwidthIfMostOfTheComputationStreams) {
   Result result = round_result(1);
+  TimeByPart& path = result.critical.parts;
+  path = {};
+  path.at(StepPart::products, StepPhase::forward) = Seconds{4.0};
+  path.at(StepPart::slowed, StepPhase::forward) = Seconds{0.5};
+  path.at(StepPart::streaming, StepPhase::backward) = Seconds{5.5};
   result.stages[0].pp_bubble = Seconds{};
-  result.stages[0].work.at(Work::products) = Seconds{3.0};
-  result.stages[0].work.at(Work::streaming) = Seconds{4.5};
-  EXPECT_TRUE(
-      verdict(result).ends_with(". Bound by memory bandwidth: 100 % of GPU time computes."));
+  result.stages[0].imbalance = Seconds{2.5};
+  EXPECT_TRUE(verdict(result).ends_with(
+      ". Bound by memory bandwidth: 100 % of the critical path computes. Waiting for slower stages "
+      "or ranks takes 25 % of GPU time."))
+      << verdict(result);
 }
 
 TEST(Verdict, AdmitsWhatDoesNotFitAndWhatIsAssumed) {
