@@ -182,7 +182,7 @@ void CollectiveRank::measure_overlap(const Case& what, Buffers& buffers, Measure
   products_us(5);
   const double product_us = slowest(products_us(20));
 
-  const auto beside = [&](bool measures_products) {
+  const auto overlapped = [&](bool measures_products) {
     const double own_us = measures_products ? product_us : collective_us;
     const double other_us = measures_products ? collective_us : product_us;
     const int runs = static_cast<int>(std::clamp(5000.0 / own_us, 3.0, 50.0));
@@ -208,8 +208,8 @@ void CollectiveRank::measure_overlap(const Case& what, Buffers& buffers, Measure
     throw DeviceError{"what should go on beside could not be made to last"};
   };
   std::vector<double> products, collectives;
-  for (int i = 0; i < 9; ++i) products.push_back(beside(true));
-  for (int i = 0; i < 9; ++i) collectives.push_back(beside(false));
+  for (int i = 0; i < 9; ++i) products.push_back(overlapped(true));
+  for (int i = 0; i < 9; ++i) collectives.push_back(overlapped(false));
   one.figures["product_alone_us"] = product_us;
   one.figures["product_beside_us"] = summarize(products).median_us;
   one.figures["product_slowdown_ratio"] = summarize(products).median_us / product_us;

@@ -19,7 +19,7 @@ class DeviceError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// What this GPU cannot do: a case is skipped for it, not failed.
+/// An ability that this GPU lacks: a case is skipped for it, not failed.
 class Unsupported : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -42,7 +42,7 @@ void check_cublas(cublasStatus_t status, const char* call, const char* file, int
 #define CUDA_CHECK(call) ::orrery::calibration::check_cuda((call), #call, __FILE__, __LINE__)
 #define CUBLAS_CHECK(call) ::orrery::calibration::check_cublas((call), #call, __FILE__, __LINE__)
 
-/// Memory of the current GPU, of `count` elements, poisoned with 0xff: what nobody writes is NaN.
+/// Memory of the current GPU, of `count` elements, poisoned with 0xff: unwritten elements are NaN.
 template <class T>
 class DeviceArray {
  public:
@@ -114,7 +114,7 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-/// Between two events that have both happened.
+/// The time between two events that have both happened.
 double elapsed_us(const Event& from, const Event& to);
 
 }  // namespace orrery::calibration

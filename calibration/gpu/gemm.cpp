@@ -63,7 +63,7 @@ class LayersInTurn {
   std::size_t next_ = 0;
 };
 
-// What the best of the library's proposals would save, wrong ones left out; 0: none runs.
+// The time of the best of the library's proposals, wrong ones left out; 0: none runs.
 double best_us(Matmul& matmul, LayersInTurn& layers, MatmulOperands& operands, Lab& lab) {
   const int chosen = matmul.choice();
   double best = 0.0;
@@ -85,8 +85,8 @@ double best_us(Matmul& matmul, LayersInTurn& layers, MatmulOperands& operands, L
   return best;
 }
 
-// At the clock that benchmarks of a few runs have. Back to back the power limit acts after some
-// 30 ms, and the times then are of whatever state it has come to (docs/notes/h200-measured.md).
+// The time at the clock that benchmarks of a few runs have. The power limit acts after some 30 ms
+// without pause; times then depend on the state that it has reached (docs/notes/h200-measured.md).
 double first_clock_us(LayersInTurn& layers, double about_us, Lab& lab) {
   constexpr std::chrono::milliseconds pause{200};
   constexpr double most_us = 15'000.0;

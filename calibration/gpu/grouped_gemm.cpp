@@ -9,10 +9,10 @@
 namespace orrery::calibration {
 namespace {
 
-constexpr int branches = 4;  // As Transformer Engine's grouped linear layer has streams.
+constexpr int branches = 4;  // Streams of Transformer Engine's grouped linear layer.
 
-// What one expert multiplies: of the layer's (tokens, n, k), its own tokens take the tokens' place.
-// (m, n, k) are those of the whole layer's pass as docs/guides/calibrate.md has them.
+// One expert's product: its own tokens replace the layer's in (tokens, n, k). (m, n, k) are those
+// of the whole layer's pass, defined in docs/guides/calibrate.md.
 MatmulShape shape_of(const Case& what, std::int64_t tokens) {
   const MatmulShape::Pass pass = pass_named(what.choice("pass"));
   const std::int64_t n = what.size("n"), k = what.size("k");

@@ -133,10 +133,10 @@ std::map<std::string, double> Lab::state_figures() {
   middle("busy_power_w", &GpuState::power_w);
   middle("busy_temperature_c", &GpuState::temperature_c);
   std::uint64_t bits = 0;
-  bool told = false;
+  bool known = false;
   for (const GpuState& state : states)
-    if (state.held_by) bits |= *state.held_by, told = true;
-  if (told) figures["held_by_bits"] = static_cast<double>(bits);
+    if (state.held_by) bits |= *state.held_by, known = true;
+  if (known) figures["held_by_bits"] = static_cast<double>(bits);
   states.clear();
   return figures;
 }

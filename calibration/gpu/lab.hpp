@@ -18,7 +18,7 @@ struct Lab {
 
   int device;
   Machine machine;
-  int shared_bytes_a_block = 0;  ///< That a kernel may ask for.
+  int shared_bytes_a_block = 0;  ///< The most that a kernel may use.
   Stopwatch stopwatch;
   Cublas cublas;
   Nvml nvml;
@@ -27,13 +27,13 @@ struct Lab {
   std::map<std::string, double> state_figures();
 };
 
-/// How many GPUs can be used; where none can, why, in CUDA's words.
+/// The number of usable GPUs; if there is none, the reason in CUDA's words.
 struct UsableGpus {
   int count = 0;
   std::string why_none;
 };
 UsableGpus usable_gpus();
-/// What device `device` is. Errors: DeviceError.
+/// Describes device `device`. Errors: DeviceError.
 Machine describe_machine(int device, const Nvml& nvml);
 
 /// One file each. Errors: Unsupported and DeviceError, which are this case's alone as long as the

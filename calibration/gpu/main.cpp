@@ -132,7 +132,7 @@ class GpuBench : public Bench {
       const double us = lab_.stopwatch.quick_us(run, 16);
       if (spent_s >= enough_s - 0.2 || times_us.empty()) times_us.push_back(us);
     }
-    if (times_us.size() > 1) times_us.erase(times_us.begin());  // From before the clock settled.
+    if (times_us.size() > 1) times_us.erase(times_us.begin());  // The clock had not settled.
     return summarize(times_us).median_us;
   }
   double now_s() override {

@@ -15,7 +15,7 @@
 namespace orrery::calibration {
 namespace {
 
-// cuBLAS's recommendation for Hopper and later; more than any earlier GPU asks for.
+// cuBLAS's recommendation for Hopper and later; more than any earlier GPU needs.
 constexpr std::int64_t most_workspace_bytes = 32 << 20;
 constexpr int most_choices = 8;
 
@@ -37,7 +37,7 @@ cudaDataType_t data_type(Format format) {
   return CUDA_R_32F;
 }
 
-// As launch_fill rounds.
+// Rounds the same way as launch_fill.
 double rounded(float value, Format format) {
   switch (format) {
     case Format::bf16:
@@ -229,8 +229,8 @@ double matmul_error(const Matmul& matmul, MatmulOperands& operands, cudaStream_t
   return relative_error(actual, expected);
 }
 
-// What is rounded: bf16's output by 2^-9, fp16's by 2^-12, a few times where the sum is split and
-// its parts are kept in that format; tf32's operands by 2^-10 each at most. fp8 operands are exact
+// Rounding errors: bf16's output by 2^-9, fp16's by 2^-12, a few times if the sum is split and its
+// parts are kept in that format; tf32's operands by 2^-10 each at most. fp8 operands are exact
 // here, but Hopper's units keep 14 bits of a sum (DeepSeek-V3, arXiv 2412.19437, 3.3.2): summing
 // fast, each of the k / 32 steps may cut off up to 2^-14 of it, always towards the same side; else
 // only what is summed between two steps in fp32. Wrong results are off by a tenth and more: one

@@ -57,7 +57,7 @@ class Matmul {
   Matmul(const Matmul&) = delete;
   Matmul& operator=(const Matmul&) = delete;
 
-  /// How many algorithms the library proposes, its favourite first.
+  /// The number of algorithms that the library proposes, its favourite first.
   int choices() const { return static_cast<int>(algorithms_.size()); }
   int choice() const { return choice_; }
   void choose(int choice) { choice_ = choice; }

@@ -11,7 +11,7 @@ namespace {
 
 using Bits = DeviceArray<std::uint16_t>;
 
-constexpr int head_dim = 128;     // Of rope.
+constexpr int head_dim = 128;     // Used by rope.
 constexpr double epsilon = 1e-5;  // norm_epsilon of the kernels.
 constexpr double bf16_error = 6e-3, fp32_error = 1e-4;
 
@@ -20,7 +20,7 @@ constexpr double bf16_error = 6e-3, fp32_error = 1e-4;
 struct Work {
   std::function<void(cudaStream_t)> run;
   std::function<double(const std::vector<std::int64_t>& rows)> error;
-  double bytes = 0.0;  ///< That it must read and write, each once; a second pass counts again.
+  double bytes = 0.0;  ///< Bytes read and written, each once; a second pass counts again.
   double tolerance = bf16_error;
 };
 

@@ -7,7 +7,7 @@
 namespace orrery::calibration {
 namespace {
 
-// From NVML's API reference; toolkits often come without its header. All return 0 on success.
+// Signatures of NVML's API; toolkits often come without its header. All return 0 on success.
 using Init = int();
 using DeviceByBusId = int(const char*, void**);
 using DriverVersion = int(char*, unsigned);

@@ -7,8 +7,8 @@
 
 namespace orrery::calibration {
 
-/// The driver's management library, loaded where there is one: for the driver's version and for
-/// clocks, power and temperature beside a measurement. Nothing depends on it.
+/// The driver's management library, loaded if there is one: it gives the driver's version and the
+/// clocks, power and temperature during a measurement. Nothing depends on it.
 class Nvml {
  public:
   Nvml();

@@ -50,12 +50,12 @@ struct Product {
   double error;
 };
 
-// Times one product alone, or beside a companion that must begin before and end after it, or the
-// sample is thrown away. Both in the same way and in turn, so that clock and heat are the same.
-class Beside {
+// Times one product alone, or overlapped with a companion that must begin before and end after it,
+// or the sample is thrown away. Both are timed in turn, so that clock and heat are the same.
+class OverlapTiming {
  public:
-  explicit Beside(const Product& product) : product_{product} {}
-  virtual ~Beside() = default;
+  explicit OverlapTiming(const Product& product) : product_{product} {}
+  virtual ~OverlapTiming() = default;
 
   double alone_us() {
     run_behind_delay();
@@ -63,11 +63,11 @@ class Beside {
     return elapsed_us(before_, after_);
   }
 
-  double beside_us() {
+  double overlapped_us() {
     for (int attempt = 0; attempt < 6; ++attempt) {
       begin(other_, lasting_us_);
       run_behind_delay();
-      // The event behind the companion's end is what tells that it outlasted the product.
+      // The event behind the companion's end shows that it outlasted the product.
       CUDA_CHECK(cudaStreamSynchronize(own_));
       const bool outlasted = end(other_, ended_);
       CUDA_CHECK(cudaDeviceSynchronize());
@@ -80,12 +80,12 @@ class Beside {
  protected:
   /// Enqueues work that takes at least `us`.
   virtual void begin(cudaStream_t stream, double us) = 0;
-  /// Whether it was still running; ends it.
+  /// Returns true if it was still running; ends it.
   virtual bool end(cudaStream_t stream, Event& ended) = 0;
 
  private:
   void run_behind_delay() {
-    CUDA_CHECK(launch_delay(300'000, own_));  // Until the companion is under way.
+    CUDA_CHECK(launch_delay(300'000, own_));  // Lasts until the companion is under way.
     before_.record(own_);
     product_.run(own_);
     after_.record(own_);
@@ -97,10 +97,10 @@ class Beside {
   double lasting_us_ = 3000.0;
 };
 
-class BesideCopy : public Beside {
+class CopyOverlap : public OverlapTiming {
  public:
-  explicit BesideCopy(const Product& product)
-      : Beside{product}, from_{std::int64_t{1} << 28}, to_{std::int64_t{1} << 28} {}
+  explicit CopyOverlap(const Product& product)
+      : OverlapTiming{product}, from_{std::int64_t{1} << 28}, to_{std::int64_t{1} << 28} {}
 
  protected:
   void begin(cudaStream_t stream, double us) override {
@@ -121,10 +121,10 @@ class BesideCopy : public Beside {
   DeviceArray<char> from_, to_;
 };
 
-class BesideBusy : public Beside {
+class BusyOverlap : public OverlapTiming {
  public:
-  BesideBusy(const Product& product, int multiprocessors, int shared_bytes)
-      : Beside{product}, multiprocessors_{multiprocessors}, shared_bytes_{shared_bytes} {}
+  BusyOverlap(const Product& product, int multiprocessors, int shared_bytes)
+      : OverlapTiming{product}, multiprocessors_{multiprocessors}, shared_bytes_{shared_bytes} {}
 
  protected:
   void begin(cudaStream_t stream, double us) override {
@@ -155,19 +155,19 @@ Measurement measure_overlap(const Case& what, const StoppingLimits& limits, Lab&
     throw Unsupported{"this GPU has only " + std::to_string(lab.machine.multiprocessors) +
                       " multiprocessors"};
   const Product product{what, lab};
-  std::unique_ptr<Beside> beside;
+  std::unique_ptr<OverlapTiming> timing;
   if (copy)
-    beside = std::make_unique<BesideCopy>(product);
+    timing = std::make_unique<CopyOverlap>(product);
   else
-    beside = std::make_unique<BesideBusy>(product, busy, lab.shared_bytes_a_block);
-  beside->alone_us();
-  beside->beside_us();
+    timing = std::make_unique<BusyOverlap>(product, busy, lab.shared_bytes_a_block);
+  timing->alone_us();
+  timing->overlapped_us();
   StoppingRule rule{limits}, alone_rule{limits};
   Measurement one;
   one.what = what;
   for (const double began_s = now_s(); one.stopped == Stopped::not_yet;) {
-    alone_rule.add(beside->alone_us());
-    rule.add(beside->beside_us());
+    alone_rule.add(timing->alone_us());
+    rule.add(timing->overlapped_us());
     one.stopped = rule.look(now_s() - began_s);
   }
   const TimingSummary alone = alone_rule.summary();
@@ -209,15 +209,15 @@ Measurement measure_sustained(const Case& what, const StoppingLimits&, Lab& lab)
   ClockSeries series;
   border(0).record(stream);
   hand_over(0);
-  double told_s = -1.0;
+  double noted_s = -1.0;
   for (int chunk = 0; series.length_s() < seconds; ++chunk) {
     hand_over(chunk + 1);
     for (int w = chunk * windows; w < (chunk + 1) * windows; ++w) {
       CUDA_CHECK(cudaEventSynchronize(border(w + 1)));
       series.add(elapsed_us(border(w), border(w + 1)), runs);
-      if (series.length_s() - told_s < state_every_s) continue;
-      series.tell(lab.nvml.state());
-      told_s = series.length_s();
+      if (series.length_s() - noted_s < state_every_s) continue;
+      series.note(lab.nvml.state());
+      noted_s = series.length_s();
     }
   }
   CUDA_CHECK(cudaStreamSynchronize(stream));

@@ -74,8 +74,8 @@ constexpr int passes = 3;  // Forward, backward, optimizer.
 
 double median_us(const std::vector<double>& times_us) { return summarize(times_us).median_us; }
 
-// What the host takes to hand over each pass while the GPU is held up, so that it waits for
-// nothing; nothing where more was handed over than the GPU's queue holds.
+// Host time to enqueue each pass while the GPU is held up, so that it waits for nothing; nothing if
+// the GPU's queue was too short for them.
 std::optional<std::array<double, passes>> host_us(const std::array<Pass, passes>& step,
                                                   const std::function<void()>& after_each,
                                                   cudaStream_t stream) {
@@ -104,7 +104,7 @@ std::optional<std::array<double, passes>> host_us(const std::array<Pass, passes>
 
 }  // namespace
 
-// In a graph Adam's step number, and with it its two corrections, stay those of the capture: the
+// Adam's step number, and with it its two corrections, stay those of the capture in a graph: the
 // work is the same.
 Measurement measure_training_step(const Case& what, const StoppingLimits& limits, Lab& lab) {
   const StepModel model = step_model_of(what);

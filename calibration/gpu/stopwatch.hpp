@@ -21,7 +21,7 @@ namespace orrery::calibration {
 /// waited for the host. If it was not, the batch is repeated behind a longer one (HeadStart).
 class Stopwatch {
  public:
-  /// On the current GPU.
+  /// Measures on the current GPU.
   Stopwatch();
 
   struct Times {
@@ -45,7 +45,7 @@ class Stopwatch {
 
  private:
   enum class Cache { cold, warm };
-  /// Fewer samples than asked for, where so many do not fit into the GPU's queue.
+  /// Takes fewer samples if so many do not fit into the GPU's queue.
   std::vector<double> batch(const std::function<void(cudaStream_t)>& run, Cache cache,
                             HeadStart::Batch size);
 

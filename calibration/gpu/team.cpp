@@ -62,7 +62,7 @@ ncclUniqueId await(const std::string& file) {
              "is rank 0 running, and is the folder shared?");
 }
 
-// What rank 0 tells the others before each case: the limits and, as text, the case.
+// Rank 0 sends it to the others before each case: the limits and, as text, the case.
 struct Order {
   double noise = 0.0, time_s = 0.0;
   char text[1024] = "";  // Empty: done.
@@ -172,7 +172,7 @@ void Team::serve() {
     try {
       members_->own->measure(read_case({json, {"rank 0", ""}}), limits);
     } catch (const Unsupported&) {
-    } catch (const DeviceError&) {  // Rank 0 meets it too, and says so.
+    } catch (const DeviceError&) {  // Rank 0 meets it too, and reports it.
     }
   }
 }

@@ -12,7 +12,7 @@ namespace orrery::calibration {
 /// several processes, on one node or many. Built without NCCL, measuring throws Unsupported.
 class Team {
  public:
-  /// Whether the program was built with NCCL.
+  /// True if the program was built with NCCL.
   static bool possible();
 
   /// The first `ranks` of a case's GPUs in this process.

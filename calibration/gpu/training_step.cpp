@@ -28,7 +28,7 @@ void require_possible(const StepModel& m) {
   if (m.ffn % 8 != 0 || m.vocab % 8 != 0) refuse("ffn and vocab must be multiples of 8");
 }
 
-// What one layer's backward pass needs.
+// Weights and activations that one layer's backward pass needs.
 struct Layer {
   explicit Layer(const StepModel& m)
       : x{m.tokens() * m.hidden},
@@ -75,7 +75,7 @@ struct TrainingStep::State {
         loss{m.tokens()},
         turns{rotation_table(m.sequence, m.head_dim())} {
     for (int i = 0; i < m.layers; ++i) layers.emplace_back(m);
-    // The GPU draws them: what a host needs seconds for. Masters begin as what products read.
+    // The GPU samples them, as a host would need seconds. Masters begin as what products read.
     for (const StepModel::Tensor& tensor : tensors) {
       const bool gain = tensor.rows == 1;
       const float scale =

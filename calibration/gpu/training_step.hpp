@@ -25,7 +25,7 @@ class TrainingStep {
   /// embedding and head.
   double host_layers_us() const;
 
-  /// Of the last forward pass, averaged over tokens; the gradients of the last backward pass.
+  /// Loss of the last forward pass, averaged over tokens; gradients of the last backward pass.
   double loss() const;
   std::vector<float> gradients() const;
   /// The weights as products read them: bf16.

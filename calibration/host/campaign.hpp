@@ -22,12 +22,12 @@ class Bench {
   virtual double now_s() = 0;
   virtual void rest(double seconds) = 0;  ///< Lets the GPU cool.
   virtual bool interrupted() = 0;
-  /// Whether the machine stopped answering in the last measure(): no other call has an answer then.
+  /// True if the machine stopped answering in the last measure(): no other call has an answer then.
   virtual bool lost() { return false; }
 };
 
 struct CampaignPlan {
-  std::vector<Case> cases;  ///< In running order.
+  std::vector<Case> cases;  ///< Sorted in running order.
   /// Cases that other records hold already, by their ids: not measured again.
   std::set<std::string> done{};
   double budget_s = std::numeric_limits<double>::infinity();
@@ -40,12 +40,12 @@ struct Progress {
   const Measurement* last = nullptr;
   int done = 0;
   int all = 0;
-  double left_s = 0.0;  ///< At the pace so far, and never over the budget.
+  double left_s = 0.0;  ///< Predicted from the pace so far, and never over the budget.
 };
 
 struct CampaignEnd {
   int measured = 0, failed = 0, skipped = 0;
-  int left = 0;  ///< Not begun: the budget was up, or somebody interrupted.
+  int left = 0;  ///< Not begun: the budget was used up, or Ctrl-C came.
   bool interrupted = false;
   bool lost = false;  ///< The machine stopped answering; another process may go on.
 };

@@ -15,7 +15,7 @@ struct Case {
   std::string kind;
   std::map<std::string, std::string> choices;  ///< "dtype" -> "bf16"
   std::map<std::string, std::int64_t> sizes;   ///< "m" -> 4096
-  double weight = 1.0;                         ///< How much depends on it; larger ones come first.
+  double weight = 1.0;                         ///< Its importance; larger ones come first.
 
   std::int64_t size(const std::string& name) const { return sizes.at(name); }
   const std::string& choice(const std::string& name) const { return choices.at(name); }
@@ -27,8 +27,7 @@ struct CaseKind {
   struct Choice {
     std::string name;
     std::vector<std::string> values;
-    std::string
-        before{};  ///< What a case says that was written before the key was; "": all have it.
+    std::string before{};  ///< The value of cases older than the key; "": all have it.
   };
   struct Size {
     std::string name;

@@ -20,7 +20,7 @@ void ClockSeries::add(double window_us, int runs) {
   windows_.push_back({begin_s, begin_s + 1e-6 * window_us, window_us / runs, last_});
 }
 
-void ClockSeries::tell(const GpuState& state) {
+void ClockSeries::note(const GpuState& state) {
   last_ = state;
   if (!windows_.empty()) windows_.back().state = state;
 }

@@ -8,24 +8,24 @@
 
 namespace orrery::calibration {
 
-/// A stretch of a series: the median time of a run in it, and the state that the driver last told.
+/// A stretch of a series: the median time of a run in it, and the driver's last reading.
 struct SeriesPoint {
   double at_s = 0.0;  ///< Its end, from the first run on.
   double median_us = 0.0;
   GpuState state;
 };
 
-/// How long the same work takes from a cool GPU on, without pause: the power limit lets the clock
-/// go within tens of milliseconds, so that a second's median shows none of it. Windows of about a
+/// Times of the same work from a cool GPU on, without pause: the power limit lowers the clock
+/// within tens of milliseconds, so that a second's median shows none of it. Windows of about a
 /// millisecond are added in order; the driver's readings may come less often.
 class ClockSeries {
  public:
   static constexpr double burst_s = 0.02;     ///< Benchmarks of single kernels take about that.
-  static constexpr double sustained_s = 5.0;  ///< Of the end: several of the power limit's periods.
+  static constexpr double sustained_s = 5.0;  ///< The end, several periods of the power limit.
 
   /// `runs` of the work took `window_us` together.
   void add(double window_us, int runs);
-  void tell(const GpuState& state);
+  void note(const GpuState& state);
 
   bool empty() const { return windows_.empty(); }
   double length_s() const { return windows_.empty() ? 0.0 : windows_.back().end_s; }

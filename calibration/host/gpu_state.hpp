@@ -6,10 +6,10 @@
 
 namespace orrery::calibration {
 
-/// What the driver says of the GPU at a moment; what it does not say is absent.
+/// The driver's readings of the GPU at one time; missing ones are absent.
 struct GpuState {
-  std::optional<double> clock_hz;  ///< Of the multiprocessors.
-  std::optional<double> power_w;  ///< Of the moment where it tells that, else over its last second.
+  std::optional<double> clock_hz;  ///< Clock of the multiprocessors.
+  std::optional<double> power_w;   ///< Momentary if the driver has that, else over its last second.
   std::optional<double> temperature_c;
   /// NVML's bits of what holds the clock down (nvmlClocksEventReasons).
   std::optional<std::uint64_t> held_by;

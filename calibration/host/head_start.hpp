@@ -4,17 +4,17 @@
 
 namespace orrery::calibration {
 
-/// How long the GPU is held up so that the host can hand over a batch of work before it begins, and
-/// how much work such a batch may hold.
+/// The delay of the GPU that lets the host enqueue a batch of work before it begins, and the size
+/// of such a batch.
 ///
 /// A host that was too slow gets twice the time. One that stays too slow however long it gets does
-/// not lack time: the GPU's queue is full (some thousand launches), and handing over only goes on
-/// once the GPU does. Then the batch has to shrink.
+/// not lack time: the GPU's queue is full (some thousand launches), and enqueuing only goes on once
+/// the GPU does. Then the batch has to shrink.
 class HeadStart {
  public:
   struct Batch {
     int samples = 1;
-    int runs = 1;  ///< Of each sample.
+    int runs = 1;  ///< Runs of each sample.
   };
   enum class Verdict { counts, again, hopeless };
 
@@ -26,7 +26,7 @@ class HeadStart {
  private:
   static constexpr std::int64_t shortest_ns = 200'000, longest_ns = 200'000'000;
   std::int64_t delay_ns_ = shortest_ns;
-  int misses_ = 0;  ///< In a row, of batches of this size.
+  int misses_ = 0;  ///< Successive misses of batches of this size.
 };
 
 }  // namespace orrery::calibration

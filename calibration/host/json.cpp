@@ -63,7 +63,7 @@ void append(std::string& out, const Json& value) {
   }
 }
 
-// What a message may show of a stranger's text: printable ASCII, not too much of it.
+// The part of a foreign text that a message may show: printable ASCII, not too much of it.
 std::string shown(const std::string& text) {
   std::string out;
   for (const char c : text.substr(0, 60)) out += c >= 0x20 && c < 0x7f ? c : '?';
@@ -170,7 +170,7 @@ class Parser {
     return elements;
   }
 
-  // from_chars takes more than JSON has (inf, nan, 01, .5, 1.): the first characters decide.
+  // JSON excludes some numbers of from_chars (inf, nan, 01, .5, 1.): the first characters decide.
   Json number() {
     const std::size_t digits = at_ + (text_[at_] == '-');
     const auto digit = [&](std::size_t i) {

@@ -31,7 +31,7 @@ class Json {
   /// The one value that `text` holds. Errors (bad_input) name `file` and line: no JSON, a key twice
   /// in one object, nesting deeper than 32, a number beyond a double, text behind the value.
   static Json parse(const std::string& text, const std::string& file);
-  /// In one line, numbers as short as they can be read back.
+  /// One line, numbers as short as they can be read back.
   std::string text() const;
 
   const bool* boolean() const { return std::get_if<bool>(&value_); }
@@ -62,7 +62,7 @@ class JsonPlace {
   bool boolean() const;
   double number(double least, double most) const;
   std::int64_t integer(std::int64_t least, std::int64_t most) const;
-  /// Which of `names` stands here.
+  /// The index of the one of `names` that stands here.
   std::size_t choice(const std::vector<std::string>& names) const;
 
   [[noreturn]] void fail(const std::string& problem, const std::string& remedy) const {

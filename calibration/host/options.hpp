@@ -8,7 +8,7 @@
 
 namespace orrery::calibration {
 
-/// What orrery-gpu is asked to do.
+/// The options of orrery-gpu.
 struct Options {
   std::string command;  ///< "measure", "step", "info", "list", "help", "version"
   std::string output = "calibration-record.json";

@@ -96,7 +96,7 @@ Json summary_json(const TimingSummary& summary) {
 
 TimingSummary read_summary(const JsonPlace& json) {
   json.allow_only({"median_us", "p10_us", "p90_us", "noise_ratio", "drift_ratio", "samples"});
-  constexpr double shortest_us = 1e-3;  // Under a tenth of any kernel.
+  constexpr double shortest_us = 1e-3;  // A tenth of the shortest kernel takes longer.
   TimingSummary summary;
   summary.median_us = json.at("median_us").number(shortest_us, longest_us);
   summary.p10_us = json.at("p10_us").number(shortest_us, longest_us);

@@ -12,24 +12,24 @@
 
 namespace orrery::calibration {
 
-/// Where and with what a record was measured.
+/// Hardware and software that a record was measured on.
 struct Machine {
-  std::string gpu;                 ///< As the driver calls it: "NVIDIA H200".
-  std::string gpu_id;              ///< A hash of its UUID: tells GPUs apart, names none.
+  std::string gpu;                 ///< The driver's name: "NVIDIA H200".
+  std::string gpu_id;              ///< A hash of its UUID: distinguishes GPUs, names none.
   std::string compute_capability;  ///< "9.0"
-  std::string driver;              ///< The newest CUDA it serves, or its own version where known.
+  std::string driver;              ///< The newest CUDA it serves, or its own version if known.
   std::string cuda_runtime;
   std::string cublas;
-  std::string nccl;  ///< "" where it was built without.
-  int gpus = 1;      ///< That could be used.
+  std::string nccl;  ///< "": built without it.
+  int gpus = 1;      ///< Usable ones.
   int multiprocessors = 0;
   std::int64_t memory_bytes = 0;
   std::int64_t l2_bytes = 0;
   double boost_clock_hz = 0.0;  ///< The highest that the multiprocessors may run at.
   double power_limit_w = 0.0;   ///< 0: the driver does not say.
   std::string ecc{};            ///< "on", "off"; "": the driver does not say. So with mig.
-  std::string mig{};            ///< Whether it is cut into instances.
-  std::string cpu{};            ///< The host's, as it calls itself; "": not known.
+  std::string mig{};            ///< Division into instances.
+  std::string cpu{};            ///< The host's own name; "": unknown.
 
   bool operator==(const Machine&) const = default;
 };
@@ -37,21 +37,21 @@ struct Machine {
 enum class Outcome { measured, failed, skipped };
 const std::vector<std::string>& outcome_names();
 
-/// What came out for one case.
+/// The result of one case.
 struct Measurement {
   Case what;
   Outcome outcome = Outcome::measured;
   std::string reason;                  ///< Why it failed or was skipped.
-  std::string implementation;          ///< Which code ran: "cublasLt, choice 2 of 8"
+  std::string implementation;          ///< The code that ran: "cublasLt, choice 2 of 8"
   std::optional<TimingSummary> cold;   ///< Each run after the L2 cache was flushed.
   std::optional<TimingSummary> warm;   ///< Back to back.
   Stopped stopped = Stopped::not_yet;  ///< The cold timing.
   /// |result - reference| / |reference| against double precision, over the elements compared;
-  /// absent where there is nothing to compare.
+  /// absent if there is nothing to compare.
   std::optional<double> relative_error;
-  /// Of `sustained`: from the first run on.
+  /// The series of `sustained`, from the first run on.
   std::vector<SeriesPoint> series;
-  /// How much slower the reference product was around it than at its fastest.
+  /// The reference product's time around it, relative to its fastest.
   double reference_slowdown = 1.0;
   /// Further figures. Names end in a unit: _us _s _hz _bytes _flop _bytes_per_s _flop_per_s _ratio
   /// _count _w _c _bits.
@@ -82,8 +82,8 @@ std::string with_digest(const std::string& text);
 /// without a unit, a case twice.
 Record parse_record(const std::string& text, const std::string& file);
 
-/// That measurements of `machine` may join those of `record`. Errors (bad_input) name the first
-/// difference.
+/// Checks that measurements of `machine` may join those of `record`. Errors (bad_input) name the
+/// first difference.
 void require_same_machine(const Record& record, const Machine& machine, const std::string& file);
 
 }  // namespace orrery::calibration

@@ -57,8 +57,7 @@ Doubles rms_norm_row(const Doubles& x, const Doubles& gain, double epsilon) {
   return y;
 }
 
-// With r = 1 / rms: y = g x r, dr/dx_j = -r^3 x_j / n, so dx_j = r g_j dy_j - r^3 x_j / n sum x g
-// dy.
+// r = 1 / rms: y = g x r, dr/dx_j = -r^3 x_j / n, so dx_j = r g_j dy_j - r^3 x_j / n sum x g dy.
 Doubles rms_norm_backward_row(const Doubles& x, const Doubles& gain, const Doubles& dy,
                               double epsilon, Doubles& dgain) {
   const double scale = inverse_rms(x, epsilon);

@@ -1,6 +1,6 @@
 #pragma once
 
-// What kernels should compute, in double precision and in the plainest way. Matrices are row-major.
+// Results of kernels, computed in double precision and in the plainest way. Matrices are row-major.
 
 #include <cstdint>
 #include <vector>
@@ -22,7 +22,7 @@ Doubles rms_norm_row(const Doubles& x, const Doubles& gain, double epsilon);
 /// dx of one row; adds to dgain.
 Doubles rms_norm_backward_row(const Doubles& x, const Doubles& gain, const Doubles& dy,
                               double epsilon, Doubles& dgain);
-/// `in`: gates, then ups.
+/// SwiGLU of a row; `in`: gates, then ups.
 Doubles swiglu_row(const Doubles& in);
 Doubles swiglu_backward_row(const Doubles& in, const Doubles& dout);
 /// Heads of head_dim, turned to `position`; base 10000; direction -1 turns back.
@@ -44,7 +44,7 @@ AdamState adam_step(const AdamState& before, double gradient, double rate, doubl
 
 /// One query's causal attention: scores with its keys 0..count-1, [count, head_dim] each.
 struct AttentionRow {
-  Doubles probabilities;  ///< Of each key.
+  Doubles probabilities;  ///< One for each key.
   Doubles output;
   double lse = 0.0;  ///< Log2 of the sum of exponentials.
 };

@@ -22,13 +22,13 @@ double quantile(const std::vector<double>& sorted, double share) {
   return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
-// As many samples lie below the median as heads fall in `samples` tosses: the r-th smallest is
+// The number of samples below the median is that of heads in `samples` tosses: the r-th smallest is
 // above it with probability P(heads < r). Each side may miss with 2.5 %.
 MedianInterval median_interval(int samples) {
   constexpr int exact_up_to = 1000;  // 2^-1000 is still a double.
   int low = 0;
   if (samples <= exact_up_to) {
-    double probability = std::pow(0.5, samples);  // Of exactly `low` heads.
+    double probability = std::pow(0.5, samples);  // The chance of exactly `low` heads.
     for (double below = probability; below <= 0.025; below += probability) {
       ++low;
       probability *= static_cast<double>(samples - low + 1) / low;

@@ -4,7 +4,7 @@
 
 namespace orrery::calibration {
 
-/// What repeated timings of one thing come to.
+/// Statistics of repeated timings.
 struct TimingSummary {
   double median_us = 0.0;
   double p10_us = 0.0;
@@ -31,7 +31,7 @@ struct MedianInterval {
 };
 MedianInterval median_interval(int samples);
 
-/// In the order in which they were taken; at least one, all positive.
+/// Timings come in the order in which they were taken; at least one, all positive.
 TimingSummary summarize(const std::vector<double>& times_us);
 
 }  // namespace orrery::calibration

@@ -158,7 +158,7 @@ class Attention {
   const StepModel& m_;
 };
 
-// What a layer's backward pass needs of its forward pass.
+// Values of its forward pass that a layer's backward pass needs.
 struct Kept {
   Doubles x, norm1, qkv, o, middle, norm2, up, activated;
 };

@@ -9,7 +9,7 @@ namespace orrery::calibration {
 
 struct StoppingLimits {
   double noise = 0.005;    ///< nvbench's default bound, there on the relative standard deviation.
-  double time_s = 1.0;     ///< Of measuring, whatever the noise.
+  double time_s = 1.0;     ///< The limit of measuring, whatever the noise.
   int least_samples = 10;  ///< The median's interval then leaves out the extremes on both sides.
   int most_samples = 1000;
 };

@@ -32,12 +32,12 @@ void add_gemms(std::vector<Case>& cases) {
       cases.push_back(make_case("gemm", {"dgrad", "fp8"}, {m, k, n}));
       cases.push_back(make_case("gemm", {"wgrad", "fp8"}, {n, k, m}));
     }
-  // On, just under and just over the borders of tiles of 64, 128 and 256 rows.
+  // Sizes on, just under and just over the borders of tiles of 64, 128 and 256 rows.
   for (const std::int64_t border : {64, 128, 256, 512, 4096})
     for (const std::int64_t m : {border - 8, border, border + 8})
       for (const auto& [n, k] : {std::pair{4096, 4096}, std::pair{8192, 8192}})
         if (m != 4096) cases.push_back(make_case("gemm", {"forward", "bf16"}, {m, n, k}));
-  // As many tiles as multiprocessors, and a few more: where the last wave is nearly empty.
+  // The last wave is nearly empty if there are a few more tiles than multiprocessors.
   for (std::int64_t n = 1024; n <= 8192; n += 512)
     cases.push_back(make_case("gemm", {"forward", "bf16"}, {2048, n, 4096}));
   for (const std::int64_t k : {512, 1024, 2048, 16384, 32768})

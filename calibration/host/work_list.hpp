@@ -13,8 +13,8 @@ namespace orrery::calibration {
 std::vector<Case> parse_work_list(const std::string& text, const std::string& file);
 std::string work_list_json(const std::vector<Case>& cases);
 
-/// What to measure when nobody says: products of common layers and around tile borders, attention,
-/// streaming kernels, launches, transfers, overlap; with several GPUs, collectives.
+/// The default cases: products of common layers and around tile borders, attention, streaming
+/// kernels, launches, transfers, overlap; with several GPUs, collectives.
 std::vector<Case> default_work_list(int gpus);
 
 /// Only the cases of `kinds`; all where it is empty.

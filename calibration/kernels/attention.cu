@@ -6,14 +6,14 @@ namespace {
 
 // Beyond 48 KiB a kernel must ask for its shared memory; asking again costs nothing to speak of.
 template <class Kernel>
-cudaError_t ask_for_shared(Kernel kernel, int bytes) {
+cudaError_t request_shared(Kernel kernel, int bytes) {
   return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
 }
 
 template <int D>
 cudaError_t forward(const AttentionArrays& a, const AttentionSizes& s, cudaStream_t stream) {
   constexpr int bytes = ForwardTiles::shared_bytes<D>();
-  if (const cudaError_t error = ask_for_shared(attention_forward<D>, bytes)) return error;
+  if (const cudaError_t error = request_shared(attention_forward<D>, bytes)) return error;
   const dim3 grid(s.sequence / ForwardTiles::queries, s.heads, s.batch);
   attention_forward<D><<<grid, ForwardTiles::threads, bytes, stream>>>(
       a.q, a.k, a.v, a.o, a.lse, s.v_stride, s.sequence, s.heads, s.kv_heads);
@@ -23,7 +23,7 @@ cudaError_t forward(const AttentionArrays& a, const AttentionSizes& s, cudaStrea
 template <int D>
 cudaError_t backward(const AttentionArrays& a, const AttentionSizes& s, cudaStream_t stream) {
   constexpr int bytes = BackwardTiles::shared_bytes<D>();
-  if (const cudaError_t error = ask_for_shared(attention_backward<D>, bytes)) return error;
+  if (const cudaError_t error = request_shared(attention_backward<D>, bytes)) return error;
   const std::int64_t tokens = static_cast<std::int64_t>(s.batch) * s.sequence;
   const std::int64_t count = tokens * s.heads * D;
   if (const cudaError_t error =

@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(ForwardTiles::threads)
   load_stage(0);
   for (int j = 0; j < stages; ++j) {
     wait_for_copies();
-    __syncthreads();  // This stage is here, and nobody reads the other any more.
+    __syncthreads();  // This stage is here, and the other one is free.
     if (j + 1 < stages) load_stage(j + 1);
     const std::uint16_t* const k_tile = shared + j % 2 * 2 * keys * D;
     const std::uint16_t* const v_tile = k_tile + keys * D;
@@ -212,7 +212,7 @@ __global__ void __launch_bounds__(BackwardTiles::threads)
           (first + static_cast<std::int64_t>(i) * queries) * q_stride + head * D;
       const std::int64_t statistics =
           (static_cast<std::int64_t>(blockIdx.z) * heads + head) * sequence + i * queries;
-      __syncthreads();  // Nobody reads the last queries any more.
+      __syncthreads();  // All have read the last queries.
       load_tile<D>(q_tile, q + q_at, q_stride, queries);
       load_tile<D>(o_tile, d_o + q_at, q_stride, queries);
       if (threadIdx.x < queries) {
@@ -330,7 +330,7 @@ __global__ void __launch_bounds__(BackwardTiles::threads)
   }
 }
 
-/// to = from * scale, rounded; `count` is a multiple of 4.
+/// Scales and rounds: to = from * scale; `count` is a multiple of 4.
 __global__ void scale_to_bf16(const float* from, std::uint16_t* to, std::int64_t count,
                               float scale) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;

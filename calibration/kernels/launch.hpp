@@ -68,14 +68,14 @@ cudaError_t launch_permute(const std::uint16_t* x, const int* index, std::uint16
                            std::int64_t rows, int width, cudaStream_t stream);
 struct AdamStep {
   float rate, beta1, beta2, epsilon;
-  int step;  ///< From 1.
+  int step;  ///< The first is 1.
 };
 cudaError_t launch_adam(float* master, float* first, float* second, const float* gradient,
                         std::uint16_t* weight, std::int64_t count, const AdamStep& step,
                         cudaStream_t stream);
 cudaError_t launch_add(const std::uint16_t* a, const std::uint16_t* b, std::uint16_t* sum,
                        std::int64_t count, cudaStream_t stream);
-/// to = from, bf16 into fp32; `count` is a multiple of 8.
+/// Widens bf16 to fp32: to = from; `count` is a multiple of 8.
 cudaError_t launch_widen(const std::uint16_t* from, float* to, std::int64_t count,
                          cudaStream_t stream);
 cudaError_t launch_scatter_add(const std::uint16_t* dy, const int* index, float* table,

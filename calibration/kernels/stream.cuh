@@ -178,7 +178,7 @@ __global__ void rotate(const std::uint16_t* x, std::int64_t x_stride, const floa
 __global__ void cross_entropy(const std::uint16_t* logits, const int* targets, float* loss,
                               std::uint16_t* gradient, int width, float scale) {
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * width;
-  float most = -3.0e38f, sum = 0.0f;  // Of what this thread has met.
+  float most = -3.0e38f, sum = 0.0f;  // Running values of this thread.
   for (int i = 8 * threadIdx.x; i < width; i += 8 * stream_threads) {
     const Eight e = load_eight(logits + row + i);
     float here = e.v[0];
@@ -218,8 +218,8 @@ struct AdamRates {
   float correction1, correction2;  ///< 1 - beta^step.
 };
 
-/// One step of Adam (Kingma and Ba, arXiv 1412.6980) on fp32 masters; the bf16 weights are written
-/// beside them. `count` is a multiple of 4.
+/// One step of Adam (Kingma and Ba, arXiv 1412.6980) on fp32 masters; it also writes the bf16
+/// weights. `count` is a multiple of 4.
 __global__ void adam(float* master, float* first, float* second, const float* gradient,
                      std::uint16_t* weight, std::int64_t count, AdamRates rates) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
@@ -261,7 +261,7 @@ __global__ void add(const std::uint16_t* a, const std::uint16_t* b, std::uint16_
   }
 }
 
-/// to = from, bf16 into fp32.
+/// Widens bf16 to fp32: to = from.
 __global__ void widen(const std::uint16_t* from, float* to, std::int64_t count) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;

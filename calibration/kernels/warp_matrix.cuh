@@ -52,7 +52,7 @@ __device__ inline void copy_async(std::uint16_t* to, const std::uint16_t* from) 
 __device__ inline void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 #endif
 
-/// Where element (row, column) of a tile of `width` columns lies: blocks of eight are exchanged
+/// Place of element (row, column) of a tile of `width` columns: blocks of eight are exchanged
 /// within a row, so that eight rows of one column block lie in different banks.
 template <int width>
 __device__ inline int tile_at(int row, int column) {

@@ -151,7 +151,7 @@ std::string thin_text(const std::vector<AssessedTable>& tables) {
                         grouped(static_cast<std::int64_t>(table.common)) + " common shapes, as ",
                     {table.thin.begin(), table.thin.begin() + shown}, ", ", width);
   }
-  return text.empty() ? "" : "\nNo measured shape is near; the formula alone prices:\n" + text;
+  return text.empty() ? "" : "\nWithout a measured shape nearby (formula only):\n" + text;
 }
 
 std::string factors_text(const KernelTables& tables) {
@@ -169,7 +169,7 @@ std::string factors_text(const KernelTables& tables) {
   add("copies, of the bandwidth", tables.copy_efficiency, "copy_efficiency");
   add("attention backward / forward", tables.attention_backward, "attention_backward");
   add("grouped products", tables.grouped_efficiency, "grouped_efficiency");
-  add("lost beside collectives", tables.overlap_loss_share, "share_lost_beside");
+  add("contention with collectives", tables.overlap_loss_share, "share_lost_beside");
   return text.text();
 }
 
@@ -214,7 +214,7 @@ std::string calibration_text(const Calibration& calibration,
 std::string fit_text(const CalibrationFit& fit) {
   std::string text;
   if (!fit.checks.empty()) {
-    Table table{{{"held against", Align::left}, {"cases"}, {"median"}, {"p90"}, {"bias"}}};
+    Table table{{{"compared with", Align::left}, {"cases"}, {"median"}, {"p90"}, {"bias"}}};
     for (const FitCheck& check : fit.checks) {
       std::vector<std::string> cells{check.what, grouped(std::ssize(check.errors))};
       add_errors(cells, check.errors);

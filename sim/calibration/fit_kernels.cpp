@@ -258,13 +258,13 @@ class Fitting {
     // Other multiprocessors may clock higher when some do little else.
     if (fit.share && *fit.share < 0.01)
       findings_.push_back(
-          "products lose nothing beside busy multiprocessors: share_lost_beside stays 1");
+          "products lose nothing while multiprocessors are busy: share_lost_beside stays 1");
     else if (fit.share)
       set(fitted_.overlap_loss_share, *fit.share, 0.01, 5.0,
           "least squares over " + std::to_string(fit.busy_cases) +
-              " products beside busy multiprocessors");
+              " products with busy multiprocessors");
     else if (fit.busy_cases > 0)
-      note_few("products beside busy multiprocessors", fit.busy_cases);
+      note_few("products with busy multiprocessors", fit.busy_cases);
     std::move(fit.checks.begin(), fit.checks.end(), std::back_inserter(checks_));
     std::move(fit.findings.begin(), fit.findings.end(), std::back_inserter(findings_));
   }

@@ -36,13 +36,13 @@ void add_collectives(const std::vector<Measurement>& measurements, int multiproc
     const std::string& collective = one.what.choice("collective");
     char text[160];
     std::snprintf(text, sizeof text,
-                  "%s of %lld ranks: products beside it take %.1f %% longer, as beside %.1f busy "
+                  "%s of %lld ranks: concurrent products take %.1f %% longer, as with %.1f busy "
                   "multiprocessors",
                   collective.c_str(), static_cast<long long>(one.what.size("ranks")),
                   100.0 * (*product - 1.0),
                   (1.0 - 1.0 / *product) * multiprocessors / fit.share.value_or(1.0));
     fit.findings.emplace_back(text);
-    hindered[collective + " beside products, as if alone"].push_back(1.0 / *own - 1.0);
+    hindered[collective + " concurrent with products, as if alone"].push_back(1.0 / *own - 1.0);
   }
   for (auto& [what, some] : hindered) fit.checks.push_back({what, std::move(some)});
 }
@@ -76,9 +76,9 @@ OverlapFit fit_overlap(const std::vector<Measurement>& measurements, int multipr
     errors.push_back(1.0 / (kept * one.slowdown) - 1.0);
   }
   if (!errors.empty())
-    fit.checks.push_back({"product beside busy multiprocessors", std::move(errors)});
+    fit.checks.push_back({"product with busy multiprocessors", std::move(errors)});
   if (!copies.empty())
-    fit.checks.push_back({"product beside a copy, as if alone", std::move(copies)});
+    fit.checks.push_back({"product concurrent with a copy, as if alone", std::move(copies)});
   add_collectives(measurements, multiprocessors, fit);
   return fit;
 }

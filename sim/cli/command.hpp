@@ -35,7 +35,7 @@ int run_completion(const Arguments& arguments);
 /// A subcommand as users know it.
 struct Command {
   std::string name;
-  std::string summary;  ///< What it is for, in a line.
+  std::string summary;  ///< Its purpose in one line.
   int (*run)(const Arguments& arguments);
 };
 
@@ -45,8 +45,8 @@ const std::vector<Command>& commands();
 /// The one of this name; nullptr: there is none.
 const Command* find_command(const std::string& name);
 
-/// Exit codes beside 0 (docs/reference/output.md): internal error, bad input, infeasible plan,
-/// threshold, a sweep of which a part is missing, hardware that is not there.
+/// Exit codes next to 0 (docs/reference/output.md): internal error, bad input, infeasible plan,
+/// threshold, a sweep of which a part is missing, missing hardware.
 enum ExitCode {
   exit_ok = 0,
   exit_internal = 1,
@@ -55,7 +55,7 @@ enum ExitCode {
   exit_threshold = 4,
   exit_partial = 5,
   exit_no_hardware = 77,
-  exit_interrupted = 130  ///< As shells report a program that Ctrl-C ended.
+  exit_interrupted = 130  ///< Shells report this of a program that Ctrl-C ended.
 };
 
 }  // namespace orrery

@@ -29,7 +29,7 @@ double parse_dollars(const std::string& text, const Place& at) {
   return *dollars;
 }
 
-// As the field says it: 16M is 16 x 2^20, as 2,048 sequences of 8,192 are.
+// The field's unit: 16M is 16 x 2^20, as 2,048 sequences of 8,192 are.
 std::int64_t parse_batch_tokens(const std::string& text, const Place& at) {
   const auto tokens =
       number_with_unit(text, {{"", 1.0}, {"k", 0x1p10}, {"K", 0x1p10}, {"M", 0x1p20}});
@@ -103,26 +103,26 @@ void add_buy(Options& options, BuyOptions& into) {
   options.help();
 }
 
-void read_systems(BuyOptions& asked) {
-  for (const std::string& list : asked.systems)
+void read_systems(BuyOptions& given) {
+  for (const std::string& list : given.systems)
     for (const std::string& name : split_list(list, command_line / "system")) {
-      std::vector<std::string>& names = asked.names.systems;
+      std::vector<std::string>& names = given.names.systems;
       if (std::find(names.begin(), names.end(), name) != names.end())
         fail_input(command_line / "system", "'" + name + "' is named twice", "keep one of them");
       names.push_back(name);
-      asked.request.systems.push_back(read_system(name, command_line / "system"));
+      given.request.systems.push_back(read_system(name, command_line / "system"));
     }
-  if (asked.names.systems.empty())
+  if (given.names.systems.empty())
     fail_input({}, "--system is missing", "name one or more: orrery list systems");
 }
 
-void read_batches(const BuyOptions& asked, PurchaseRequest& request) {
+void read_batches(const BuyOptions& given, PurchaseRequest& request) {
   const Place batch = command_line / "max-batch-tokens", fix = command_line / "fix";
-  if (asked.gbs) {
-    if (asked.batch_tokens)
+  if (given.gbs) {
+    if (given.batch_tokens)
       fail_input(command_line / "gbs", "says the batches that --max-batch-tokens would choose",
                  "leave one of them out");
-    request.batches = parse_numbers(*asked.gbs, "gbs", RangeRule{}.most);
+    request.batches = parse_numbers(*given.gbs, "gbs", RangeRule{}.most);
     return;
   }
   std::int64_t seq = default_sequence(request.model);
@@ -134,20 +134,20 @@ void read_batches(const BuyOptions& asked, PurchaseRequest& request) {
     seq = std::stoll(fixed.values.front());
   }
   if (seq <= 0) fail_input(fix, "the model does not say how long a sequence is", "add --fix seq=N");
-  const std::int64_t tokens = asked.batch_tokens.value_or(usual_most_batch_tokens);
-  request.usual_batch = !asked.batch_tokens;
+  const std::int64_t tokens = given.batch_tokens.value_or(usual_most_batch_tokens);
+  request.usual_batch = !given.batch_tokens;
   request.most_batch = tokens / seq;
   if (request.most_batch < 1)
     fail_input(batch, grouped(tokens) + " tokens are less than a sequence of " + grouped(seq),
                "allow more, or shorter sequences (--fix seq=N)");
 }
 
-void complete(BuyOptions& asked, const Options& options) {
-  PurchaseRequest& request = asked.request;
+void complete(BuyOptions& given, const Options& options) {
+  PurchaseRequest& request = given.request;
   options.required("model", "name one: orrery list models");
-  request.model = read_model(asked.names.model, command_line / "model");
+  request.model = read_model(given.names.model, command_line / "model");
   options.required("tokens", "say how much to train: --tokens 15T");
-  read_systems(asked);
+  read_systems(given);
   for (const std::int64_t n :
        parse_numbers(options.required("gpus", "write how many: --gpus 1024, or 256..4096"), "gpus",
                      RangeRule{}.most)) {
@@ -157,23 +157,23 @@ void complete(BuyOptions& asked, const Options& options) {
     request.gpus.push_back(static_cast<int>(n));
   }
   std::sort(request.gpus.begin(), request.gpus.end());
-  request.fixed = fixed_by(asked.fixed, request.gpus, RangeRule{}.most);
-  if (asked.dtype) {
+  request.fixed = fixed_by(given.fixed, request.gpus, RangeRule{}.most);
+  if (given.dtype) {
     if (std::any_of(request.fixed.begin(), request.fixed.end(),
                     [](const Fixed& fixed) { return fixed.key == "dtype"; }))
       fail_input(command_line / "dtype", "is fixed by --fix dtype as well",
                  "leave one of them out");
-    request.fixed.push_back(parse_fixed("dtype=" + *asked.dtype, request.gpus));
+    request.fixed.push_back(parse_fixed("dtype=" + *given.dtype, request.gpus));
   }
-  read_batches(asked, request);
+  read_batches(given, request);
 }
 
 }  // namespace
 
 int run_buy(const Arguments& arguments) {
-  BuyOptions asked;
+  BuyOptions given;
   Options options;
-  add_buy(options, asked);
+  add_buy(options, given);
   add_simulator(options);
   point_plan_keys_to_fix(options, arguments, "a purchase");
   if (!options.read(arguments,
@@ -182,10 +182,10 @@ int run_buy(const Arguments& arguments) {
                     "(docs/guides/buy.md)."))
     return exit_ok;
   options.refuse_words("see orrery buy --help");
-  if (asked.json)
+  if (given.json)
     options.refuse({"csv"}, "and --json would be printed into each other", "leave one of them out");
-  complete(asked, options);
-  const PurchaseRequest& request = asked.request;
+  complete(given, options);
+  const PurchaseRequest& request = given.request;
   const Interruption interruption;
   const Purchase purchase = [&] {
     StatusLine line;
@@ -195,13 +195,13 @@ int run_buy(const Arguments& arguments) {
                   " rows searched");
     });
   }();
-  if (asked.html)
-    write_output(*asked.html,
-                 purchase_report(purchase, request, asked.names, {typed_command("buy", arguments)}),
-                 asked.force);
-  std::cout << (asked.json  ? purchase_json(purchase, request, asked.names)
-                : asked.csv ? purchase_csv(purchase, request)
-                            : purchase_document(purchase, request, asked.names).text());
+  if (given.html)
+    write_output(*given.html,
+                 purchase_report(purchase, request, given.names, {typed_command("buy", arguments)}),
+                 given.force);
+  std::cout << (given.json  ? purchase_json(purchase, request, given.names)
+                : given.csv ? purchase_csv(purchase, request)
+                            : purchase_document(purchase, request, given.names).text());
   return purchase.interrupted ? exit_interrupted : exit_ok;
 }
 

@@ -55,7 +55,7 @@ Calibration read_calibration(const std::string& file) {
   return parse_calibration(JsonValue::read_file(file), file);
 }
 
-// A GPU's name stands for the tables that come with the project; all else is a file.
+// A GPU's name means the tables that come with the project; all else is a file.
 Calibration named_calibration(const std::string& word) {
   const std::vector<std::string> gpus = list_catalog("topologies/gpus");
   if (std::find(gpus.begin(), gpus.end(), word) == gpus.end()) return read_calibration(word);
@@ -109,7 +109,7 @@ int calibrate_fit(const Arguments& arguments) {
                  "name another file");
   const CalibrationFit fit = fit_calibration(read_records(records), read_logs(logs, answers), how);
   const std::string document = calibration_json(fit);
-  // What was fitted is what will be read.
+  // The text reads back what will be read from the file.
   const Calibration calibration = parse_calibration(JsonValue::parse(document, output), output);
   write_output(output, document, force);
   std::cout << calibration_text(calibration, assess(calibration)) << fit_text(fit);
@@ -202,12 +202,12 @@ struct GpuOptions {
   bool lists = false;
 };
 
-std::vector<calibration::Case> wanted_shapes(const GpuOptions& asked) {
-  const Model model = read_model(*asked.model, command_line / "model");
+std::vector<calibration::Case> wanted_shapes(const GpuOptions& given) {
+  const Model model = read_model(*given.model, command_line / "model");
   const System system = read_system(any_system, command_line / "system");
   std::vector<calibration::Case> cases;
-  for (const int tp : asked.degrees) {
-    PlanRequest request = asked.request;
+  for (const int tp : given.degrees) {
+    PlanRequest request = given.request;
     request.tp = tp;
     request.dp = 1;
     request.mbs = request.mbs.value_or(1);
@@ -217,13 +217,13 @@ std::vector<calibration::Case> wanted_shapes(const GpuOptions& asked) {
   return cases;
 }
 
-// Beside this program, or wherever the shell would find it; $ORRERY_GPU wins.
+// $ORRERY_GPU, else the program next to this one, else the one that the shell would find.
 std::string measuring_program() {
   if (const char* named = std::getenv("ORRERY_GPU")) return named;
   std::error_code error;
   const fs::path own = fs::read_symlink("/proc/self/exe", error);
-  const fs::path beside = own.parent_path() / "orrery-gpu";
-  return !error && fs::exists(beside) ? beside.string() : "orrery-gpu";
+  const fs::path sibling = own.parent_path() / "orrery-gpu";
+  return !error && fs::exists(sibling) ? sibling.string() : "orrery-gpu";
 }
 
 constexpr int not_started = 127;
@@ -315,26 +315,26 @@ void add_measuring(Options& options, GpuOptions& into) {
 }
 
 int calibrate_gpu(const Arguments& arguments) {
-  GpuOptions asked;
+  GpuOptions given;
   Options options;
-  add_measuring(options, asked);
+  add_measuring(options, given);
   if (!options.read(arguments,
                     "usage: orrery calibrate gpu [--model NAME --tp 1,2,4,8] [options]\n\n"
                     "Measures kernels, transfers and collectives on the GPUs of this machine with\n"
                     "orrery-gpu. Exits 77 where there is none."))
     return exit_ok;
   options.refuse_words("see --help", "is one word too many");
-  if (!asked.model)
+  if (!given.model)
     options.refuse({"tp", "seq", "mbs", "dtype"}, "says nothing without a model",
                    "add --model NAME");
-  if (asked.model && asked.shapes)
+  if (given.model && given.shapes)
     fail_input({}, "--model and --shapes exclude each other", "keep one of them");
-  if (asked.shapes && asked.lists)
+  if (given.shapes && given.lists)
     fail_input({}, "--shapes and --list exclude each other", "keep one of them");
-  if (!asked.model && !asked.lists) return measure(options, asked.shapes.value_or(""));
+  if (!given.model && !given.lists) return measure(options, given.shapes.value_or(""));
   std::vector<calibration::Case> cases =
-      asked.model ? wanted_shapes(asked) : calibration::default_work_list(1);
-  if (asked.lists) {
+      given.model ? wanted_shapes(given) : calibration::default_work_list(1);
+  if (given.lists) {
     if (options.has("kinds"))
       cases = of_kinds(cases, calibration::parse_kinds(options.text("kinds"), "--kinds"));
     return std::cout << calibration::work_list_json(cases), exit_ok;

@@ -17,7 +17,7 @@
 namespace orrery {
 namespace {
 
-// As the clusters have whose failures were published.
+// The clusters whose failures were published have about as many.
 constexpr int usual_job = 16384;
 
 std::string with_commas(std::int64_t value) {
@@ -77,7 +77,7 @@ void print(std::ostream& out, const Model& model) {
         std::to_string(model.window) + " tokens in " + std::to_string(local) + " layers");
   row(out, "MLP",
       std::to_string(model.ffn) + (model.gated ? ", gated" : "") +
-          (model.parallel_residual ? ", beside attention" : ""));
+          (model.parallel_residual ? ", parallel to attention" : ""));
   if (model.experts) print_experts(out, model);
   if (model.prediction_layers > 0)
     row(out, "prediction layers", std::to_string(model.prediction_layers) + ", not in the totals");
@@ -90,7 +90,7 @@ void print(std::ostream& out, const Model& model) {
   if (count.active != count.total) row(out, "active a token", with_commas(count.active));
 }
 
-// What rests on the user's word alone.
+// Figures that have no source but the user.
 void print_own_figures(std::ostream& out, const JsonValue& document) {
   constexpr std::size_t width = 72;
   std::string line;
@@ -125,7 +125,7 @@ void print(std::ostream& out, const System& system) {
   print_own_figures(out, *system.document);
 }
 
-// As many GPUs as show the whole pattern: two pods, four leaves, two domains; or all there are.
+// The fewest GPUs with the whole pattern: two pods, four leaves, two domains; or all there are.
 int shown_gpus(const System& system) {
   if (system.max_gpus > 0) return system.max_gpus;
   const FabricShape& shape = system.shape;
@@ -140,10 +140,10 @@ struct CheckOptions {
   bool force = false;
 };
 
-void check_system(std::ostream& out, const CheckOptions& asked) {
-  const System system = read_system(*asked.system, command_line / "system");
+void check_system(std::ostream& out, const CheckOptions& given) {
+  const System system = read_system(*given.system, command_line / "system");
   int gpus = shown_gpus(system);
-  if (asked.gpus) gpus = static_cast<int>(value_of_flag("gpus", *asked.gpus).integer(1, 1 << 24));
+  if (given.gpus) gpus = static_cast<int>(value_of_flag("gpus", *given.gpus).integer(1, 1 << 24));
   if (system.max_gpus > 0 && gpus > system.max_gpus)
     fail_infeasible(command_line / "gpus",
                     std::to_string(gpus) + " GPUs are more than the " +
@@ -152,24 +152,24 @@ void check_system(std::ostream& out, const CheckOptions& asked) {
   const Topology topology = Topology::build(system, gpus);
   print(out, system);
   out << topology_text(system, topology);
-  if (!asked.dot) return;
-  write_output(*asked.dot, topology_dot(system, topology), asked.force);
+  if (!given.dot) return;
+  write_output(*given.dot, topology_dot(system, topology), given.force);
 }
 
 }  // namespace
 
 int run_check(const Arguments& arguments) {
-  CheckOptions asked;
+  CheckOptions given;
   Options options;
-  options.add("model", "NAME|FILE", "a model", asked.model);
+  options.add("model", "NAME|FILE", "a model", given.model);
   options.add("system", "NAME|FILE", "a system: drawn, with the figures of its fabric",
-              asked.system);
+              given.system);
   options.add("reliability", "NAME|FILE", "what fails how often, and what follows",
-              asked.reliability);
+              given.reliability);
   options.add("gpus", "N", "draw the fabric of so many GPUs; failures of a job of so many",
-              asked.gpus);
-  options.add("dot", "FILE", "write the drawing for Graphviz too", asked.dot);
-  options.add("force", "replace a file that Orrery did not write", asked.force);
+              given.gpus);
+  options.add("dot", "FILE", "write the drawing for Graphviz too", given.dot);
+  options.add("force", "replace a file that Orrery did not write", given.force);
   options.help();
   if (!options.read(arguments,
                     "usage: orrery check [--model NAME|FILE] [--system NAME|FILE [--gpus N] [--dot "
@@ -177,20 +177,20 @@ int run_check(const Arguments& arguments) {
                     "       orrery check --reliability NAME|FILE [--gpus N]"))
     return exit_ok;
   options.refuse_words("use --model, --system or --reliability", "is not an option");
-  if (!asked.model && !asked.system && !asked.reliability)
+  if (!given.model && !given.system && !given.reliability)
     fail_input({}, "nothing to check", "give --model, --system or --reliability");
-  if (!asked.system && ((asked.gpus && !asked.reliability) || asked.dot))
+  if (!given.system && ((given.gpus && !given.reliability) || given.dot))
     fail_input(
         {},
-        "--" + std::string{asked.gpus && !asked.reliability ? "gpus" : "dot"} + " draws a system",
+        "--" + std::string{given.gpus && !given.reliability ? "gpus" : "dot"} + " draws a system",
         "give --system too");
   std::ostringstream text;  // All or nothing is printed.
-  if (asked.model) print(text, read_model(*asked.model, command_line / "model"));
-  if (asked.system) check_system(text, asked);
-  if (asked.reliability)
+  if (given.model) print(text, read_model(*given.model, command_line / "model"));
+  if (given.system) check_system(text, given);
+  if (given.reliability)
     text << reliability_details(
-        read_reliability(*asked.reliability, command_line / "reliability"),
-        asked.gpus ? parse_count(*asked.gpus, command_line / "gpus", 1, 1 << 24) : usual_job);
+        read_reliability(*given.reliability, command_line / "reliability"),
+        given.gpus ? parse_count(*given.gpus, command_line / "gpus", 1, 1 << 24) : usual_job);
   std::cout << text.str();
   return exit_ok;
 }

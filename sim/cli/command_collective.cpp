@@ -35,7 +35,7 @@ Bytes parse_size(const std::string& text, const Place& place) {
 struct CollectiveRequest {
   std::optional<std::string> system, calibration, gpus, nodes;
   std::optional<Bytes> size;
-  Bytes least{8.0}, most{8.0 * 1024 * 1024 * 1024};  ///< Of a sweep.
+  Bytes least{8.0}, most{8.0 * 1024 * 1024 * 1024};  ///< Limits of a sweep.
   int factor = 2;
   std::string algorithms, protocols;
   bool hierarchical = false, unfolded = false, json = false;
@@ -56,7 +56,8 @@ void add_collective(Options& options, CollectiveRequest& into) {
   options.add("hierarchical",
               "an all_reduce as reduce-scatter in each NVLink domain, all-reduce between",
               into.hierarchical);
-  options.add("unfolded", "simulate every rank's flows instead of one for all their twins",
+  options.add("unfolded",
+              "simulate every rank's flows instead of those of one rank of each equivalence class",
               into.unfolded);
   options.add("json", "print orrery.collective/1", into.json);
   options.help();
@@ -64,18 +65,18 @@ void add_collective(Options& options, CollectiveRequest& into) {
   add_host_memory_option(options, into.host_memory);
 }
 
-std::vector<Bytes> sizes_of(const CollectiveRequest& asked, const Options& options) {
-  if (asked.size) {
+std::vector<Bytes> sizes_of(const CollectiveRequest& given, const Options& options) {
+  if (given.size) {
     if (options.has("min-bytes") || options.has("max-bytes") || options.has("factor"))
       fail_input(command_line / "bytes", "one size and a sweep exclude each other",
                  "give --bytes, or --min-bytes, --max-bytes and --factor");
-    return {*asked.size};
+    return {*given.size};
   }
-  if (asked.least.si() < 1.0 || asked.most < asked.least)
+  if (given.least.si() < 1.0 || given.most < given.least)
     fail_input(command_line / "min-bytes", "a sweep rises from at least 1 byte to --max-bytes",
                "write like --min-bytes 8 --max-bytes 8GiB");
   std::vector<Bytes> sizes;
-  for (Bytes size = asked.least; size <= asked.most; size = asked.factor * size)
+  for (Bytes size = given.least; size <= given.most; size = given.factor * size)
     sizes.push_back(size);
   return sizes;
 }
@@ -84,7 +85,7 @@ bool is_file(const std::string& word) {
   return word.ends_with(".json") || word.find('/') != word.npos;
 }
 
-int run_file(const std::string& file, const System& system, const CollectiveRequest& asked,
+int run_file(const std::string& file, const System& system, const CollectiveRequest& given,
              const Options& options) {
   for (const char* option :
        {"calibration", "gpus", "nodes", "bytes", "min-bytes", "max-bytes", "factor", "nccl-algo",
@@ -94,7 +95,7 @@ int run_file(const std::string& file, const System& system, const CollectiveRequ
                  "leave it out: " + file + " specifies everything except the system");
   const CollectiveProgram program = parse_collective_program(JsonValue::read_file(file));
   const ProgramTime result = long_work([&] { return run_program(program, system, {file, ""}); });
-  std::cout << (asked.json ? program_json(file, system.name, program, result)
+  std::cout << (given.json ? program_json(file, system.name, program, result)
                            : program_text(program, result));
   return exit_ok;
 }
@@ -102,9 +103,9 @@ int run_file(const std::string& file, const System& system, const CollectiveRequ
 }  // namespace
 
 int run_collective(const Arguments& arguments) {
-  CollectiveRequest asked;
+  CollectiveRequest given;
   Options options;
-  add_collective(options, asked);
+  add_collective(options, given);
   if (!options.read(
           arguments,
           "usage: orrery collective KIND --system NAME|FILE --gpus N [options]\n"
@@ -121,31 +122,31 @@ int run_collective(const Arguments& arguments) {
   if (!is_file(word)) collective.kind = parse_kind(word);
   System system = read_system(options.required("system", "name one: orrery list systems"),
                               command_line / "system");
-  if (is_file(word)) return run_file(word, system, asked, options);
-  if (asked.calibration) calibrate(system, *asked.calibration, command_line / "calibration");
+  if (is_file(word)) return run_file(word, system, given, options);
+  if (given.calibration) calibrate(system, *given.calibration, command_line / "calibration");
   const int limit = system.max_gpus > 0 ? system.max_gpus : 1 << 20;
   collective.ranks = parse_count(options.required("gpus", "write how many: --gpus 8"),
                                  command_line / "gpus", 1, limit);
   collective.nodes = (collective.ranks + system.gpus_per_node - 1) / system.gpus_per_node;
-  if (asked.nodes)
-    collective.nodes = parse_count(*asked.nodes, command_line / "nodes", 1, collective.ranks);
-  collective.hierarchical = asked.hierarchical;
+  if (given.nodes)
+    collective.nodes = parse_count(*given.nodes, command_line / "nodes", 1, collective.ranks);
+  collective.hierarchical = given.hierarchical;
   if (collective.hierarchical && collective.kind != CollectiveKind::all_reduce)
     fail_input({}, "only an all_reduce can be --hierarchical", "leave it out");
   CollectiveOptions how;
-  how.selection = parse_nccl_selection(asked.algorithms, asked.protocols);
-  const std::vector<Bytes> sizes = sizes_of(asked, options);
+  how.selection = parse_nccl_selection(given.algorithms, given.protocols);
+  const std::vector<Bytes> sizes = sizes_of(given, options);
   std::vector<CollectiveLine> lines;
   {
     LongWork line;
     for (const Bytes size : sizes) {
-      ProgressListener::tell({Progress::Of::sizes, lines.size(), sizes.size()});
+      ProgressListener::report({Progress::Of::sizes, lines.size(), sizes.size()});
       collective.bytes = size;
       lines.push_back(
-          {collective, run_alone(collective, system, how, asked.unfolded, asked.host_memory)});
+          {collective, run_alone(collective, system, how, given.unfolded, given.host_memory)});
     }
   }
-  std::cout << (asked.json ? collective_json(system.name, lines) : collective_text(lines));
+  std::cout << (given.json ? collective_json(system.name, lines) : collective_text(lines));
   return exit_ok;
 }
 

@@ -28,15 +28,16 @@ int stage_of(const KinetoTrace& trace, const Result& result, std::vector<std::st
   if (trace.ranks > 0 && trace.ranks != gpus)
     notes.push_back("the trace is of a job of " + grouped(trace.ranks) + " ranks, the plan of " +
                     grouped(gpus) + ": they do different work.");
-  const bool told =
+  const bool known =
       trace.rank >= 0 && trace.rank < gpus && (trace.ranks == 0 || trace.ranks == gpus);
-  if (told)
+  if (known)
     return Placement{scenario.plan, scenario.system}
         .coordinates(Rank{static_cast<int>(trace.rank)})
         .stage;
   if (scenario.plan.pp > 1)
-    notes.push_back("which stage the trace is of is not told; the busiest one of the plan, " +
-                    std::to_string(result.busiest_stage) + ", stands beside it.");
+    notes.push_back(
+        "the trace does not state its stage; it is compared with the busiest one of the plan, " +
+        std::to_string(result.busiest_stage) + ".");
   return result.busiest_stage;
 }
 
@@ -54,7 +55,7 @@ struct CompareOptions {
   Detail detail;
   RunOptions run;
   std::optional<std::string> trace, html;
-  std::optional<std::int64_t> step;  ///< Of the trace.
+  std::optional<std::int64_t> step;  ///< Number in the trace.
   std::string names, economics;
   std::optional<double> tokens;
   bool json = false, force = false;
@@ -67,17 +68,18 @@ void add_comparison(Options& options, CompareOptions& into) {
   add_host_memory_option(options, into.detail.host_memory);
   add_run_policy(options, into.run);
   add_run_samples(options, into.run);
-  options.group("A plan beside profiles of its run");
-  options.add("trace", "FILE",
-              "a trace of PyTorch's profiler, .json or .json.gz; more of them may follow: the plan "
-              "is the one that the options name, and every nanosecond of a step stands beside it",
-              into.trace);
+  options.group("Comparison of a plan with profiles of its run");
+  options.add(
+      "trace", "FILE",
+      "a trace of PyTorch's profiler, .json or .json.gz; more of them may follow: the plan "
+      "is the one that the options name, and every nanosecond of a step is compared with it",
+      into.trace);
   options.add("step", "N", "of the trace, ProfilerStep#N (default: the one of median length)",
               into.step, Counted{0, 1 << 30});
   options.add("names", "FILE",
               "what your kernels and process groups do, before workloads/kernel_names.json",
               into.names);
-  options.group("What comes out");
+  options.group("Output");
   options.add("tokens", "N",
               "also what a whole run on them takes with failures, as 15T; the options above may "
               "then stand in a plan's quotes as well",
@@ -91,23 +93,23 @@ void add_comparison(Options& options, CompareOptions& into) {
   options.help();
 }
 
-int compare_traces(const CompareOptions& asked, const std::vector<std::string>& more) {
-  std::vector<std::string> files{*asked.trace};
+int compare_traces(const CompareOptions& given, const std::vector<std::string>& more) {
+  std::vector<std::string> files{*given.trace};
   files.insert(files.end(), more.begin(), more.end());
-  const KernelNames names{asked.names};
-  const Scenario scenario = read_scenario(asked.inputs);
+  const KernelNames names{given.names};
+  const Scenario scenario = read_scenario(given.inputs);
   std::vector<ProfiledRank> ranks;
-  const Result result = long_work([&] { return estimate(scenario, asked.detail).result; });
+  const Result result = long_work([&] { return estimate(scenario, given.detail).result; });
   for (const std::string& file : files) {
     const KinetoTrace trace = read_kineto(file);
     std::vector<std::string> notes;
     const int stage = stage_of(trace, result, notes);
     compare_gpus(trace, scenario.system.gpu, notes);
     ranks.push_back(
-        profile_against_plan(trace, profile_step(trace, names, asked.step), result, stage));
+        profile_against_plan(trace, profile_step(trace, names, given.step), result, stage));
     ranks.back().notes = std::move(notes);
   }
-  std::cout << (asked.json ? profile_json(result, ranks) : profile_text(result, ranks));
+  std::cout << (given.json ? profile_json(result, ranks) : profile_text(result, ranks));
   return exit_ok;
 }
 
@@ -183,11 +185,11 @@ void name_plan(const std::string& word, const Options& common, const Detail& det
   into.carried = inputs && inputs->is_object() ? inputs->compact() : "";
 }
 
-void refuse_beside_traces(const Options& options, const Arguments& plans) {
+void refuse_with_traces(const Options& options, const Arguments& plans) {
   const Place trace = command_line / "trace";
   for (const std::string& word : plans)
     if (is_flags(word))
-      fail_input(trace, "stands beside one plan, not '" + word + "'",
+      fail_input(trace, "is compared with one plan, not '" + word + "'",
                  "write its options without quotes");
   for (const char* option : {"tokens", "economics"})
     if (options.has(option))
@@ -215,7 +217,7 @@ constexpr const char* compare_usage =
     "--json: its first plan), a plan file, or options in quotes: \"--tp 8 --pp 4\".\n"
     "Other options are for all plans.\n\n"
     "   or: orrery compare --trace FILE... --plan PLAN [options]\n\n"
-    "A plan beside profiles of its ranks.";
+    "A plan compared with profiles of its ranks.";
 
 }  // namespace
 
@@ -234,7 +236,7 @@ int run_compare(const Arguments& arguments) {
   for (const std::string& word : options.words())
     words.push_back(word.starts_with('\n') ? flags[std::stoul(word.substr(1))] : word);
   if (common.trace) {
-    refuse_beside_traces(options, words);
+    refuse_with_traces(options, words);
     return compare_traces(common, words);
   }
   options.refuse({"step", "names"}, "is about a trace", "name one: --trace rank0.json.gz");
@@ -248,7 +250,7 @@ int run_compare(const Arguments& arguments) {
   {
     LongWork line;
     for (std::size_t i = 0; i < words.size(); ++i) {
-      ProgressListener::tell({Progress::Of::plans, i, words.size()});
+      ProgressListener::report({Progress::Of::plans, i, words.size()});
       name_plan(words[i], options, common.detail, named[i]);
       plans.push_back(named[i].plan);
       if (!common.tokens) refuse_run_option(named[i].about_run);

@@ -28,15 +28,14 @@ struct EstimateOptions {
   std::optional<double> tokens;
   std::optional<std::string> reliability, economics, runs, html, trace, missing;
   std::optional<Seconds> measured;
-  TraceOptions drawn;
+  TraceOptions shown;
   bool json = false, changes = false, verbose = false, links = false, force = false,
        no_timing = false;
 };
 
 void add_output(Options& options, EstimateOptions& into, Detail& detail) {
-  options.group("What comes out");
-  options.add("tokens", "N",
-              "tokens to train on, as 15T: adds how long that takes, what it costs and draws",
+  options.group("Output");
+  options.add("tokens", "N", "tokens to train on, as 15T: adds training time, cost and energy",
               into.tokens, parse_tokens);
   options.add("reliability", "NAME|FILE",
               "adds to --tokens how long it takes with failures: orrery list reliability",
@@ -67,12 +66,13 @@ void add_output(Options& options, EstimateOptions& into, Detail& detail) {
               "write the timeline as Chrome trace JSON; open it at ui.perfetto.dev", into.trace);
   options.add(
       "trace-ranks", "LIST", "ranks to draw, as 0,8,16-23 (default: all that are simulated)",
-      [&into](const std::string& text, const Place&) { into.drawn.ranks = parse_ranks(text); });
+      [&into](const std::string& text, const Place&) { into.shown.ranks = parse_ranks(text); });
   options.add("missing", "FILE",
-              "write the shapes that nobody measured, heaviest first, for orrery calibrate gpu "
+              "write the shapes that were not measured, heaviest first, for orrery calibrate gpu "
               "--shapes",
               into.missing);
-  options.add("unfolded", "simulate every rank instead of one for all its twins", detail.unfolded);
+  options.add("unfolded", "simulate every rank instead of one of each equivalence class",
+              detail.unfolded);
   options.add("expanded", "simulate every tensor-parallel collective as flows", detail.expanded);
   options.add("force", "replace files that Orrery did not write", into.force);
   options.add("no-timing",
@@ -83,28 +83,28 @@ void add_output(Options& options, EstimateOptions& into, Detail& detail) {
 }
 
 // The step time that the user states, or the median of the log from which the plan was imported.
-std::optional<Seconds> measured_step(const EstimateOptions& asked,
+std::optional<Seconds> measured_step(const EstimateOptions& given,
                                      const std::optional<std::string>& plan) {
-  if (asked.measured && *asked.measured <= Seconds{})
+  if (given.measured && *given.measured <= Seconds{})
     fail_input(command_line / "measured", "is not above 0", "write --measured 17.52s");
-  if (asked.measured || !plan) return asked.measured;
+  if (given.measured || !plan) return given.measured;
   const auto measured = read_plan_file(*plan, command_line / "plan").find("measured");
   if (!measured) return std::nullopt;
   return Seconds{measured->at("step_s").number(1e-9, 1e9)};
 }
 
-std::optional<RunQuestion> run_question(const EstimateOptions& asked) {
-  if (!asked.reliability) return std::nullopt;
+std::optional<RunQuestion> run_question(const EstimateOptions& given) {
+  if (!given.reliability) return std::nullopt;
   const Place at = command_line / "reliability";
-  if (!asked.tokens)
+  if (!given.tokens)
     fail_input(at, "failures of which run?", "say how long to train: --tokens 15T");
-  if (asked.json)
+  if (given.json)
     fail_input(at, "adds a line to the table, which --json has no place for",
                "use orrery run --json");
   RunQuestion question;
-  question.tokens = *asked.tokens;
-  question.reliability = read_reliability(*asked.reliability, at);
-  question.reliability.slow = {};  // Of which the formula does not speak.
+  question.tokens = *given.tokens;
+  question.reliability = read_reliability(*given.reliability, at);
+  question.reliability.slow = {};  // The formula ignores slow GPUs.
   return question;
 }
 
@@ -123,32 +123,32 @@ std::string missing_text(const Result& result, EstimateContext& context) {
 int run_estimate(const Arguments& arguments) {
   ScenarioOptions inputs;
   Detail detail;
-  EstimateOptions asked;
+  EstimateOptions given;
   Options options{""};
   add_scenario(options, inputs);
   add_simulator_and_alias(options);
   add_memory_option(options, detail);
   add_host_memory_option(options, detail.host_memory);
-  add_output(options, asked, detail);
+  add_output(options, given, detail);
   if (!options.read(arguments,
                     "usage: orrery estimate --model M --system S --gpus N --gbs B [options]"))
     return exit_ok;
   options.refuse_words("see orrery estimate --help");
 
   const Scenario scenario = read_scenario(inputs);
-  // What is wrong with prices is said before the work is done.
+  // Errors in prices are reported before the work is done.
   std::optional<Economics> economics;
-  if (asked.tokens)
-    economics = read_economics(scenario.system.gpu.name, asked.economics.value_or(""));
+  if (given.tokens)
+    economics = read_economics(scenario.system.gpu.name, given.economics.value_or(""));
   else
     options.refuse({"economics"}, "prices of what?", "say how long to train: --tokens 15T");
-  const std::optional<Seconds> measured = measured_step(asked, inputs.plan);
-  const std::optional<RunQuestion> run = run_question(asked);
-  if (asked.json)
+  const std::optional<Seconds> measured = measured_step(given, inputs.plan);
+  const std::optional<RunQuestion> run = run_question(given);
+  if (given.json)
     options.refuse({"changes"}, "prints a table, which --json has no place for",
                    "leave one of them out");
   std::vector<MeasuredRun> own_runs;
-  if (asked.runs) own_runs = read_measured_runs(*asked.runs, inputs.system, detail.most_memory);
+  if (given.runs) own_runs = read_measured_runs(*given.runs, inputs.system, detail.most_memory);
   EstimateContext context{scenario.system};
   Estimate answer = long_work([&] { return estimate(scenario, context, detail); });
   const std::string interrupted =
@@ -156,27 +156,27 @@ int run_estimate(const Arguments& arguments) {
                               *economics)
           : "";
   if (economics)
-    answer.result.bill = bill_of(scenario, answer.result.step_time, *asked.tokens, *economics);
+    answer.result.bill = bill_of(scenario, answer.result.step_time, *given.tokens, *economics);
   answer.result.measured = measured;
   if (!own_runs.empty()) answer.result.by_runs = by_runs(answer.result.range, own_runs);
-  OutputFiles files{asked.force};
-  if (asked.trace) {
-    asked.drawn.warnings = answer.result.warnings;
-    files.add(*asked.trace, chrome_trace(answer.step, answer.timeline, scenario, asked.drawn));
+  OutputFiles files{given.force};
+  if (given.trace) {
+    given.shown.warnings = answer.result.warnings;
+    files.add(*given.trace, chrome_trace(answer.step, answer.timeline, scenario, given.shown));
   }
-  if (asked.html)
-    files.add(*asked.html,
+  if (given.html)
+    files.add(*given.html,
               estimate_report(answer, context, {typed_command("estimate", arguments)}));
-  if (asked.missing) files.add(*asked.missing, missing_text(answer.result, context));
+  if (given.missing) files.add(*given.missing, missing_text(answer.result, context));
   files.commit();
-  const bool timing = !asked.no_timing;
-  std::cout << (asked.json ? result_json(answer.result, {.about_this_run = timing})
+  const bool timing = !given.no_timing;
+  std::cout << (given.json ? result_json(answer.result, {.about_this_run = timing})
                            : summary_text(answer.result, {.colour = wants_colour(),
-                                                          .links = asked.links,
-                                                          .verbose = asked.verbose,
+                                                          .links = given.links,
+                                                          .verbose = given.verbose,
                                                           .wall_time = timing}));
   std::cout << interrupted;
-  if (asked.changes) {
+  if (given.changes) {
     const std::vector<SingleChange> changes =
         long_work([&] { return single_changes(answer.result, context, detail); });
     std::cout << "\n" << changes_text(changes);

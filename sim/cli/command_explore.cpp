@@ -18,7 +18,7 @@ extern char** environ;
 namespace orrery {
 namespace {
 
-// What `orrery explore` alone shows: GPT-3 as in Narayanan et al. (SC'21).
+// The example that `orrery explore` alone shows: GPT-3 as in Narayanan et al. (SC'21).
 const std::map<std::string, std::string>& example() {
   static const std::map<std::string, std::string> state{{"model", "gpt3-175b"},
                                                         {"system", "dgx-a100-80gb"},
@@ -32,7 +32,7 @@ const std::map<std::string, std::string>& example() {
   return state;
 }
 
-// What was typed, by key.
+// The typed values, by key.
 std::map<std::string, std::string> words_of(const Options& options, const ScenarioOptions& inputs) {
   std::map<std::string, std::string> words;
   if (inputs.plan) {
@@ -94,12 +94,12 @@ void open_in_browser(const std::string& address) {
   sigemptyset(&none);
   ::posix_spawnattr_setsigmask(&attributes, &none);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  // What it has to say is nothing to the user.
+  // The browser's own output is of no interest to the user.
   posix_spawn_file_actions_t silent;
   ::posix_spawn_file_actions_init(&silent);
   ::posix_spawn_file_actions_addopen(&silent, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   ::posix_spawn_file_actions_addopen(&silent, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  // Where there is no such program, the address stands on the screen.
+  // The printed address remains if there is no such program.
   ::posix_spawnp(&process, program.c_str(), &silent, &attributes, words, environ);
   ::posix_spawn_file_actions_destroy(&silent);
   ::posix_spawnattr_destroy(&attributes);
@@ -116,34 +116,34 @@ sigset_t signals_that_end() {
 }  // namespace
 
 int run_explore(const Arguments& arguments) {
-  ScenarioOptions asked;
+  ScenarioOptions given;
   Detail detail;
   detail.most_memory = tolerated_share_of_memory;
   int port = 0;
   bool stays_closed = false;
   Options options{""};
-  add_scenario(options, asked);
+  add_scenario(options, given);
   add_simulator_and_alias(options);
   add_host_memory_option(options, detail.host_memory);
   options.group("The page");
-  options.add("tokens", "N",
-              "tokens to train on, as 15T: adds how long that takes and what it costs");
+  options.add("tokens", "N", "tokens to train on, as 15T: adds training time and cost");
   options.add("economics", "FILE", "your prices and powers, over those of topologies/economics");
   options.add("port", "N", "of 127.0.0.1, where the page is (default: one that is free)", port,
               Counted{1, 65535});
   options.add("no-open", "print the address and do not open it in a browser", stays_closed);
   options.help();
-  if (!options.read(arguments,
-                    "usage: orrery explore [--model M --system S --gpus N --gbs B] [options]\n\n"
-                    "Serves a page to this machine in which the options below are knobs, until "
-                    "Ctrl-C."))
+  if (!options.read(
+          arguments,
+          "usage: orrery explore [--model M --system S --gpus N --gbs B] [options]\n\n"
+          "Serves a page to this machine in which the options below are parameters, until "
+          "Ctrl-C."))
     return exit_ok;
   options.refuse_words("see orrery explore --help");
 
-  const std::map<std::string, std::string> words = words_of(options, asked);
+  const std::map<std::string, std::string> words = words_of(options, given);
   NamesAllowed names = NamesAllowed::of_catalog();
   for (const auto& [key, word] : words) names.given[key].insert(word);
-  // What is wrong with what was typed is said here, and not in the page.
+  // Errors in the typed values are reported here, and not in the page.
   WarmInputs first{names, detail};
   ExploredState state;
   for (const auto& [key, word] : words) state = state.with(key, word);

@@ -21,15 +21,15 @@ namespace {
 struct ExportOptions {
   ScenarioOptions inputs;
   std::optional<std::string> script, diff;
-  std::map<std::string, std::string> variables;  ///< Of the script.
+  std::map<std::string, std::string> variables;  ///< Values for the script.
 };
 
 // The arguments of the script that the options or the plan file name; nothing: none do.
-std::optional<MegatronArguments> script_of(const ExportOptions& asked) {
-  if (asked.diff) return read_launch_script(*asked.diff, asked.variables);
-  if (asked.script) return read_launch_script(*asked.script, asked.variables);
-  if (!asked.inputs.plan) return std::nullopt;
-  const std::string& plan = *asked.inputs.plan;
+std::optional<MegatronArguments> script_of(const ExportOptions& given) {
+  if (given.diff) return read_launch_script(*given.diff, given.variables);
+  if (given.script) return read_launch_script(*given.script, given.variables);
+  if (!given.inputs.plan) return std::nullopt;
+  const std::string& plan = *given.inputs.plan;
   const JsonValue file = read_plan_file(plan, command_line / "plan");
   const auto arguments = file.find("arguments");
   if (!arguments) return std::nullopt;
@@ -38,7 +38,7 @@ std::optional<MegatronArguments> script_of(const ExportOptions& asked) {
   return MegatronArguments::read(text, plan, {});
 }
 
-// What the script runs.
+// The script's plan and model.
 struct ScriptedRun {
   MegatronArguments script;
   JsonValue plan;
@@ -61,17 +61,17 @@ Scenario scenario_of(const ScriptedRun& run, const Scenario& now) {
   return make_scenario(now.model, now.system, request, now.plan.gpus(), place);
 }
 
-// A plan does not decide in which precision gradients are reduced: the script's software prices it,
-// unless another is asked for.
+// A plan does not decide in which precision gradients are reduced: the script's software does,
+// unless another one is named.
 Scenario on_software_of(const Scenario& before, const Scenario& after) {
   return make_scenario(after.model, after.system, software_as_read(before), plan_again(after.plan),
                        after.plan.gpus(), {});
 }
 
 int export_changes(const ExportOptions& options, const ScriptedRun& run) {
-  const Scenario asked = read_scenario(options.inputs, run.model);
-  const Scenario before = scenario_of(run, asked);
-  const Scenario after = options.inputs.has_key("software") ? asked : on_software_of(before, asked);
+  const Scenario given = read_scenario(options.inputs, run.model);
+  const Scenario before = scenario_of(run, given);
+  const Scenario after = options.inputs.has_key("software") ? given : on_software_of(before, given);
   const MegatronFlags had = megatron_flags(before), flags = megatron_flags(after);
   if (options.diff) {
     EstimateContext context{after.system};
@@ -92,16 +92,16 @@ int print_script(const ServerScript& script) {
 }
 
 int export_server(const Arguments& arguments) {
-  DeploymentOptions asked;
+  DeploymentOptions given;
   PoolOptions pools;
   bool keeps_prefixes = true;
   Options options;
-  add_deployment(options, asked);
+  add_deployment(options, given);
   add_pools(options, pools);
   options.group("Options");
   options.add("prefix-cache", "on|off", "what prompts begin with stays in the cache (on)",
               keeps_prefixes, parse_on_off);
-  options.add("router", "NAME", "is left out: no server is told");
+  options.add("router", "NAME", "has no effect: servers have no such flag");
   options.help();
   if (!read_with_deployment_file(
           options, arguments,
@@ -112,10 +112,10 @@ int export_server(const Arguments& arguments) {
           "see orrery export --help"))
     return exit_ok;
   const Place& at = command_line;
-  if (const auto request = read_pools(options, pools, asked.keys)) {
-    const Model model = read_model(named(asked.model, "model"), at / "model");
-    const System system = read_system(named(asked.system, "system"), at / "system");
-    const ServingEngine engine = read_serving_engine(named(asked.engine, "engine"), at / "engine");
+  if (const auto request = read_pools(options, pools, given.keys)) {
+    const Model model = read_model(named(given.model, "model"), at / "model");
+    const System system = read_system(named(given.system, "system"), at / "system");
+    const ServingEngine engine = read_serving_engine(named(given.engine, "engine"), at / "engine");
     const PoolsPlan plan =
         make_pools(model, system, engine, *request, {"--prefill", ""}, {"--decode", ""});
     return print_script(server_script(model, system, engine,
@@ -123,7 +123,7 @@ int export_server(const Arguments& arguments) {
                                        {ServerRole::decode, plan.decode, plan.decode_gpus}},
                                       keeps_prefixes, at));
   }
-  const ServingSetup setup = read_serving_setup(asked);
+  const ServingSetup setup = read_serving_setup(given);
   ScriptedPool pool{ServerRole::all, setup.deployment, {}};
   for (int replica = 0; replica < setup.deployment.replicas; ++replica)
     pool.first_gpus.push_back(static_cast<int>(replica * setup.deployment.replica_gpus()));
@@ -155,16 +155,16 @@ int export_simgrid(const Arguments& arguments) {
 }
 
 int export_megatron(const Arguments& arguments) {
-  ExportOptions asked;
+  ExportOptions given;
   Options options{""};
-  add_scenario(options, asked.inputs);
+  add_scenario(options, given.inputs);
   options.group("What is exported");
   options.add("script", "FILE",
               "a launch script: print its arguments with those changed that the plan needs",
-              asked.script);
+              given.script);
   options.add("diff", "FILE",
-              "a launch script: print only what must change, why, and what it brings", asked.diff);
-  add_variables(options, asked.variables);
+              "a launch script: print only what must change, why, and what it brings", given.diff);
+  add_variables(options, given.variables);
   options.group("");
   options.help();
   if (!options.read(arguments,
@@ -177,11 +177,11 @@ int export_megatron(const Arguments& arguments) {
                     "--script, keeps all arguments of\nthe script that the plan does not change."))
     return exit_ok;
   options.refuse_words("see orrery export --help");
-  if (asked.diff && asked.script)
+  if (given.diff && given.script)
     fail_input(command_line / "diff", "prints what changes, and --script prints all",
                "leave one out");
-  if (auto script = script_of(asked)) return export_changes(asked, run_of(std::move(*script)));
-  const MegatronFlags flags = megatron_flags(read_scenario(asked.inputs));
+  if (auto script = script_of(given)) return export_changes(given, run_of(std::move(*script)));
+  const MegatronFlags flags = megatron_flags(read_scenario(given.inputs));
   std::cout << megatron_text(flags);
   for (const std::string& what : flags.left_out)
     std::cerr << "orrery: note: no flag for " << what << "\n";
@@ -194,7 +194,7 @@ int run_export(const Arguments& arguments) {
   const std::vector<Subcommand> all{
       {"megatron", export_megatron}, {"server", export_server}, {"simgrid", export_simgrid}};
   if (arguments == Arguments{"--help"}) {
-    CommandListener::tell(names_of(all));
+    CommandListener::report(names_of(all));
     return export_megatron(arguments);
   }
   return run_subcommand(arguments, all, "", "export to what?", "is not a format");

@@ -145,7 +145,7 @@ namespace {
 
 struct Format {
   std::string name;
-  const char* what;  ///< That it reads.
+  const char* what;  ///< The source that it reads.
   ImportedRun (*read)(const std::vector<RecipeFile>& files, const RecipeAnswers& answers);
   bool is_one_file = true;
 };
@@ -204,13 +204,13 @@ int import_server(const Arguments& arguments) {
   ImportOutput output;
   Options options;
   options.add("model", "NAME|FILE", "in place of the model that is named", answers.model);
-  std::map<std::string, std::string> said;
-  options.add("engine", "NAME", "another release of the engine: orrery list engines", said);
-  options.add("system", "NAME|FILE", "the cluster on which it runs, written to the file", said);
+  std::map<std::string, std::string> given;
+  options.add("engine", "NAME", "another release of the engine: orrery list engines", given);
+  options.add("system", "NAME|FILE", "the cluster on which it runs, written to the file", given);
   options.add("accepted", "RATE",
               "in how many steps drafted tokens are accepted, which no command says "
               "(docs/guides/serve.md)",
-              said);
+              given);
   add_settings(options, answers.set);
   add_output(options, output);
   if (!options.read(
@@ -221,7 +221,7 @@ int import_server(const Arguments& arguments) {
           "--plan."))
     return exit_ok;
   const std::vector<RecipeFile> files = read_files(some_words(options, "name a script"));
-  for (const auto& [name, text] : said) answers.set[name] = text;
+  for (const auto& [name, text] : given) answers.set[name] = text;
   answers.other_file = text_if_there;
   const ImportedRun run = import_servers(files, answers);
   write_result(options, output, run.json, run.notes);

@@ -30,7 +30,7 @@ struct PictureOptions {
 };
 
 void add_picture(Options& options, PictureOptions& into) {
-  options.group("What comes out");
+  options.group("Output");
   options.add("roofline", "draw them below the roofs of the GPU", into.roofline);
   options.add("svg", "FILE", "write that drawing for a browser", into.svg);
   options.add("csv", "print comma-separated values", into.csv);
@@ -103,10 +103,10 @@ int run_step(const Arguments& arguments) {
 }
 
 int run_iteration(const Arguments& arguments) {
-  DeploymentOptions asked;
+  DeploymentOptions given;
   PictureOptions picture;
   Options options;
-  add_deployment(options, asked);
+  add_deployment(options, given);
   add_picture(options, picture);
   if (!read_with_deployment_file(
           options, arguments,
@@ -119,7 +119,7 @@ int run_iteration(const Arguments& arguments) {
   const std::string text =
       options.required("step", "write an iteration, decodes x tokens each: --step 64x4096");
   const Iteration iteration = parse_iteration(text);
-  const ServingSetup setup = read_serving_setup(asked);
+  const ServingSetup setup = read_serving_setup(given);
   const ServingStep step = serving_step(setup, iteration, command_line);
   return print_operations(
       picture, iteration_operations(step),
@@ -205,7 +205,7 @@ std::int64_t parse_size(const std::string& text, const SizeKey& key) {
   return static_cast<std::int64_t>(value);
 }
 
-struct AskedSizes {
+struct GivenSizes {
   KernelQuestion question;
   std::string key;  ///< The size that has several values; "": none.
   std::vector<std::int64_t> values;
@@ -216,11 +216,11 @@ std::string size_text(const KernelOptions& options, const std::vector<std::strin
                       const KernelKind& kind, std::size_t place) {
   const SizeKey& key = kind.sizes[place];
   const bool by_place = place + 1 < words.size();
-  const auto said = options.sizes.find(key.name);
-  if (said != options.sizes.end() && by_place)
+  const auto typed = options.sizes.find(key.name);
+  if (typed != options.sizes.end() && by_place)
     fail_input(command_line / key.name, "is given twice", "keep one of them");
   if (by_place) return words[place + 1];
-  if (said != options.sizes.end()) return said->second;
+  if (typed != options.sizes.end()) return typed->second;
   if (!key.usual)
     fail_input({}, "--" + key.name + " is missing",
                "write --" + key.name + " N (" + key.help + ")");
@@ -228,8 +228,8 @@ std::string size_text(const KernelOptions& options, const std::vector<std::strin
 }
 
 void read_sizes(const KernelOptions& options, const std::vector<std::string>& words,
-                AskedSizes& asked) {
-  const KernelKind& kind = *asked.question.kind;
+                GivenSizes& given) {
+  const KernelKind& kind = *given.question.kind;
   if (words.size() > kind.sizes.size() + 1)
     fail_input({}, "'" + words.back() + "' is one size too many",
                kind.name + " has " + std::to_string(kind.sizes.size()));
@@ -247,22 +247,22 @@ void read_sizes(const KernelOptions& options, const std::vector<std::string>& wo
     for (const std::string& item : parse_value_list(size_text(options, words, kind, i), place,
                                                     {OpenRange::doubles, {}, most}))
       values.push_back(parse_size(item, key));
-    asked.question.sizes[key.name] = values.front();
+    given.question.sizes[key.name] = values.front();
     if (values.size() == 1) continue;
-    if (!asked.key.empty())
-      fail_input(place, "is a list, as --" + asked.key + " is", "vary one size at a time");
+    if (!given.key.empty())
+      fail_input(place, "is a list, as --" + given.key + " is", "vary one size at a time");
     if (!std::is_sorted(values.begin(), values.end()))
       fail_input(place, "does not rise", "write a list from small to large");
-    asked.key = key.name;
-    asked.values = values;
+    given.key = key.name;
+    given.values = values;
   }
 }
 
-AskedSizes read_question(const KernelOptions& options, const std::vector<std::string>& words,
+GivenSizes read_question(const KernelOptions& options, const std::vector<std::string>& words,
                          const KernelKind& kind) {
   using Of = KernelKind::Of;
-  AskedSizes asked;
-  KernelQuestion& question = asked.question;
+  GivenSizes given;
+  KernelQuestion& question = given.question;
   question = options.question;
   question.kind = &kind;
   const Place pass = command_line / "pass";
@@ -275,17 +275,17 @@ AskedSizes read_question(const KernelOptions& options, const std::vector<std::st
   if (kind.of == Of::cast && !is_narrow(question.dtype))
     fail_input(command_line / "dtype", name(question.dtype) + " is not quantised",
                "name what it becomes: --dtype fp8");
-  read_sizes(options, words, asked);
+  read_sizes(options, words, given);
   if (kind.of == Of::attention || kind.of == Of::decode) {
     const std::int64_t keys = question.at("kv-heads");
     if (keys > 0 && question.at("heads") % keys != 0)
       fail_input(command_line / "kv-heads", "does not divide the heads",
                  "write a divisor of --heads");
   }
-  return asked;
+  return given;
 }
 
-// A GPU by itself: what is asked of it needs no other.
+// A GPU by itself: the command needs no other.
 System machine_of(const KernelOptions& options, const KernelKind& kind) {
   const bool exchanges = kind.of == KernelKind::Of::dispatch || kind.of == KernelKind::Of::combine;
   if (options.gpu && options.system)
@@ -314,39 +314,39 @@ int run_one(const KernelOptions& options, const std::vector<std::string>& words,
             const KernelKind& kind) {
   const PictureOptions& picture = options.picture;
   one_form_only(picture);
-  const AskedSizes asked = read_question(options, words, kind);
+  const GivenSizes given = read_question(options, words, kind);
   const KernelPricer pricer{machine_of(options, kind),
                             read_software(options.software, command_line / "software"),
                             read_serving_engine(options.engine, command_line / "engine")};
   KernelSweep sweep;
-  sweep.key = asked.key;
+  sweep.key = given.key;
   {
     LongWork line;
-    if (asked.key.empty()) sweep.answers.push_back(pricer.answer(asked.question));
-    for (const std::int64_t value : asked.values) {
-      ProgressListener::tell({Progress::Of::sizes, sweep.answers.size(), asked.values.size()});
-      KernelQuestion one = asked.question;
-      one.sizes[asked.key] = value;
+    if (given.key.empty()) sweep.answers.push_back(pricer.answer(given.question));
+    for (const std::int64_t value : given.values) {
+      ProgressListener::report({Progress::Of::sizes, sweep.answers.size(), given.values.size()});
+      KernelQuestion one = given.question;
+      one.sizes[given.key] = value;
       sweep.answers.push_back(pricer.answer(one));
     }
   }
   const OperationPrice& first = sweep.answers.front().main();
-  sweep.has_knee = !asked.key.empty() && !first.on_network && has_knee(asked.key);
-  if (sweep.has_knee) sweep.knee = knee(pricer, asked.question, asked.key);
+  sweep.has_knee = !given.key.empty() && !first.on_network && has_knee(given.key);
+  if (sweep.has_knee) sweep.knee = knee(pricer, given.question, given.key);
 
   RooflineChart roofline{kernel_title(sweep.answers.front(), pricer.system().gpu.name),
                          "",
                          roofs_of(pricer.system().gpu),
                          {},
-                         !asked.key.empty()};
+                         !given.key.empty()};
   for (const KernelAnswer& answer : sweep.answers) {
     roofline.operations.push_back(answer.main());
-    if (!asked.key.empty())
+    if (!given.key.empty())
       roofline.operations.back().sizes =
-          asked.key + " " + std::to_string(answer.question.at(asked.key));
+          given.key + " " + std::to_string(answer.question.at(given.key));
   }
-  if (!asked.key.empty())
-    roofline.title = kind.name + " on " + pricer.system().gpu.name + " over " + asked.key;
+  if (!given.key.empty())
+    roofline.title = kind.name + " on " + pricer.system().gpu.name + " over " + given.key;
   const bool draws = picture.roofline || picture.svg;
   if (draws && !std::any_of(roofline.operations.begin(), roofline.operations.end(), is_plotted))
     fail_input({}, kind.name + " has no place on a roofline: it computes nothing",
@@ -355,10 +355,10 @@ int run_one(const KernelOptions& options, const std::vector<std::string>& words,
   if (picture.json)
     std::cout << kernel_json(sweep, pricer);
   else if (picture.csv)
-    std::cout << kernel_csv(sweep.answers, asked.key);
+    std::cout << kernel_csv(sweep.answers, given.key);
   else
     std::cout << (picture.roofline ? roofline_text(roofline) + "\n" : "")
-              << (asked.key.empty() ? kernel_text(sweep.answers.front(), pricer)
+              << (given.key.empty() ? kernel_text(sweep.answers.front(), pricer)
                                     : sweep_text(sweep, pricer));
   return exit_ok;
 }
@@ -366,13 +366,13 @@ int run_one(const KernelOptions& options, const std::vector<std::string>& words,
 }  // namespace
 
 int run_kernel(const Arguments& arguments) {
-  CommandListener::tell(kind_names());
+  CommandListener::report(kind_names());
   const std::string word = arguments.empty() ? "" : arguments.front();
   if (word == "step") return run_step({arguments.begin() + 1, arguments.end()});
   if (word == "iteration") return run_iteration({arguments.begin() + 1, arguments.end()});
-  KernelOptions asked;
+  KernelOptions given;
   Options options{"Where, and in which form"};
-  add_kernel(options, asked);
+  add_kernel(options, given);
   if (!options.read(
           arguments,
           "usage: orrery kernel OPERATION SIZES --gpu NAME|FILE [options]\n"
@@ -391,7 +391,7 @@ int run_kernel(const Arguments& arguments) {
   const KernelKind* kind = find_kernel_kind(operation);
   if (!kind)
     fail_input({}, "'" + operation + "' is no operation", suggestion(operation, kind_names()));
-  return run_one(asked, options.words(), *kind);
+  return run_one(given, options.words(), *kind);
 }
 
 }  // namespace orrery

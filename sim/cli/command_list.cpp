@@ -14,18 +14,18 @@
 namespace orrery {
 namespace {
 
-const std::vector<std::string> shelves{"gpus",        "systems",   "models",      "software",
-                                       "engines",     "schedules", "collectives", "routing",
-                                       "reliability", "faults"};
+const std::vector<std::string> groups{"gpus",        "systems",   "models",      "software",
+                                      "engines",     "schedules", "collectives", "routing",
+                                      "reliability", "faults"};
 
 // A name, and what it is where the name alone does not say it.
 using Entry = std::pair<std::string, std::string>;
 
-// Files of a shelf with their titles.
-std::vector<Entry> titled(const std::string& shelf) {
+// Files of a folder with their titles.
+std::vector<Entry> titled(const std::string& folder) {
   std::vector<Entry> entries;
-  for (const std::string& name : list_catalog(shelf)) {
-    const JsonValue file = JsonValue::read_file(find_in_catalog(shelf, name, {}));
+  for (const std::string& name : list_catalog(folder)) {
+    const JsonValue file = JsonValue::read_file(find_in_catalog(folder, name, {}));
     const auto title = file.find("title");
     entries.emplace_back(name, title ? title->text() : "");
   }
@@ -45,27 +45,27 @@ std::vector<Entry> models() {
   return entries;
 }
 
-std::vector<Entry> entries_of(const std::string& shelf) {
-  if (shelf == "models") return models();
-  if (shelf == "gpus" || shelf == "systems") return titled("topologies/" + shelf);
+std::vector<Entry> entries_of(const std::string& group) {
+  if (group == "models") return models();
+  if (group == "gpus" || group == "systems") return titled("topologies/" + group);
   std::vector<Entry> entries;
-  if (shelf == "schedules") {
+  if (group == "schedules") {
     for (const std::string& name : schedule_names()) entries.emplace_back(name, "");
     return entries;
   }
-  if (shelf == "collectives") {
+  if (group == "collectives") {
     for (const std::string& name : collective_names()) entries.emplace_back(name, "");
     return entries;
   }
-  return titled("workloads/" + shelf);
+  return titled("workloads/" + group);
 }
 
 }  // namespace
 
 int run_list(const Arguments& arguments) {
-  CommandListener::tell(shelves);
-  const bool known = !arguments.empty() &&
-                     std::find(shelves.begin(), shelves.end(), arguments[0]) != shelves.end();
+  CommandListener::report(groups);
+  const bool known =
+      !arguments.empty() && std::find(groups.begin(), groups.end(), arguments[0]) != groups.end();
   if (!arguments.empty() && arguments.back() == "--help") {
     std::cout << "usage: orrery list "
                  "gpus|systems|models|software|engines|schedules|collectives|routing|reliability|"
@@ -74,7 +74,7 @@ int run_list(const Arguments& arguments) {
   }
   if (!known)
     fail_input({}, arguments.empty() ? "list what?" : "'" + arguments[0] + "' cannot be listed",
-               suggestion(arguments.empty() ? "" : arguments[0], shelves));
+               suggestion(arguments.empty() ? "" : arguments[0], groups));
   if (arguments.size() > 1)
     fail_input({}, "'" + arguments[1] + "' belongs to no option", "orrery list " + arguments[0]);
   std::size_t width = 0;

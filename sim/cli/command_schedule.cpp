@@ -54,14 +54,14 @@ void add_schedule(Options& options, ScheduleRequest& into) {
 }
 
 // The pipeline that the options name; of a file, its own.
-Pipeline pipeline_of(const ScheduleRequest& asked, const Schedule& schedule) {
+Pipeline pipeline_of(const ScheduleRequest& given, const Schedule& schedule) {
   const Pipeline own = schedule.own_pipeline().value_or(Pipeline{0, 0, 0});
   ScheduleUse use;
-  const auto said = [](int value, int otherwise) { return value > 0 ? value : otherwise; };
-  use.stages = said(asked.stages, own.stages);
+  const auto given_or = [](int value, int otherwise) { return value > 0 ? value : otherwise; };
+  use.stages = given_or(given.stages, own.stages);
   if (use.stages == 0) fail_input({}, "--pp is missing", "add --pp N, the pipeline's stages");
-  use.vpp = said(asked.vpp, schedule.default_vpp(use.stages));
-  use.microbatches = said(asked.microbatches, own.microbatches);
+  use.vpp = given_or(given.vpp, schedule.default_vpp(use.stages));
+  use.microbatches = given_or(given.microbatches, own.microbatches);
   if (use.microbatches == 0)
     fail_input({}, "--microbatches is missing", "add --microbatches N, those of a step");
   const Place& at = command_line;
@@ -76,11 +76,11 @@ Pipeline pipeline_of(const ScheduleRequest& asked, const Schedule& schedule) {
     fail_infeasible(at / "microbatches", "more than a million passes in each direction",
                     "use fewer micro-batches");
   const Pairing pairing = schedule.pairing(use.stages, use.vpp);
-  if (asked.ep_overlap && pairing == Pairing::none)
+  if (given.ep_overlap && pairing == Pairing::none)
     fail_infeasible(at / "ep_overlap",
                     "schedule=" + schedule.name() + " has no passes that can run together here",
                     "leave it out, or use schedule=interleaved or dualpipe");
-  return {use.stages, chunks, use.microbatches, asked.ep_overlap || pairing == Pairing::by_itself};
+  return {use.stages, chunks, use.microbatches, given.ep_overlap || pairing == Pairing::by_itself};
 }
 
 void check_drawing(const PlottedSchedule& plot) {
@@ -94,9 +94,9 @@ void check_drawing(const PlottedSchedule& plot) {
 }  // namespace
 
 int run_schedule(const Arguments& arguments) {
-  ScheduleRequest asked;
+  ScheduleRequest given;
   Options options;
-  add_schedule(options, asked);
+  add_schedule(options, given);
   if (!options.read(
           arguments,
           "usage: orrery schedule NAME|FILE --pp N --microbatches N [options]\n\n"
@@ -108,21 +108,21 @@ int run_schedule(const Arguments& arguments) {
       schedule_of_word(options.only_word("which schedule?", "one schedule at a time",
                                          "write a name of `orrery list schedules`, or a file"),
                        {"", ""});
-  const Pipeline pipeline = pipeline_of(asked, schedule);
-  const Seconds transfer{static_cast<double>(asked.transfer)};
+  const Pipeline pipeline = pipeline_of(given, schedule);
+  const Seconds transfer{static_cast<double>(given.transfer)};
   const ExplicitOrder order = explicit_order(
       schedule, pipeline,
-      std::vector<PassLengths>(static_cast<std::size_t>(pipeline.stages), asked.lengths), transfer);
-  if (asked.draws || asked.svg) {
-    const PlottedSchedule plot{schedule.name(), order, asked.lengths,
-                               replay(order, asked.lengths, transfer)};
+      std::vector<PassLengths>(static_cast<std::size_t>(pipeline.stages), given.lengths), transfer);
+  if (given.draws || given.svg) {
+    const PlottedSchedule plot{schedule.name(), order, given.lengths,
+                               replay(order, given.lengths, transfer)};
     check_drawing(plot);
-    OutputFiles files{asked.force};
-    if (asked.svg) files.add(*asked.svg, schedule_chart(plot));
+    OutputFiles files{given.force};
+    if (given.svg) files.add(*given.svg, schedule_chart(plot));
     files.commit();
-    if (asked.draws) std::cout << schedule_drawing(plot);
+    if (given.draws) std::cout << schedule_drawing(plot);
   }
-  if (!asked.draws) std::cout << schedule_text(order);
+  if (!given.draws) std::cout << schedule_text(order);
   return exit_ok;
 }
 

@@ -71,10 +71,9 @@ void add_search(Options& options, SearchOptions& into) {
   options.add("storage", "RATE",
               "what the file system sustains, for goodput (default: the profile's for each GPU)",
               into.storage, parse_bandwidth);
-  options.add("spares", "N",
-              "nodes, or NVLink domains, that wait, for goodput (default: one is always at hand)",
+  options.add("spares", "N", "spare nodes or NVLink domains, for goodput (default: unlimited)",
               into.spares, Counted{0, most_spares});
-  options.add("elastic", "go on without the replicas whose nodes are in repair, for goodput",
+  options.add("elastic", "continue without the replicas whose nodes are in repair, for goodput",
               into.elastic);
   options.add("top", "K", "how many plans to list (default 10)", into.list.top, whole(1, 10'000));
   options.add("all-settings", "list plans of one layout (tp, cp, pp, ep) apart, not its best alone",
@@ -111,35 +110,35 @@ void add_search(Options& options, SearchOptions& into) {
   add_simulator(options);
 }
 
-void read_failures(SearchRequest& request, const SearchOptions& asked, const Options& options) {
+void read_failures(SearchRequest& request, const SearchOptions& given, const Options& options) {
   if (request.goal != Goal::goodput)
     return options.refuse({"reliability", "storage", "spares", "elastic"},
                           "is for goals that know of failures",
                           "add --objective goodput, or leave it out");
   options.refuse({"deadline"}, "counts without failures, and goodput with them",
                  "leave it out: the table says the days with failures");
-  request.failures = FailuresMeant{
-      read_reliability(asked.reliability.value_or("default"), command_line / "reliability"),
-      asked.storage, asked.spares, asked.elastic};
+  request.failures = AssumedFailures{
+      read_reliability(given.reliability.value_or("default"), command_line / "reliability"),
+      given.storage, given.spares, given.elastic};
 }
 
-void read_goal(SearchRequest& request, const SearchOptions& asked, const Options& options) {
+void read_goal(SearchRequest& request, const SearchOptions& given, const Options& options) {
   const Place goal = command_line / "objective";
-  if (asked.deadline && !request.tokens)
+  if (given.deadline && !request.tokens)
     fail_input(command_line / "deadline", "a deadline for how much training?", "add --tokens 15T");
-  if (request.goal == Goal::gpus && !asked.deadline)
+  if (request.goal == Goal::gpus && !given.deadline)
     fail_input(goal, "the fewest GPUs for what?", "add --deadline 30d --tokens 15T");
   if (request.goal == Goal::training_time && !request.tokens)
     fail_input(goal, "the time for how much training?", "add --tokens 15T");
-  if (asked.deadline) {
-    request.deadline = Deadline{*asked.deadline, *request.tokens};
+  if (given.deadline) {
+    request.deadline = Deadline{*given.deadline, *request.tokens};
     request.tokens.reset();
   }
-  read_failures(request, asked, options);
+  read_failures(request, given, options);
 }
 
-// What a search leaves as it is in the run that it starts from: all that it would not vary, but for
-// what is of the run's own number of replicas or stages.
+// The values that a search keeps from the run that it starts from: all keys that it would not vary,
+// except those that hold only for the run's own number of replicas or stages.
 std::vector<Fixed> kept_of(const JsonValue& run) {
   std::vector<Fixed> fixed;
   const JsonValue plan = keys_of_plan(run);
@@ -149,7 +148,7 @@ std::vector<Fixed> kept_of(const JsonValue& run) {
     if (!value || key.searched || follows) continue;
     PlanRequest request;
     set_plan_key(request, key.name, *value);
-    if (request == PlanRequest{}) continue;  // What is so anyway.
+    if (request == PlanRequest{}) continue;  // The value is the default.
     fixed.push_back({key.name, {flag_text(*value)}});
   }
   return fixed;
@@ -161,10 +160,10 @@ std::optional<std::string> text_in(const std::optional<JsonValue>& run, const st
   return value ? std::optional{flag_text(*value)} : std::nullopt;
 }
 
-SearchRequest read_request(const SearchOptions& asked, const Options& options, SearchNames& names) {
-  SearchRequest request = asked.request;
-  const ScenarioOptions& inputs = asked.inputs;
-  const std::int64_t most = asked.long_ranges ? most_with_yes : RangeRule{}.most;
+SearchRequest read_request(const SearchOptions& given, const Options& options, SearchNames& names) {
+  SearchRequest request = given.request;
+  const ScenarioOptions& inputs = given.inputs;
+  const std::int64_t most = given.long_ranges ? most_with_yes : RangeRule{}.most;
   std::optional<JsonValue> run;
   if (inputs.plan) run = read_plan_file(*inputs.plan, command_line / "plan");
   request.model = model_of(inputs, run);
@@ -172,7 +171,7 @@ SearchRequest read_request(const SearchOptions& asked, const Options& options, S
                 : run->at("model").is_object() ? *inputs.plan
                                                : run->at("model").text();
   names.calibration = inputs.calibration.value_or("");
-  for (const std::string& list : asked.systems)
+  for (const std::string& list : given.systems)
     for (const std::string& name : split_list(list, command_line / "system"))
       names.systems.push_back(name);
   if (const auto system = text_in(run, "system"); system && names.systems.empty()) {
@@ -187,20 +186,21 @@ SearchRequest read_request(const SearchOptions& asked, const Options& options, S
       for (System& system : request.systems)
         calibrate(system, *inputs.calibration, command_line / "calibration");
   }
-  const auto given = [&](const char* key, const char* remedy) {
+  const auto numbers_of = [&](const char* key, const char* remedy) {
     const auto in_run = options.has(key) ? std::nullopt : text_in(run, key);
     return parse_numbers(in_run ? *in_run : options.required(key, remedy), key, most);
   };
-  for (std::int64_t n : given("gpus", "add --gpus N")) request.gpus.push_back(static_cast<int>(n));
-  request.gbs = given("gbs", "add --gbs N, sequences in a step");
-  request.fixed = fixed_by(asked.fixed, request.gpus, most);
+  for (std::int64_t n : numbers_of("gpus", "add --gpus N"))
+    request.gpus.push_back(static_cast<int>(n));
+  request.gbs = numbers_of("gbs", "add --gbs N, sequences in a step");
+  request.fixed = fixed_by(given.fixed, request.gpus, most);
   if (run)
     for (const Fixed& one : kept_of(*run))
       if (std::none_of(request.fixed.begin(), request.fixed.end(),
-                       [&](const Fixed& said) { return said.key == one.key; }))
+                       [&](const Fixed& other) { return other.key == one.key; }))
         request.fixed.push_back(one);
-  read_goal(request, asked, options);
-  request.list = asked.list.list();
+  read_goal(request, given, options);
+  request.list = given.list.list();
   if (request.list.is_front()) {
     options.refuse({"top"}, "a Pareto front has no top", "leave --top or --pareto out");
     options.refuse({"all-settings"}, "a Pareto front already includes all settings",
@@ -226,7 +226,7 @@ std::string progress_text(const SearchProgress& progress) {
 const std::set<std::string> of_this_run{"jobs", "json", "html", "force", "shard", "out", "merge"};
 
 // The options that say what is searched, as words of a command line.
-std::vector<std::string> meaning_of(const Options& options) {
+std::vector<std::string> search_options_of(const Options& options) {
   std::vector<std::string> words;
   for (const auto& [name, texts] : options.typed()) {
     if (of_this_run.count(name)) continue;
@@ -236,12 +236,12 @@ std::vector<std::string> meaning_of(const Options& options) {
   return words;
 }
 
-// Stands for a search, the program and all that it reads.
-std::string fingerprint_of_search(const SearchOptions& asked, const Options& options,
+// Hash of a search, the program and all that it reads.
+std::string fingerprint_of_search(const SearchOptions& given, const Options& options,
                                   const SearchRequest& request) {
   std::string text = fingerprint_of_inputs([&] {
     SearchNames unused;
-    const SearchContext context{read_request(asked, options, unused)};
+    const SearchContext context{read_request(given, options, unused)};
     for (const Fixed& fixed : request.fixed)
       for (const std::string& value : fixed.values) {
         PlanRequest plan;
@@ -249,20 +249,20 @@ std::string fingerprint_of_search(const SearchOptions& asked, const Options& opt
         if (fixed.key == "routing") read_routing(value, {"--fix routing", ""});
       }
   });
-  for (const std::string& word : meaning_of(options)) text += "\n" + word;
+  for (const std::string& word : search_options_of(options)) text += "\n" + word;
   return fingerprint_of(text);
 }
 
 // An array that is submitted again for those shards which are missing has fewer tasks, so that
-// Slurm's count is only asked where the folder says none.
-Shard shard_meant(const SearchOptions& asked) {
-  if (asked.shard) return *asked.shard;
+// Slurm's count is only taken if the folder has none.
+Shard chosen_shard(const SearchOptions& given) {
+  if (given.shard) return *given.shard;
   const auto task = count_in_environment("SLURM_ARRAY_TASK_ID");
   if (!task)
     fail_input(command_line / "out", "is for what one shard of a search finds",
                "add --shard I/N, as 0/8, or submit it as an array of Slurm");
   const int of =
-      shards_in(*asked.out).value_or(count_in_environment("SLURM_ARRAY_TASK_COUNT").value_or(0));
+      shards_in(*given.out).value_or(count_in_environment("SLURM_ARRAY_TASK_COUNT").value_or(0));
   return parse_shard(std::to_string(*task) + "/" + std::to_string(of), command_line / "shard");
 }
 
@@ -273,28 +273,28 @@ std::string share_line(const SearchShare& share, const std::string& path) {
          grouped(static_cast<std::int64_t>(share.best.size())) + " are listed in " + path + "\n";
 }
 
-int search_shard(const SearchOptions& asked, const Options& options, const SearchRequest& request) {
-  const std::string& folder = *asked.out;
+int search_shard(const SearchOptions& given, const Options& options, const SearchRequest& request) {
+  const std::string& folder = *given.out;
   for (const char* name : {"json", "html"})
     options.refuse(
         {name}, "is of a whole search, and this is one shard of it",
         "when all are there: orrery search --merge " + shell_word(folder) + " --" + name);
-  const Shard shard = shard_meant(asked);
+  const Shard shard = chosen_shard(given);
   const std::string path = share_path(folder, shard);
-  const std::string fingerprint = fingerprint_of_search(asked, options, request);
+  const std::string fingerprint = fingerprint_of_search(given, options, request);
   make_folder(folder, command_line / "out");
   if (const auto there = share_there(path); there && there->search == fingerprint) {
     std::cout << share_line(there->share, path + ", which was there");
     return exit_ok;
-  } else if (there && !asked.force) {
+  } else if (there && !given.force) {
     fail_input({path, ""}, "is of another search, or of another build of orrery, catalog or input",
                "name another --out folder, or say --force to replace it");
   }
   const Interruption interruption;
   const SearchShare share = [&] {
-    ShardTalk talk{folder, shard, fingerprint};
+    ShardExchange exchange{folder, shard, fingerprint};
     StatusLine line;
-    return search_share(request, shard, talk, [&](const SearchProgress& progress) {
+    return search_share(request, shard, exchange, [&](const SearchProgress& progress) {
       if (line.is_due()) line.draw(progress_text(progress));
     });
   }();
@@ -302,23 +302,23 @@ int search_shard(const SearchOptions& asked, const Options& options, const Searc
     std::cerr << "orrery: stopped; nothing was written, and this shard begins anew\n";
     return exit_interrupted;
   }
-  write_output(path, share_text(share, fingerprint, meaning_of(options)), asked.force);
+  write_output(path, share_text(share, fingerprint, search_options_of(options)), given.force);
   std::cout << share_line(share, path);
   return exit_ok;
 }
 
 // The options and the shares of shards that are put together.
-std::vector<SearchShare> read_merged(const SearchOptions& asked, const Options& options,
-                                     SearchOptions& meant, Options& meaning) {
-  for (const std::string& word : meaning_of(options))
+std::vector<SearchShare> read_merged(const SearchOptions& given, const Options& options,
+                                     SearchOptions& stored, Options& stored_options) {
+  for (const std::string& word : search_options_of(options))
     fail_input({"", word.substr(0, word.find('='))}, "is what the shards say already",
                "with --merge, leave it out");
   options.refuse({"shard", "out"}, "contradicts --merge", "keep one of them");
-  const std::string& folder = *asked.merge;
+  const std::string& folder = *given.merge;
   const std::vector<ShareFile> files = read_shares(folder);
-  meaning.read(files.front().options);
+  stored_options.read(files.front().options);
   SearchNames unused;
-  if (fingerprint_of_search(meant, meaning, read_request(meant, meaning, unused)) !=
+  if (fingerprint_of_search(stored, stored_options, read_request(stored, stored_options, unused)) !=
       files.front().search)
     fail_input({folder, ""},
                "comes from another build of orrery, or other catalog, calibration or input files",
@@ -331,21 +331,21 @@ std::vector<SearchShare> read_merged(const SearchOptions& asked, const Options& 
 }  // namespace
 
 int run_search(const Arguments& arguments) {
-  SearchOptions asked, meant;
-  Options options, meaning;  // Those of shards that are put together say what they mean.
-  add_search(options, asked);
-  add_search(meaning, meant);
+  SearchOptions given, stored;
+  Options options, stored_options;  // Shards that are merged store theirs.
+  add_search(options, given);
+  add_search(stored_options, stored);
   point_plan_keys_to_fix(options, arguments, "a search");
   if (!options.read(arguments,
                     "usage: orrery search --model M --system S --gpus N --gbs B [options]"))
     return exit_ok;
   options.refuse_words("see orrery search --help");
   std::vector<SearchShare> shares;
-  if (asked.merge) shares = read_merged(asked, options, meant, meaning);
+  if (given.merge) shares = read_merged(given, options, stored, stored_options);
   SearchNames names;
-  const SearchRequest request =
-      asked.merge ? read_request(meant, meaning, names) : read_request(asked, options, names);
-  if (asked.out) return search_shard(asked, options, request);
+  const SearchRequest request = given.merge ? read_request(stored, stored_options, names)
+                                            : read_request(given, options, names);
+  if (given.out) return search_shard(given, options, request);
   options.refuse({"shard"}, "does not say where its answer goes", "add --out DIR");
   const Interruption interruption;
   const SearchResult result = [&] {
@@ -355,11 +355,11 @@ int run_search(const Arguments& arguments) {
       if (line.is_due()) line.draw(progress_text(progress));
     });
   }();
-  if (asked.html)
-    write_output(*asked.html,
+  if (given.html)
+    write_output(*given.html,
                  search_report(result, request, names, {typed_command("search", arguments)}),
-                 asked.force);
-  std::cout << (asked.json ? search_json(result, request, names)
+                 given.force);
+  std::cout << (given.json ? search_json(result, request, names)
                            : search_text(result, request, names));
   return result.interrupted ? exit_interrupted : exit_ok;
 }

@@ -29,7 +29,7 @@ struct ServeOptions {
   TrafficOptions traffic;
   PoolOptions pools;
   bool searches = false;
-  DeploymentSearchRequest search;  ///< As far as its own options say it.
+  DeploymentSearchRequest search;  ///< Filled from its own options.
   std::vector<std::string> fixed;
   ListOptions list;
   bool csv = false;
@@ -82,7 +82,7 @@ std::vector<Fixed> fixed_by(const std::vector<std::string>& texts, const std::ve
   return fixed;
 }
 
-// What `orrery serve` takes as an option is searched here, or fixed.
+// Options of `orrery serve` are searched here, or fixed.
 void refuse_what_is_searched(const Options& options) {
   for (const DeploymentKey& key : deployment_keys())
     if (options.has(key.name))
@@ -102,14 +102,14 @@ void read_loads(const Options& options, const TrafficOptions& traffic,
   if (finds_rate && !traffic.rules.replay.slo)
     fail_input(command_line / "objective", "goodput needs limits to keep to",
                "add --slo ttft=2000,tpot=40@p90");
-  std::vector<AskedLoad> asked = read_loads(options, traffic, {usual_clients, finds_rate});
+  std::vector<RequestedLoad> loads = read_loads(options, traffic, {usual_clients, finds_rate});
   words.limits = traffic.slo;
-  const ServingLoad& first = asked.front().load;
+  const ServingLoad& first = loads.front().load;
   words.requests = first.file.empty()
                        ? "prompts of " + length_distribution_text(first.traffic.prompt) +
                              " tokens, answers of " + length_distribution_text(first.traffic.output)
                        : "requests of " + first.file;
-  for (AskedLoad& one : asked) {
+  for (RequestedLoad& one : loads) {
     const RequestTraffic& traffic = one.load.traffic;
     const std::int64_t clients = one.load.list.clients;
     const std::string arrivals = name(traffic.arrivals);
@@ -122,21 +122,21 @@ void read_loads(const Options& options, const TrafficOptions& traffic,
   }
 }
 
-DeploymentSearchRequest read_request(const Options& options, const ServeOptions& asked,
+DeploymentSearchRequest read_request(const Options& options, const ServeOptions& given,
                                      DeploymentSearchWords& words) {
   refuse_what_is_searched(options);
-  DeploymentSearchRequest request = asked.search;
-  words.model = named(asked.deployment.model, "model");
+  DeploymentSearchRequest request = given.search;
+  words.model = named(given.deployment.model, "model");
   request.model = read_model(words.model, command_line / "model");
   const std::vector<int> gpus = gpus_of(options);
   request.platforms = platforms_of(options, gpus);
-  request.fixed = fixed_by(asked.fixed, gpus);
-  request.list = asked.list.list();
+  request.fixed = fixed_by(given.fixed, gpus);
+  request.list = given.list.list();
   if (request.list.is_front())
     for (const char* other : {"top", "all-settings"})
       options.refuse({other}, "a Pareto front has all that no other beats",
                      std::string{"leave --"} + other + " or --pareto out");
-  if (asked.pools.pools) request.pools = parse_pool_choice(*asked.pools.pools);
+  if (given.pools.pools) request.pools = parse_pool_choice(*given.pools.pools);
   if (request.pools != PoolChoice::none)
     for (const Fixed& one : request.fixed)
       if (one.key == "replicas")
@@ -148,8 +148,8 @@ DeploymentSearchRequest read_request(const Options& options, const ServeOptions&
           [](const ServingPlatform& platform) { return platform.engine.pools.has_value(); }))
     fail_infeasible(command_line / "pools", "none of the engines has pools",
                     "use " + schedulers_with(&SchedulerKind::continuous));
-  request.economics = asked.traffic.economics;
-  read_loads(options, asked.traffic, request, words);
+  request.economics = given.traffic.economics;
+  read_loads(options, given.traffic, request, words);
   request.workers = request.loads.front().replay.workers;
   return request;
 }
@@ -185,9 +185,9 @@ void add_serving_search(Options& options, ServeOptions& into) {
               into.html);
 }
 
-int serve_search(const Options& options, const ServeOptions& asked, const std::string& command) {
+int serve_search(const Options& options, const ServeOptions& given, const std::string& command) {
   DeploymentSearchWords words;
-  const DeploymentSearchRequest request = read_request(options, asked, words);
+  const DeploymentSearchRequest request = read_request(options, given, words);
   const Interruption interruption;
   const DeploymentSearchResult result = [&] {
     StatusLine line;
@@ -195,11 +195,11 @@ int serve_search(const Options& options, const ServeOptions& asked, const std::s
       if (line.is_due()) line.draw(progress_text(progress));
     });
   }();
-  if (asked.html)
-    write_output(*asked.html, deployments_report(result, request, words, {command}),
-                 asked.traffic.force);
-  std::cout << (asked.traffic.json ? deployment_search_json(result, request, words)
-                : asked.csv        ? deployment_search_csv(result, request, words)
+  if (given.html)
+    write_output(*given.html, deployments_report(result, request, words, {command}),
+                 given.traffic.force);
+  std::cout << (given.traffic.json ? deployment_search_json(result, request, words)
+                : given.csv        ? deployment_search_csv(result, request, words)
                                    : deployment_search_document(result, request, words).text());
   return result.interrupted ? exit_interrupted : exit_ok;
 }
@@ -207,11 +207,11 @@ int serve_search(const Options& options, const ServeOptions& asked, const std::s
 constexpr const char* serve_usage =
     "usage: orrery serve --model NAME|FILE --system NAME|FILE --gpus N --engine NAME "
     "--step NxC [options]\n"
-    "       orrery serve ... --isl LAW --osl LAW --concurrency N|--rate R|--arrival burst\n"
+    "       orrery serve ... --isl LENGTHS --osl LENGTHS --concurrency N|--rate R|--arrival burst\n"
     "       orrery serve ... --trace FILE\n"
     "       orrery serve --plan FILE ...\n"
     "       orrery serve ... --prefill LIST --decode LIST ...\n"
-    "       orrery serve --search ... --isl LAW --osl LAW [--concurrency LIST]\n\n"
+    "       orrery serve --search ... --isl LENGTHS --osl LENGTHS [--concurrency LIST]\n\n"
     "What an iteration of a serving engine costs, and how many tokens its KV cache holds\n"
     "(docs/explanation/serving.md); or what clients see who send requests (docs/guides/serve.md); "
     "or\n"
@@ -220,25 +220,25 @@ constexpr const char* serve_usage =
 }  // namespace
 
 int run_serve(const Arguments& arguments) {
-  ServeOptions asked;
+  ServeOptions given;
   Options options;
-  add_deployment(options, asked.deployment);
-  options.add("json", "print orrery.serving/1", asked.traffic.json);
+  add_deployment(options, given.deployment);
+  options.add("json", "print orrery.serving/1", given.traffic.json);
   options.help();
-  add_traffic(options, asked.traffic);
-  add_pools(options, asked.pools);
-  add_serving_search(options, asked);
+  add_traffic(options, given.traffic);
+  add_pools(options, given.pools);
+  add_serving_search(options, given);
   add_simulator(options);
   if (!read_with_deployment_file(options, arguments, serve_usage, "write --model, --system, ...",
                                  "is no option"))
     return exit_ok;
-  if (asked.searches) return serve_search(options, asked, typed_command("serve", arguments));
+  if (given.searches) return serve_search(options, given, typed_command("serve", arguments));
   options.refuse({"objective", "fix", "top", "all-settings", "pareto", "csv", "html"},
                  "belongs to a search", "add --search");
-  named(asked.deployment.model, "model");
-  named(asked.deployment.system, "system");
-  named(asked.deployment.engine, "engine");
-  const std::optional<PoolsRequest> pools = read_pools(options, asked.pools, asked.deployment.keys);
+  named(given.deployment.model, "model");
+  named(given.deployment.system, "system");
+  named(given.deployment.engine, "engine");
+  const std::optional<PoolsRequest> pools = read_pools(options, given.pools, given.deployment.keys);
   if (has_traffic(options))
     options.refuse({"step"}, "is one iteration, and requests take many", "keep one of them");
   std::optional<Iteration> iteration;
@@ -247,21 +247,21 @@ int run_serve(const Arguments& arguments) {
         options.required("step",
                          "write an iteration, --step 64x4096, or requests, --isl 1024 --osl "
                          "1024 --concurrency 64"));
-  if (pools) return serve_pools(options, asked.deployment, asked.traffic, *pools, iteration);
+  if (pools) return serve_pools(options, given.deployment, given.traffic, *pools, iteration);
   if (!iteration) {
     const Stopwatch watch;
-    const PricedServing priced{read_serving_setup(asked.deployment)};
+    const PricedServing priced{read_serving_setup(given.deployment)};
     const auto serve = [&](const ServingLoad& load) {
       return serve_requests(priced, load, command_line);
     };
-    return serve_traffic(options, asked.traffic,
+    return serve_traffic(options, given.traffic,
                          {priced.setup.system, priced.setup.deployment.gpus(), serve, watch});
   }
-  const ServingSetup setup = read_serving_setup(asked.deployment);
+  const ServingSetup setup = read_serving_setup(given.deployment);
   const ServingStep step = serving_step(setup, *iteration, command_line);
   const TokenCost cost = token_cost(step.tokens_per_s, static_cast<double>(setup.deployment.gpus()),
-                                    read_economics(setup.system.gpu.name, asked.traffic.economics));
-  std::cout << (asked.traffic.json ? serving_step_json(step, cost) : serving_step_text(step, cost));
+                                    read_economics(setup.system.gpu.name, given.traffic.economics));
+  std::cout << (given.traffic.json ? serving_step_json(step, cost) : serving_step_text(step, cost));
   return exit_ok;
 }
 

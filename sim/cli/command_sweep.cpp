@@ -24,14 +24,14 @@ namespace {
 
 constexpr int shown_rows = 10;
 
-// Where the rows lie is no place for an answer. Errors (bad_input): `output` is one of the folder's
-// own files, or would be.
+// An answer must not overwrite rows. Errors (bad_input): `output` is one of the folder's own files,
+// or would be.
 void refuse_sweeps_own_files(const SweepFolder& folder, const std::string& output) {
   const std::filesystem::path path{output};
   const std::string name = path.filename().string();
   std::error_code code;
-  const std::filesystem::path beside = path.has_parent_path() ? path.parent_path() : ".";
-  if (std::filesystem::equivalent(beside, folder.path, code) &&
+  const std::filesystem::path parent = path.has_parent_path() ? path.parent_path() : ".";
+  if (std::filesystem::equivalent(parent, folder.path, code) &&
       (name == "sweep.json" || name.starts_with("shard-")))
     fail_input(command_line / "output", "'" + output + "' is a file of the sweep itself",
                "name another file");
@@ -54,7 +54,7 @@ void write_report(const SweepFolder& folder, const BestRows& rows,
   write_output(html, sweep_report(folder, rows, inputs, {command}), force);
 }
 
-// What rows come from, if it is all still as it was.
+// The inputs of the rows, if they are all unchanged.
 std::optional<SweepInputs> inputs_of(const SweepFolder& folder) {
   try {
     if (fingerprint_of_inputs(folder.sweep) == folder.fingerprint) return read_inputs(folder.sweep);
@@ -64,37 +64,37 @@ std::optional<SweepInputs> inputs_of(const SweepFolder& folder) {
   return std::nullopt;
 }
 
-void say_damage(const std::string& damage) {
+void report_damage(const std::string& damage) {
   std::cerr << "orrery: " << damage << "; it is computed again from there on\n";
 }
 
 // Columns stay empty where a price is not known.
 void note_unknown_prices(const SweepInputs& inputs) {
-  std::set<std::string> said;
+  std::set<std::string> seen;
   for (const auto& [name, economics] : inputs.economics) {
     const std::string& gpu = inputs.systems.at(name).gpu.name;
     const std::vector<std::string> keys = unknown_prices(economics);
-    if (!keys.empty() && said.insert(gpu).second)
+    if (!keys.empty() && seen.insert(gpu).second)
       std::cerr << "orrery: note: not all is known of what the GPU '" << gpu
                 << "' costs, and columns stay empty: " << price_remedy(keys) << "\n";
   }
 }
 
 int run(const Arguments& arguments) {
-  SweepOptions asked;
+  SweepOptions given;
   Options options{"What is swept; a list or range may stand for each value"};
-  add_sweep_run(options, asked);
+  add_sweep_run(options, given);
   add_simulator(options);
   if (!options.read(arguments,
                     "usage: orrery sweep run [FILE] --out DIR [options]\n\n"
                     "FILE describes a sweep as docs/guides/sweep.md says; options win over it."))
     return exit_ok;
-  if (asked.html) require_replaceable(*asked.html, asked.force);
-  const SweepJob job = read_sweep_job(asked, options.words());
-  if (asked.html && static_cast<int>(job.shards.size()) < job.folder.shards)
+  if (given.html) require_replaceable(*given.html, given.force);
+  const SweepJob job = read_sweep_job(given, options.words());
+  if (given.html && static_cast<int>(job.shards.size()) < job.folder.shards)
     fail_input(command_line / "html", "is of a whole sweep, and this computes one of its shards",
                "when all are there: orrery sweep merge " + shell_word(job.folder.path) +
-                   " --html " + shell_word(*asked.html));
+                   " --html " + shell_word(*given.html));
   note_unknown_prices(job.inputs);
   const SweepFolder& folder = job.folder;
   const Grid grid{folder.sweep};
@@ -108,17 +108,17 @@ int run(const Arguments& arguments) {
       total += state.points;
     }
   {
-    SweepProgress progress{folder.sweep, there, total, asked.quiet};
+    SweepProgress progress{folder.sweep, there, total, given.quiet};
     for (const Shard& shard : job.shards)
-      if (!Interruption::asked())
+      if (!Interruption::requested())
         run_shard(folder, shard, grid, evaluator, job.workers, job.limits,
                   {[&](const std::string& row) {
                      progress.row(row);
                      ++there;
                    },
-                   say_damage});
+                   report_damage});
   }
-  if (Interruption::asked()) {
+  if (Interruption::requested()) {
     std::cerr << "orrery: stopped with " << grouped(there) << " of " << grouped(total)
               << " points; to go on: orrery sweep run --out " << folder.path << "\n";
     return exit_interrupted;
@@ -128,10 +128,10 @@ int run(const Arguments& arguments) {
               << " is complete: " << grouped(total) << " points\n";
     return exit_ok;
   }
-  BestRows rows{folder.sweep, asked.html ? most_rows_in_a_report : shown_rows};
+  BestRows rows{folder.sweep, given.html ? most_rows_in_a_report : shown_rows};
   read_rows(folder, rows);
-  if (asked.html)
-    write_report(folder, rows, job.inputs, *asked.html, asked.force,
+  if (given.html)
+    write_report(folder, rows, job.inputs, *given.html, given.force,
                  typed_command("sweep run", arguments));
   print_summary(folder.sweep, rows);
   return rows.failed() > 0 ? exit_partial : exit_ok;

@@ -22,15 +22,15 @@ using Words = std::vector<std::string>;
 
 // The words of the catalog that an option or a place of this name takes.
 Words names_for(const std::string& name) {
-  static const std::map<std::string, std::string> shelves{
+  static const std::map<std::string, std::string> folders_by_name{
       {"model", "workloads/models"},    {"system", "topologies/systems"},
       {"gpu", "topologies/gpus"},       {"software", "workloads/software"},
       {"engine", "workloads/engines"},  {"reliability", "workloads/reliability"},
       {"routing", "workloads/routing"}, {"plan", "workloads/plans"}};
   if (name == "schedule") return schedule_names();
   if (name == "collective") return collective_names();
-  const auto shelf = shelves.find(name);
-  return shelf == shelves.end() ? Words{} : list_catalog(shelf->second);
+  const auto folder = folders_by_name.find(name);
+  return folder == folders_by_name.end() ? Words{} : list_catalog(folder->second);
 }
 
 bool is_placeholder(const std::string& part) {
@@ -42,8 +42,8 @@ bool is_one_of(const std::string& word, std::initializer_list<const char*> words
   return std::any_of(words.begin(), words.end(), [&](const char* one) { return word == one; });
 }
 
-// What the help calls `value` may be written as: words of it stand for themselves, FILE for a file,
-// NAME for one of the catalog.
+// Possible texts of what the help calls `value`: its words mean themselves, FILE a file, NAME a
+// name of the catalog.
 Candidates of_value(const std::string& name, const std::string& value) {
   Candidates found;
   for (std::string part : split(value, "|")) {
@@ -57,8 +57,8 @@ Candidates of_value(const std::string& name, const std::string& value) {
     else if (is_one_of(part, {"NAME", "LIST", "GPU", "KIND", "COMMAND"}))
       for (const std::string& known : names_for(name)) found.words.push_back({known, ""});
   }
-  std::set<std::string> said;
-  std::erase_if(found.words, [&](const auto& word) { return !said.insert(word.text).second; });
+  std::set<std::string> seen;
+  std::erase_if(found.words, [&](const auto& word) { return !seen.insert(word.text).second; });
   return found;
 }
 
@@ -69,7 +69,7 @@ Candidates that_begin(Candidates found, const std::string& typed, const std::str
   return found;
 }
 
-// Of a list the last entry is being typed.
+// Completes the last entry of a list.
 Candidates of_option(const OptionEntry& option, const std::string& typed,
                      const std::string& before) {
   std::string value = option.value;
@@ -86,7 +86,7 @@ Candidates of_option(const OptionEntry& option, const std::string& typed,
                     before + typed.substr(0, comma + 1));
 }
 
-// What may stand where no option does: "NAME|FILE" of "orrery schedule NAME|FILE --pp N".
+// Candidates for a place without option: "NAME|FILE" of "orrery schedule NAME|FILE --pp N".
 Candidates of_place(const CommandPage& page) {
   static const std::map<std::string, std::string> what{{"KIND", "collective"}, {"GPU", "gpu"}};
   Candidates found;
@@ -304,9 +304,9 @@ void print(const Candidates& found) {
 
 int run_completion(const Arguments& arguments) {
   static const std::vector<std::string> words{"bash", "zsh", "fish", "words"};
-  CommandListener::tell(words);
+  CommandListener::report(words);
   const std::string word = arguments.empty() ? "" : arguments[0];
-  if (word == "words") {  // What follows is the user's line, which may hold any option.
+  if (word == "words") {  // The user's line follows, which may hold any option.
     print(candidates({arguments.begin() + 1, arguments.end()}));
     return exit_ok;
   }

@@ -6,7 +6,7 @@
 
 namespace orrery {
 
-/// What may stand in place of the word that is being typed.
+/// Possible texts of the word that is being typed.
 struct Candidates {
   struct Word {
     std::string text;
@@ -17,11 +17,11 @@ struct Candidates {
   bool folders = false;
 };
 
-/// `words` follow "orrery"; the last is being typed and may be empty. What commands take is asked
-/// of them, and names are those of the catalog.
+/// `words` follow "orrery"; the last is being typed and may be empty. Commands supply their
+/// options, the catalog its names.
 Candidates candidates(const std::vector<std::string>& words);
 
-/// What a shell reads so that it asks `orrery completion words` whenever it completes the command.
+/// The script that makes a shell call `orrery completion words` whenever it completes the command.
 /// `shell`: bash, zsh or fish. "": another.
 std::string_view completion_script(std::string_view shell);
 

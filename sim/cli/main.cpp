@@ -43,9 +43,9 @@ int dispatch(const Arguments& words) {
   const std::string& word = words.front();
   const Arguments rest{words.begin() + 1, words.end()};
   if (word == "help" && !rest.empty() && !rest.front().starts_with('-')) {
-    Arguments asked = rest;
-    asked.emplace_back("--help");
-    return dispatch(asked);
+    Arguments for_help = rest;
+    for_help.emplace_back("--help");
+    return dispatch(for_help);
   }
   if (word == "--help" || word == "-h" || word == "help") return print_usage(std::cout), exit_ok;
   if (word == "--version") return std::cout << "orrery " << ORRERY_VERSION << "\n", exit_ok;
@@ -61,8 +61,8 @@ int dispatch(const Arguments& words) {
   return command->run(arguments);
 }
 
-// Of a failed assertion, which has said what it was. Nothing is printed of an answer that rests on
-// what is not so.
+// Handles a failed assertion, which has printed its condition. There is no answer, as it would rest
+// on a wrong state.
 void end_at_a_fault(int) {
   constexpr char text[] =
       "orrery: internal error: the line above should hold and does not, so there is no answer"

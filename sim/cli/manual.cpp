@@ -13,13 +13,13 @@
 namespace orrery {
 namespace {
 
-// What is printed goes into `text` while it lives.
-class Overheard {
+// Collects in `text` all that is printed while it lives.
+class CapturedOutput {
  public:
-  Overheard() : before_{std::cout.rdbuf(text_.rdbuf())} {}
-  ~Overheard() { std::cout.rdbuf(before_); }
-  Overheard(const Overheard&) = delete;
-  Overheard& operator=(const Overheard&) = delete;
+  CapturedOutput() : before_{std::cout.rdbuf(text_.rdbuf())} {}
+  ~CapturedOutput() { std::cout.rdbuf(before_); }
+  CapturedOutput(const CapturedOutput&) = delete;
+  CapturedOutput& operator=(const CapturedOutput&) = delete;
   std::string text() const { return text_.str(); }
 
  private:
@@ -64,7 +64,7 @@ CommandPage describe(const Command& command, const std::string& word) {
   const CommandListener listener{
       {[&](const OptionTable& table) { page.table = table; },
        [&](const std::vector<std::string>& words) { page.words = words; }}};
-  const Overheard help;
+  const CapturedOutput help;
   command.run(word.empty() ? Arguments{"--help"} : Arguments{word, "--help"});
   std::string text = help.text();
   if (text.ends_with(page.table.text)) text.resize(text.size() - page.table.text.size());
@@ -102,7 +102,7 @@ std::string roff_escaped(const std::string& text) {
   return safe;
 }
 
-// In an argument of a request quotes are doubled.
+// Quotes are doubled in an argument of a request.
 std::string quoted(const std::string& text) {
   std::string doubled;
   for (const char c : roff_escaped(text)) doubled += c == '"' ? "\"\"" : std::string(1, c);

@@ -55,7 +55,7 @@ ServingRunsByFigure read_serving_runs(const std::string& listed, const ServingSe
       const auto figure = serving_figure(one.quantity);
       if (!figure || !(one.measured > 0.0) || !(one.predicted > 0.0)) continue;
       any = true;
-      // Of a run that says both throughputs, that of answers.
+      // A run with both throughputs counts with that of answers.
       const bool again = one.quantity == "total_tokens_per_s" && !measured[*figure].empty() &&
                          measured[*figure].back().run == one.id;
       if (!again)

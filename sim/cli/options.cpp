@@ -13,17 +13,17 @@ namespace po = boost::program_options;
 
 namespace orrery {
 
-CommandListener::CommandListener(Ears ears)
-    : outer_{std::exchange(innermost_, this)}, ears_{std::move(ears)} {}
+CommandListener::CommandListener(Callbacks listen)
+    : outer_{std::exchange(innermost_, this)}, listen_{std::move(listen)} {}
 
 CommandListener::~CommandListener() { innermost_ = outer_; }
 
-void CommandListener::tell(const OptionTable& table) {
-  if (innermost_) innermost_->ears_.table(table);
+void CommandListener::report(const OptionTable& table) {
+  if (innermost_) innermost_->listen_.table(table);
 }
 
-void CommandListener::tell(const std::vector<std::string>& words) {
-  if (innermost_) innermost_->ears_.words(words);
+void CommandListener::report(const std::vector<std::string>& words) {
+  if (innermost_) innermost_->listen_.words(words);
 }
 
 int parse_count(const std::string& text, const Place& at, int minimum, int maximum) {
@@ -39,7 +39,7 @@ int parse_count(const std::string& text, const Place& at, int minimum, int maxim
 
 namespace {
 
-// What Megatron-LM, DeepSpeed and Slurm call the same.
+// The names of Megatron-LM, DeepSpeed and Slurm for the same options.
 std::string other_name(const std::string& word) {
   static const std::map<std::string, std::string> names = [] {
     std::map<std::string, std::string> map{//
@@ -121,7 +121,7 @@ bool Options::parse(const Arguments& arguments, const std::string& usage) {
   const po::options_description known = description(entries_, first_);
   std::ostringstream help;
   help << known;
-  CommandListener::tell({entries_, help.str()});
+  CommandListener::report({entries_, help.str()});
   for (const std::string& word : arguments)
     if (word == "--" || word.starts_with("--="))
       fail_input(command_line, "'" + word + "' is no option", "leave it out");
@@ -203,7 +203,7 @@ int run_subcommand(const Arguments& arguments, const std::vector<Subcommand>& al
                    const std::string& usage, const std::string& nothing,
                    const std::string& unknown) {
   const std::vector<std::string> names = names_of(all);
-  CommandListener::tell(names);
+  CommandListener::report(names);
   const std::string word = arguments.empty() ? "" : arguments.front();
   if (word == "--help") return std::cout << usage, exit_ok;
   for (const Subcommand& one : all)

@@ -22,7 +22,7 @@ using Take = std::function<void(const std::string& text, const Place& at)>;
 /// An option as the parser of command lines knows it.
 struct OptionEntry {
   std::string name;   ///< Without its dashes.
-  std::string value;  ///< What stands for the value in the help: "N", "NAME|FILE". "": takes none.
+  std::string value;  ///< Its value in the help: "N", "NAME|FILE". "": takes none.
   std::string help;
   std::string group = {};  ///< The heading that it stands under.
   Take take = nullptr;
@@ -38,28 +38,28 @@ struct OptionTable {
   std::string text;  ///< The lines of the help.
 };
 
-/// Hears, while it lives, what the commands say of themselves that run: the tables against which
-/// they parse, and the words by which they choose a smaller command. So manual pages and completion
-/// cannot differ from what a command takes. The innermost hears where several live.
+/// Receives, while it lives, the descriptions of commands that run: the tables against which they
+/// parse, and the words by which they choose a smaller command. So manual pages and completion
+/// cannot differ from what a command takes. Only the innermost of several does.
 class CommandListener {
  public:
-  struct Ears {
+  struct Callbacks {
     std::function<void(const OptionTable&)> table;
     std::function<void(const std::vector<std::string>&)> words;
   };
-  explicit CommandListener(Ears ears);
+  explicit CommandListener(Callbacks listen);
   ~CommandListener();
   CommandListener(const CommandListener&) = delete;
   CommandListener& operator=(const CommandListener&) = delete;
 
-  static void tell(const OptionTable& table);
+  static void report(const OptionTable& table);
   /// `words`: those that may follow the command's name, as "run" and "merge" follow "sweep".
-  static void tell(const std::vector<std::string>& words);
+  static void report(const std::vector<std::string>& words);
 
  private:
   static inline CommandListener* innermost_ = nullptr;
   CommandListener* outer_;
-  Ears ears_;
+  Callbacks listen_;
 };
 
 /// A command of a command, as "run" of `orrery sweep`.
@@ -73,7 +73,7 @@ int run_subcommand(const Arguments& arguments, const std::vector<Subcommand>& al
                    const std::string& usage, const std::string& nothing,
                    const std::string& unknown);
 
-/// Where options stand: `command_line / "gpus"` is --gpus.
+/// The place of options: `command_line / "gpus"` is --gpus.
 inline const Place command_line{};
 
 /// A whole number in [minimum, maximum].
@@ -177,7 +177,7 @@ class Options {
   const std::vector<OptionEntry>& entries() const { return entries_; }
   const OptionEntry* find(const std::string& name) const;
 
-  const std::vector<std::string>& words() const { return words_; }  ///< What is no option.
+  const std::vector<std::string>& words() const { return words_; }  ///< Without options.
   /// Errors: there are words that belong to no option.
   void refuse_words(const std::string& remedy,
                     const std::string& problem = "belongs to no option") const;

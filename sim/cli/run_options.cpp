@@ -60,8 +60,8 @@ void add_run_policy(Options& options, RunOptions& into) {
   options.add("storage", "RATE",
               "what the file system sustains, as \"2 TB/s\" (default: the profile's for each GPU)",
               policy.store, parse_bandwidth);
-  options.add("spares", "N", "nodes, or NVLink domains, that wait (default: one is always at hand)",
-              policy.spares, Counted{0, most_spares});
+  options.add("spares", "N", "spare nodes or NVLink domains (default: unlimited)", policy.spares,
+              Counted{0, most_spares});
   options.add("evict", "SHARE|best",
               "replace GPUs that make the step longer by so much, as 1%, or whenever it pays "
               "(default: slow GPUs stay)",
@@ -70,7 +70,7 @@ void add_run_policy(Options& options, RunOptions& into) {
       "speeds",
       "healthy GPUs differ as the profile has it (default: all as fast as steps are priced)",
       policy.speeds);
-  options.add("elastic", "go on without the replicas whose nodes are in repair", policy.elastic);
+  options.add("elastic", "continue without the replicas whose nodes are in repair", policy.elastic);
   options.add("ramp", "LIST",
               "a batch that grows up to --gbs, as \"0:512 252B:1024 2.87T:2048\" or Megatron-LM's "
               "\"192 16 9765625\"; none: not that of the plan file",

@@ -11,7 +11,7 @@ inline constexpr int most_spares = 1 << 16;
 struct RunOptions {
   std::string reliability = "default";
   std::optional<std::string> faults;  ///< Replayed.
-  std::optional<int> servers;         ///< Of the fleet that had them.
+  std::optional<int> servers;         ///< Size of the fleet that had them.
   RunPolicy policy;
   std::optional<BatchRamp> ramp;  ///< Empty: none. Nothing: that of the plan file.
   int replicates = RunQuestion{}.replicates;
@@ -23,11 +23,11 @@ void add_run_policy(Options& options, RunOptions& into);
 /// --replicates and --seed.
 void add_run_samples(Options& options, RunOptions& into);
 
-/// What is asked of the run of a plan, but for its tokens, which 0 stands for. `plan_file`: --plan,
-/// whose ramp is taken where no option says one.
+/// The question about a plan's run, with 0 for its tokens. `plan_file`: --plan, whose ramp is taken
+/// if no option gives one.
 RunQuestion run_question(const RunOptions& run, const std::optional<std::string>& plan_file);
-/// Where faults are replayed, their profile for the units of `scenario`'s system takes the place of
-/// the question's.
+/// Replaces the question's profile by that of replayed faults, if there are any, for the units of
+/// `scenario`'s system.
 void take_profile_of_faults(RunQuestion& question, const Scenario& scenario);
 
 /// "5%", and "5 %" as it is printed: 0.05.

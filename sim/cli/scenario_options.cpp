@@ -20,7 +20,7 @@ namespace orrery {
 
 void add_memory_option(Options& options, Detail& into) {
   into.most_memory = tolerated_share_of_memory;
-  options.group("What may not fit");
+  options.group("Memory check");
   options.add("ignore-memory", "",
               "time a plan also where it cannot fit in the GPUs' memory; marked so",
               [&into](const std::string&, const Place&) {
@@ -29,11 +29,11 @@ void add_memory_option(Options& options, Detail& into) {
 }
 
 void add_host_memory_option(Options& options, Bytes& into) {
-  // What fits in 6 GB takes a minute at the most: a plan that asks for more by mistake is told.
+  // A plan that fits in 6 GB takes a minute at the most: one that needs more by mistake is refused.
   constexpr Bytes most{6e9};
   into = std::min(most, Bytes{0.5 * static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
                               static_cast<double>(::sysconf(_SC_PAGESIZE))});
-  options.group("What this machine has to hold");
+  options.group("Memory of this machine");
   options.add("host-memory", "BYTES",
               "what the simulation may take of this machine's memory (default: half, at most 6 GB, "
               "some 20 million tasks)",
@@ -75,8 +75,8 @@ bool is_of(const JsonValue& json, const std::string& schema) {
 
 using PlanFile = std::optional<JsonValue>;
 
-// What is simulated and not how it is spread, as a plan file may hold it, and what an imported run
-// was written and measured as, or is where it does not only repeat one step.
+// Keys of a plan file that are no part of the parallelism: what is simulated, the arguments and
+// measurements of an imported run, and its batch ramp.
 bool names_an_input(const std::string& key) {
   static const std::vector<std::string> keys{"model",  "system",    "calibration", "gpus",
                                              "inputs", "arguments", "measured",    "ramp"};
@@ -88,12 +88,12 @@ std::string from_plan_file(const PlanFile& file, const std::string& key) {
   return value ? value->text() : "";
 }
 
-// A file stands alone, so that it means the same tomorrow; who has changed the catalog since may
-// expect otherwise.
+// A file stands alone, so that it means the same tomorrow; a catalog that has changed since may
+// make a user expect otherwise.
 template <class Thing>
-Thing as_carried(Thing thing, const std::string& option, const std::string& shelf,
+Thing as_carried(Thing thing, const std::string& option, const std::string& folder,
                  Thing (*read)(const std::string&, const Place&)) {
-  const std::vector<std::string> known = list_catalog(shelf);
+  const std::vector<std::string> known = list_catalog(folder);
   const bool has_it = std::find(known.begin(), known.end(), thing.name) != known.end();
   if (has_it && read(thing.name, {}).document != thing.document)
     std::cerr << "orrery: note: the " << option << " '" << thing.name
@@ -104,17 +104,17 @@ Thing as_carried(Thing thing, const std::string& option, const std::string& shel
 
 // The word of an option or else of the file, which may hold the thing itself.
 template <class Thing>
-Thing input(const std::optional<std::string>& said, const PlanFile& file, const std::string& option,
-            const std::string& shelf, Thing (*read)(const std::string&, const Place&),
-            Thing (*parse)(const JsonValue&)) {
+Thing input(const std::optional<std::string>& given, const PlanFile& file,
+            const std::string& option, const std::string& folder,
+            Thing (*read)(const std::string&, const Place&), Thing (*parse)(const JsonValue&)) {
   const Place place = command_line / option;
   const std::string word = from_plan_file(file, option);
-  if (!said && word.empty())
+  if (!given && word.empty())
     fail_input(command_line, "--" + option + " is missing",
                "name one: orrery list " + option + "s");
-  if (said) return read(*said, place);
+  if (given) return read(*given, place);
   if (const auto whole = carried(*file, option + "s", word))
-    return as_carried(parse(*whole), option, shelf, read);
+    return as_carried(parse(*whole), option, folder, read);
   return read(word, place);
 }
 
@@ -164,10 +164,10 @@ JsonValue keys_of_plan(const JsonValue& file) {
   return is_of(file, "orrery.result/1") ? file.at("plan") : file;
 }
 
-std::optional<JsonValue> carried(const JsonValue& file, const std::string& shelf,
+std::optional<JsonValue> carried(const JsonValue& file, const std::string& kind,
                                  const std::string& name) {
   const auto inputs = file.find("inputs");
-  const auto held = inputs ? inputs->find(shelf) : std::nullopt;
+  const auto held = inputs ? inputs->find(kind) : std::nullopt;
   return held ? held->find(name) : std::nullopt;
 }
 
@@ -202,14 +202,14 @@ Scenario read_scenario(const ScenarioOptions& options, const std::optional<Model
   }
   for (const auto& [key, text] : options.keys) set_plan_flag(request, key, text);
   gpus = options.gpus.value_or(gpus);
-  // What a file says of dp is of another plan where the user changes the number of replicas.
-  const auto says = [&](const char* key) { return options.has_key(key); };
-  if (gpus > 0 && !says("dp") && (options.gpus || says("tp") || says("pp") || says("cp")))
+  // A file's dp belongs to another plan if the user changes the number of replicas.
+  const auto has = [&](const char* key) { return options.has_key(key); };
+  if (gpus > 0 && !has("dp") && (options.gpus || has("tp") || has("pp") || has("cp")))
     request.dp.reset();
 
   const Model model = other && !options.model ? *other : model_of(options, file);
   const System system = system_of(options, file);
-  if (file && !says("software"))
+  if (file && !has("software"))
     if (const auto whole = carried(*file, "software", request.software)) {
       const Software software =
           as_carried(parse_software(*whole), "software", "workloads/software", read_software);

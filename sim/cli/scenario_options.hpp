@@ -21,26 +21,26 @@ void add_simulator_and_alias(Options& options);
 struct ScenarioOptions {
   std::optional<std::string> model, system, calibration, plan;
   std::optional<int> gpus;
-  std::map<std::string, std::string> keys;  ///< Of a plan.
+  std::map<std::string, std::string> keys;  ///< Keys of a plan.
 
   bool has_key(const std::string& key) const { return keys.contains(key); }
 };
 void add_scenario(Options& options, ScenarioOptions& into);
 
-/// What a plan file holds: of a search (orrery.search/1) its first plan with what the search was
-/// given, else the file as it is. `place`: of the word that names it.
+/// The plan in a file: the first one of a search (orrery.search/1) with the search's inputs, else
+/// the file unchanged. `place`: of the word that names it.
 JsonValue read_plan_file(const std::string& word, const Place& place);
 
 /// The model that an option names, else the one that a plan file names or holds; and the system,
 /// with the calibration of either.
 Model model_of(const ScenarioOptions& options, const std::optional<JsonValue>& plan_file);
 System system_of(const ScenarioOptions& options, const std::optional<JsonValue>& plan_file);
-/// Where a plan file has the keys of its plan: a result apart from its figures, others at the top.
+/// The keys of a plan file's plan: a result has them apart from its figures, others at the top.
 JsonValue keys_of_plan(const JsonValue& file);
 
-/// What a result or search carries of `shelf` ("models", "systems", "software", "calibrations",
-/// "schedules") under that name.
-std::optional<JsonValue> carried(const JsonValue& file, const std::string& shelf,
+/// The entry of that name that a result or search carries of `kind` ("models", "systems",
+/// "software", "calibrations", "schedules").
+std::optional<JsonValue> carried(const JsonValue& file, const std::string& kind,
                                  const std::string& name);
 
 /// Reads what the options name. A flag wins over the plan file. `model`: used unless --model names

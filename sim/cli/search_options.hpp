@@ -16,10 +16,10 @@ namespace orrery {
 Shard parse_shard(const std::string& text, const Place& at);
 
 constexpr int most_workers = 4096;
-/// As many as Slurm gave this task cores, else as this process may run on.
+/// The number of cores that Slurm gave this task, else of those that this process may run on.
 int default_workers();
 
-/// What Slurm says in a variable of this name; nothing: it is not set, or no count.
+/// The value of a variable of Slurm; nothing: it is not set, or no count.
 std::optional<int> count_in_environment(const char* name);
 
 // Options of commands that search.
@@ -35,10 +35,10 @@ struct ListOptions {
   bool all_settings = false, pareto = false;
   BestList list() const;
 };
-/// --jobs; default_workers() where it is not given.
+/// --jobs; default_workers() if it is not given.
 void add_jobs(Options& options, const std::string& help, int& into);
-/// What `orrery estimate` takes as an option is searched by `who`, or fixed: refused with what to
-/// write instead.
+/// Refuses options of `orrery estimate` that `who` searches or fixes, and states what to write
+/// instead.
 void point_plan_keys_to_fix(const Options& options, const Arguments& arguments,
                             const std::string& who);
 

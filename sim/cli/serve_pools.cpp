@@ -78,16 +78,16 @@ std::optional<PoolsRequest> read_pools(const Options& options, const PoolOptions
   return request;
 }
 
-int serve_pools(const Options& options, const DeploymentOptions& asked,
+int serve_pools(const Options& options, const DeploymentOptions& given,
                 const TrafficOptions& traffic, const PoolsRequest& request,
                 const std::optional<Iteration>& iteration) {
   const Stopwatch watch;
-  const PricedPools pools = price_pools(named(asked.model, "model"), named(asked.system, "system"),
-                                        named(asked.engine, "engine"), request, command_line,
+  const PricedPools pools = price_pools(named(given.model, "model"), named(given.system, "system"),
+                                        named(given.engine, "engine"), request, command_line,
                                         prefill_place, decode_place);
-  if (asked.gpus) {
+  if (given.gpus) {
     const Place at = command_line / "gpus";
-    const int gpus = parse_count(*asked.gpus, at, 1, most_gpus);
+    const int gpus = parse_count(*given.gpus, at, 1, most_gpus);
     if (gpus != pools.plan.gpus())
       fail_input(at, "is not the " + std::to_string(pools.plan.gpus()) + " of the pools",
                  "leave it out, or give the pools other keys");

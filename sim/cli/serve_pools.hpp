@@ -21,7 +21,7 @@ std::optional<PoolsRequest> read_pools(const Options& options, const PoolOptions
                                        const DeploymentRequest& both);
 
 /// One iteration of each pool and a prompt's way between them, or what clients see of both.
-int serve_pools(const Options& options, const DeploymentOptions& asked,
+int serve_pools(const Options& options, const DeploymentOptions& given,
                 const TrafficOptions& traffic, const PoolsRequest& request,
                 const std::optional<Iteration>& iteration);
 

@@ -27,9 +27,9 @@ void take_deployment_file(Options& options) {
     if (has(name.c_str())) continue;
     const bool of_pools = name == "prefill" || name == "decode";
     if (searches && is_format(name)) options.give_also("fix", name + "=", value);
-    const bool is_ground = name == "model" || name == "engine" || name == "system" ||
-                           name == "gpus" || name == "prefix-cache" || name == "router";
-    if (searches && !is_ground) continue;
+    const bool is_context = name == "model" || name == "engine" || name == "system" ||
+                            name == "gpus" || name == "prefix-cache" || name == "router";
+    if (searches && !is_context) continue;
     if ((of_pools && pooled) || (name == "replicas" && recut)) continue;
     options.give(name, value);
   }
@@ -72,13 +72,13 @@ const std::string& named(const std::optional<std::string>& value, const std::str
   return *value;
 }
 
-ServingSetup read_serving_setup(const DeploymentOptions& asked) {
-  const std::string& model = named(asked.model, "model");
-  const std::string& system = named(asked.system, "system");
-  const std::string& engine = named(asked.engine, "engine");
-  if (!asked.gpus) fail_input(command_line, "--gpus is missing", "write how many: --gpus 8");
-  const int gpus = parse_count(*asked.gpus, command_line / "gpus", 1, most_served_gpus);
-  return make_serving_setup(model, system, engine, asked.keys, gpus, command_line);
+ServingSetup read_serving_setup(const DeploymentOptions& given) {
+  const std::string& model = named(given.model, "model");
+  const std::string& system = named(given.system, "system");
+  const std::string& engine = named(given.engine, "engine");
+  if (!given.gpus) fail_input(command_line, "--gpus is missing", "write how many: --gpus 8");
+  const int gpus = parse_count(*given.gpus, command_line / "gpus", 1, most_served_gpus);
+  return make_serving_setup(model, system, engine, given.keys, gpus, command_line);
 }
 
 namespace {

@@ -13,8 +13,8 @@ struct DeploymentOptions {
 /// --model, --system, --gpus, --engine, --plan, a key of a deployment each, and --step.
 void add_deployment(Options& options, DeploymentOptions& into);
 
-/// Options::read() with what --plan names in place of the options that nobody gave: a file of
-/// orrery.deployment/1. Of a search it brings model, engine, system, GPUs and, as --fix, the number
+/// Options::read() with the values of the --plan file for options that are not given: a file of
+/// orrery.deployment/1. A search takes model, engine, system, GPUs and, as --fix, the number
 /// formats. Errors: as read_deployment_file(); `remedy`: of words that are no option.
 bool read_with_deployment_file(Options& options, const Arguments& arguments,
                                const std::string& usage, const std::string& remedy,
@@ -23,10 +23,10 @@ bool read_with_deployment_file(Options& options, const Arguments& arguments,
 /// The value of --model, --system or --engine. Errors: it is missing.
 const std::string& named(const std::optional<std::string>& value, const std::string& option);
 
-/// What they name. Errors: as of make_serving_setup().
-ServingSetup read_serving_setup(const DeploymentOptions& asked);
+/// The setup that they name. Errors: as of make_serving_setup().
+ServingSetup read_serving_setup(const DeploymentOptions& given);
 
-/// What --step says: "64x4096+2048@512". Errors (bad_input): it says no iteration.
+/// Reads --step: "64x4096+2048@512". Errors (bad_input): no iteration.
 Iteration parse_iteration(const std::string& text);
 
 }  // namespace orrery

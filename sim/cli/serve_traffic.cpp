@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t most_requests = 100'000'000;
 constexpr std::int64_t most_clients = 1 << 20;
 constexpr double most_rate = 1e6;
-constexpr std::int64_t requests_a_client = 10;  // As InferenceX asks them.
+constexpr std::int64_t requests_a_client = 10;  // InferenceX's number.
 constexpr std::int64_t requests_of_a_rate = 10'000;
 
 void exclude(const Options& options, const char* one, std::initializer_list<const char*> others) {
@@ -28,12 +28,12 @@ void exclude(const Options& options, const char* one, std::initializer_list<cons
       fail_input(command_line / one, std::string{"excludes --"} + other, "keep one of them");
 }
 
-// The clients of each closed loop that is asked for; none: requests come at times of their own.
-std::vector<int> clients_of(const Options& options, const TrafficOptions& asked,
+// The clients of each closed loop; none: requests come at times of their own.
+std::vector<int> clients_of(const Options& options, const TrafficOptions& given,
                             const ManyLoads& many) {
-  std::string text = asked.clients.value_or("");
-  if (!asked.clients && !many.finds_rate && !asked.rate && !options.has("arrival") &&
-      !asked.finds_goodput)
+  std::string text = given.clients.value_or("");
+  if (!given.clients && !many.finds_rate && !given.rate && !options.has("arrival") &&
+      !given.finds_goodput)
     text = many.usual_clients;
   std::vector<int> all;
   if (text.empty()) return all;
@@ -43,8 +43,8 @@ std::vector<int> clients_of(const Options& options, const TrafficOptions& asked,
   return all;
 }
 
-// How requests arrive: a closed loop, a rate, all at once, or as a trace says.
-void read_arrivals(const Options& options, const TrafficOptions& asked, int clients,
+// Reads the arrival process: a closed loop, a rate, all at once, or a trace's.
+void read_arrivals(const Options& options, const TrafficOptions& given, int clients,
                    bool finds_rate, RequestTraffic& traffic) {
   exclude(options, "concurrency", {"rate", "arrival", "goodput"});
   exclude(options, "rate", {"goodput"});
@@ -58,20 +58,20 @@ void read_arrivals(const Options& options, const TrafficOptions& asked, int clie
   }
   if (!options.has("arrival")) traffic.arrivals = Arrivals::poisson;
   if (traffic.arrivals == Arrivals::burst) {
-    if (asked.rate || asked.finds_goodput || finds_rate)
+    if (given.rate || given.finds_goodput || finds_rate)
       fail_input(command_line / "arrival", "a burst has no rate",
                  "leave --rate and --goodput out, or choose poisson, constant or gamma:CV");
     return;
   }
-  if (asked.rate)
-    traffic.rate = *asked.rate;
-  else if (!asked.finds_goodput && !finds_rate)
-    fail_input(command_line / "rate", "requests come, but nobody says how often",
+  if (given.rate)
+    traffic.rate = *given.rate;
+  else if (!given.finds_goodput && !finds_rate)
+    fail_input(command_line / "rate", "no load is specified",
                "write --rate 12 a second, --concurrency 64 clients, --arrival burst or --trace "
                "FILE");
 }
 
-// Prompts and answers of a file in an order of the seed, over the drawn ones, again and again.
+// Replaces the sampled prompts and answers by a file's in an order of the seed, again and again.
 void take_lengths(const RequestList& file, RequestList& list) {
   std::vector<Request> lengths = file.requests;
   list.failed = file.failed;
@@ -85,7 +85,7 @@ void take_lengths(const RequestList& file, RequestList& list) {
   }
 }
 
-void ask_of_trace(const Options& options, const TrafficOptions& traffic, ServingLoad& load) {
+void read_trace_load(const Options& options, const TrafficOptions& traffic, ServingLoad& load) {
   exclude(options, "trace",
           {"concurrency", "rate", "arrival", "isl", "osl", "lengths", "requests", "shared-prefix",
            "goodput"});
@@ -99,38 +99,38 @@ void ask_of_trace(const Options& options, const TrafficOptions& traffic, Serving
   load.file = *traffic.trace;
 }
 
-void ask_of_laws(const Options& options, const TrafficOptions& asked_traffic, int clients,
-                 bool finds_rate, ServingLoad& load) {
+void read_sampled_load(const Options& options, const TrafficOptions& given, int clients,
+                       bool finds_rate, ServingLoad& load) {
   const auto of_traces = [&](std::initializer_list<const char*> names) {
     options.refuse(names, "is for traces", "add --trace FILE, or leave it out");
   };
-  if (asked_traffic.lengths)
+  if (given.lengths)
     of_traces({"speed"});
   else
     of_traces({"trace-format", "speed", "first"});
   RequestTraffic& traffic = load.traffic;
-  read_arrivals(options, asked_traffic, clients, finds_rate, traffic);
+  read_arrivals(options, given, clients, finds_rate, traffic);
   std::optional<RequestTrace> file;
-  if (asked_traffic.lengths) {
+  if (given.lengths) {
     exclude(options, "lengths", {"isl", "osl", "goodput"});
     if (finds_rate)
       fail_input(command_line / "lengths", "is no law of which the largest rate can be found",
                  "write --isl and --osl");
-    file = read_request_trace(*asked_traffic.lengths, asked_traffic.reading);
-    load.file = *asked_traffic.lengths;
+    file = read_request_trace(*given.lengths, given.reading);
+    load.file = *given.lengths;
     traffic.requests = static_cast<std::int64_t>(file->list.requests.size());
   } else {
-    if (!asked_traffic.prompt || !asked_traffic.output)
-      fail_input(command_line / (asked_traffic.prompt ? "osl" : "isl"), "is missing",
+    if (!given.prompt || !given.output)
+      fail_input(command_line / (given.prompt ? "osl" : "isl"), "is missing",
                  "write --isl 1024 --osl 1024, tokens of prompts and answers, or --lengths FILE");
-    traffic.prompt = *asked_traffic.prompt;
-    traffic.output = *asked_traffic.output;
+    traffic.prompt = *given.prompt;
+    traffic.output = *given.output;
     traffic.requests = traffic.arrivals == Arrivals::closed
                            ? requests_a_client * traffic.concurrency
                            : requests_of_a_rate;
   }
-  if (asked_traffic.requests)
-    traffic.requests = *asked_traffic.requests;
+  if (given.requests)
+    traffic.requests = *given.requests;
   else if (traffic.arrivals == Arrivals::burst && !file)
     fail_input(command_line / "requests", "is missing", "write how many come at once");
   load.list = sample_requests(traffic);
@@ -138,27 +138,27 @@ void ask_of_laws(const Options& options, const TrafficOptions& asked_traffic, in
 }
 
 // One load as the options say it, in a closed loop of so many clients, if any.
-AskedLoad asked_by(const Options& options, const TrafficOptions& traffic, int clients,
-                   bool finds_rate) {
-  AskedLoad asked;
-  asked.load = traffic.rules;
-  asked.load.replay.keeps_times = traffic.requests_out || traffic.perfetto;
-  asked.load.traffic = traffic.arrivals;
+RequestedLoad load_of(const Options& options, const TrafficOptions& traffic, int clients,
+                      bool finds_rate) {
+  RequestedLoad requested;
+  requested.load = traffic.rules;
+  requested.load.replay.keeps_times = traffic.requests_out || traffic.perfetto;
+  requested.load.traffic = traffic.arrivals;
   if (traffic.trace)
-    ask_of_trace(options, traffic, asked.load);
+    read_trace_load(options, traffic, requested.load);
   else
-    ask_of_laws(options, traffic, clients, finds_rate, asked.load);
-  if (asked.load.replay.first_counted >= asked.load.list.requests.size())
+    read_sampled_load(options, traffic, clients, finds_rate, requested.load);
+  if (requested.load.replay.first_counted >= requested.load.list.requests.size())
     fail_input(command_line / "skip-first", "leaves no request to count",
-               "there are " + std::to_string(asked.load.list.requests.size()));
+               "there are " + std::to_string(requested.load.list.requests.size()));
   for (const char* option : {"isl", "osl", "lengths", "trace", "trace-format", "speed", "first",
                              "rate", "arrival", "requests", "shared-prefix", "prefix-cache",
                              "router", "slo", "skip-first", "seed", "economics"})
     if (options.has(option))
-      asked.flags +=
-          (asked.flags.empty() ? "--" : " --") + std::string{option} + " " + options.text(option);
-  if (clients > 0) asked.flags += " --concurrency " + std::to_string(clients);
-  return asked;
+      requested.flags += (requested.flags.empty() ? "--" : " --") + std::string{option} + " " +
+                         options.text(option);
+  if (clients > 0) requested.flags += " --concurrency " + std::to_string(clients);
+  return requested;
 }
 
 }  // namespace
@@ -175,13 +175,13 @@ void add_traffic(Options& options, TrafficOptions& into) {
   ReplaySettings& replay = rules.replay;
   replay.workers = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   options.group("Requests");
-  options.add("isl", "LAW",
+  options.add("isl", "LENGTHS",
               "tokens of a prompt: 1024, 819..1024 or lognormal:1024,0.8 (median, sigma)",
               into.prompt, parse_length_distribution);
-  options.add("osl", "LAW", "tokens of an answer", into.output, parse_length_distribution);
+  options.add("osl", "LENGTHS", "tokens of an answer", into.output, parse_length_distribution);
   options.add("concurrency", "N", "so many clients, each with one request at a time", into.clients);
   options.add("rate", "R", "requests a second", into.rate, real(1e-6, most_rate));
-  options.add("arrival", "LAW", "poisson (default), constant, gamma:CV, or burst: all at once",
+  options.add("arrival", "PROCESS", "poisson (default), constant, gamma:CV, or burst: all at once",
               [&into](const std::string& text, const Place& at) {
                 parse_arrivals(text, at, into.arrivals);
               });
@@ -193,18 +193,19 @@ void add_traffic(Options& options, TrafficOptions& into) {
   options.add("trace-format", "NAME",
               "lines, mooncake, azure, burstgpt, lengths or vllm (default: what it looks like)",
               into.reading.format);
-  options.add("speed", "X", "a trace so many times as fast", into.reading.speed, real(1e-6, 1e6));
+  options.add("speed", "X", "replay the trace X times faster", into.reading.speed, real(1e-6, 1e6));
   options.add("first", "N", "only so many requests of a file", into.reading.first,
               whole(1, most_requests));
   options.add("shared-prefix", "LIST",
-              "prompts begin alike: groups=10,tokens=150[,users=5,user-tokens=600]",
+              "prompts share prefixes: groups=10,tokens=150[,users=5,user-tokens=600]",
               into.arrivals.prefix, parse_shared_prefix);
   options.add("prefix-cache", "on|off", "what prompts begin with stays in the cache (on)",
               rules.prefix_cache, parse_on_off);
   options.add("router", "NAME",
               "round-robin, random, session, least-tokens, power-of-two or prefix", replay.routing,
               OneOf{enum_words<Routing>});
-  options.add("slo", "LIST", "limits in ms, and who must keep to them: ttft=2000,tpot=40@p90",
+  options.add("slo", "LIST",
+              "SLO in ms, and the share of requests that must meet it: ttft=2000,tpot=40@p90",
               [&into](const std::string& text, const Place& at) {
                 into.slo = text;
                 into.rules.replay.slo = parse_slo(text, at);
@@ -237,20 +238,20 @@ bool has_traffic(const Options& options) {
   return false;
 }
 
-std::vector<AskedLoad> read_loads(const Options& options, const TrafficOptions& traffic,
-                                  const ManyLoads& many) {
+std::vector<RequestedLoad> read_loads(const Options& options, const TrafficOptions& traffic,
+                                      const ManyLoads& many) {
   if (traffic.finds_goodput && !traffic.rules.replay.slo)
     fail_input(command_line / "goodput", "needs limits to keep to",
                "add --slo ttft=2000,tpot=40@p90");
   const std::vector<int> clients = clients_of(options, traffic, many);
-  std::vector<AskedLoad> loads;
-  for (const int one : clients) loads.push_back(asked_by(options, traffic, one, many.finds_rate));
-  if (clients.empty() || traffic.trace) loads = {asked_by(options, traffic, 0, many.finds_rate)};
+  std::vector<RequestedLoad> loads;
+  for (const int one : clients) loads.push_back(load_of(options, traffic, one, many.finds_rate));
+  if (clients.empty() || traffic.trace) loads = {load_of(options, traffic, 0, many.finds_rate)};
   return loads;
 }
 
 int serve_traffic(const Options& options, const TrafficOptions& traffic, const Served& served) {
-  std::vector<AskedLoad> loads = read_loads(options, traffic, {});
+  std::vector<RequestedLoad> loads = read_loads(options, traffic, {});
   if (loads.size() > 1)
     fail_input(command_line / "concurrency", "has several values",
                "write one of them, or compare deployments with --search");

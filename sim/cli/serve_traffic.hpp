@@ -19,7 +19,7 @@ struct TrafficOptions {
   std::optional<std::string> lengths, trace;  ///< Files.
   TraceReading reading;
   ServingLoad rules;  ///< All but the requests.
-  std::string slo;    ///< In the user's words.
+  std::string slo;    ///< The user's text.
   bool finds_goodput = false;
   std::optional<std::string> requests_out, perfetto;
   std::string runs, economics;
@@ -27,38 +27,38 @@ struct TrafficOptions {
 };
 void add_traffic(Options& options, TrafficOptions& into);
 
-/// "on" or "off".
+/// Parses "on" or "off".
 bool parse_on_off(const std::string& text, const Place& at);
 
 /// True if an option about requests is given.
 bool has_traffic(const Options& options);
 
 /// A load as options say it.
-struct AskedLoad {
+struct RequestedLoad {
   ServingLoad load;
-  std::string flags;  ///< The options that say it.
+  std::string flags;  ///< Options that give this load.
 };
 
-/// For a search: how many clients there are where nobody says how requests come; and whether a
-/// search finds the largest rate, so that none is said.
+/// Choices of a search: its number of clients if no option gives the load; and true if it finds the
+/// largest rate, so that none is given.
 struct ManyLoads {
   std::string usual_clients;
   bool finds_rate = false;
 };
 
 /// One for each value of --concurrency, which may be a list: "4,16" or "1..64" (doubling).
-std::vector<AskedLoad> read_loads(const Options& options, const TrafficOptions& traffic,
-                                  const ManyLoads& many);
+std::vector<RequestedLoad> read_loads(const Options& options, const TrafficOptions& traffic,
+                                      const ManyLoads& many);
 
-/// What serves the requests.
+/// The system that serves the requests.
 struct Served {
   const System& system;
   std::int64_t gpus = 0;
   std::function<ServingRun(const ServingLoad&)> run;
-  Stopwatch since;  ///< When the command began to work on it.
+  Stopwatch since;  ///< Started when the command began.
 };
 
-/// Replays what the options say and prints what came of it.
+/// Replays the requests of the options and prints the results.
 int serve_traffic(const Options& options, const TrafficOptions& traffic, const Served& served);
 
 }  // namespace orrery

@@ -11,14 +11,14 @@
 namespace orrery {
 namespace {
 
-Sweep read_sweep(const SweepOptions& asked, const std::vector<std::string>& files,
+Sweep read_sweep(const SweepOptions& given, const std::vector<std::string>& files,
                  std::optional<int>& shards) {
   SweepBuilder builder;
-  if (asked.long_ranges) builder.allow_long_ranges();
-  const bool described = asked.sweep || asked.zip || asked.where || asked.memory_only ||
-                         asked.tokens || asked.economics || !asked.axes.empty();
+  if (given.long_ranges) builder.allow_long_ranges();
+  const bool described = given.sweep || given.zip || given.where || given.memory_only ||
+                         given.tokens || given.economics || !given.axes.empty();
   // Without a description of its own a folder goes on with what it holds.
-  const std::string in_folder = (std::filesystem::path{*asked.out} / "sweep.json").string();
+  const std::string in_folder = (std::filesystem::path{*given.out} / "sweep.json").string();
   std::error_code code;
   if (!files.empty())
     builder.read(JsonValue::read_file(files.front()));
@@ -27,14 +27,14 @@ Sweep read_sweep(const SweepOptions& asked, const std::vector<std::string>& file
   shards = builder.shards();
 
   for (const std::string& key : axis_keys())
-    if (const auto axis = asked.axes.find(key); axis != asked.axes.end())
+    if (const auto axis = given.axes.find(key); axis != given.axes.end())
       builder.add_axis(key, axis->second, command_line / key);
-  if (asked.sweep) builder.add_axes(*asked.sweep, command_line / "sweep");
-  if (asked.zip) builder.add_zip(*asked.zip, command_line / "zip");
-  if (asked.where) builder.add_conditions(*asked.where, command_line / "where");
-  if (asked.memory_only) builder.set_memory_only();
-  if (asked.tokens) builder.set_tokens(*asked.tokens);
-  if (asked.economics) builder.set_economics(*asked.economics);
+  if (given.sweep) builder.add_axes(*given.sweep, command_line / "sweep");
+  if (given.zip) builder.add_zip(*given.zip, command_line / "zip");
+  if (given.where) builder.add_conditions(*given.where, command_line / "where");
+  if (given.memory_only) builder.set_memory_only();
+  if (given.tokens) builder.set_tokens(*given.tokens);
+  if (given.economics) builder.set_economics(*given.economics);
   return builder.sweep();
 }
 
@@ -74,20 +74,20 @@ void add_sweep_run(Options& options, SweepOptions& into) {
   options.help();
 }
 
-SweepJob read_sweep_job(const SweepOptions& asked, const std::vector<std::string>& files) {
+SweepJob read_sweep_job(const SweepOptions& given, const std::vector<std::string>& files) {
   if (files.size() > 1)
     fail_input({}, "'" + files[1] + "' belongs to no option", "a sweep is described by one file");
-  if (!asked.out) fail_input({}, "--out is missing", "name a folder for the rows: --out sweep1");
+  if (!given.out) fail_input({}, "--out is missing", "name a folder for the rows: --out sweep1");
   std::optional<int> in_file;
-  const Sweep sweep = read_sweep(asked, files, in_file);
+  const Sweep sweep = read_sweep(given, files, in_file);
 
-  std::optional<Shard> one = asked.shard;
+  std::optional<Shard> one = given.shard;
   const std::optional<int> task = count_in_environment("SLURM_ARRAY_TASK_ID");
   const bool from_slurm = !one && task;
 
   // The sweep fixes the number of shards. An array that is submitted again for those which are
-  // missing has fewer tasks, so that Slurm's count is only asked where nothing else says it.
-  int shards = asked.shards;
+  // missing has fewer tasks, so that Slurm's count is the last resort.
+  int shards = given.shards;
   if (one) {
     if (shards > 0 && shards != one->of)
       fail_input(
@@ -98,12 +98,12 @@ SweepJob read_sweep_job(const SweepOptions& asked, const std::vector<std::string
   }
   if (shards == 0) shards = in_file.value_or(0);
   SweepJob job;
-  const std::string& out = *asked.out;
+  const std::string& out = *given.out;
   std::error_code code;
   if (shards == 0 && from_slurm && !std::filesystem::exists(out + "/sweep.json", code))
     shards = count_in_environment("SLURM_ARRAY_TASK_COUNT").value_or(0);
-  job.workers = asked.workers;
-  job.limits = asked.limits;
+  job.workers = given.workers;
+  job.limits = given.limits;
   job.inputs = read_inputs(sweep);
   job.folder = begin_sweep_folder(out, sweep, shards);
   if (from_slurm) {

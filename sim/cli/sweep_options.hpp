@@ -13,11 +13,11 @@
 
 namespace orrery {
 
-/// What `orrery sweep run` is to do, from its options and Slurm's environment.
+/// The work of `orrery sweep run`, from its options and Slurm's environment.
 struct SweepJob {
   SweepFolder folder;
   SweepInputs inputs;
-  std::vector<Shard> shards;  ///< To be computed by this process, one after the other.
+  std::vector<Shard> shards;  ///< This process computes them one after the other.
   int workers = 1;
   WorkerLimits limits;
 };
@@ -29,14 +29,14 @@ struct SweepOptions {
   std::map<std::string, std::string> axes;  ///< Keys that may have several values.
   bool memory_only = false, long_ranges = false, force = false, quiet = false;
   std::optional<Shard> shard;
-  int shards = 0;  ///< 0: not said.
+  int shards = 0;  ///< 0: not given.
   int workers = 1;
   WorkerLimits limits;
 };
 void add_sweep_run(Options& options, SweepOptions& into);
 /// `files`: words that are no option. Errors: what cannot be meant; --out holds another sweep; a
 /// shard that does not exist.
-SweepJob read_sweep_job(const SweepOptions& asked, const std::vector<std::string>& files);
+SweepJob read_sweep_job(const SweepOptions& given, const std::vector<std::string>& files);
 
 /// Says how far a sweep is: share, rate, time left, best so far.
 class SweepProgress {

@@ -129,10 +129,10 @@ LongWork::LongWork() {
 }
 
 void LongWork::draw(const Progress& progress) {
-  // What is inside begins anew with each of what is outside.
+  // Inner work begins anew with each piece of the outer.
   std::erase_if(parts_, [&](const Progress& part) { return part.of >= progress.of; });
   parts_.push_back(progress);
-  // Many flows that share links end together, after they were computed for long without a word.
+  // Many flows that share links end together, after a long computation without reports.
   constexpr std::size_t many_flows = 5'000;
   const bool silent = progress.of == Progress::Of::flows && progress.all >= many_flows;
   constexpr Seconds soon{1.0};

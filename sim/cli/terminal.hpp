@@ -9,15 +9,15 @@
 
 namespace orrery {
 
-/// Whether stdout should be coloured: a terminal, and neither NO_COLOR nor TERM=dumb; FORCE_COLOR
+/// True if stdout should be coloured: a terminal, and neither NO_COLOR nor TERM=dumb; FORCE_COLOR
 /// and CLICOLOR_FORCE win (no-color.org).
 bool wants_colour();
 
-/// "0,8,16-23" as numbers. Errors (bad_input) name --trace-ranks.
+/// Reads "0,8,16-23" as numbers. Errors (bad_input) name --trace-ranks.
 std::vector<int> parse_ranks(const std::string& text);
 
-/// A line on stderr that says how far a command is, drawn over itself a few times a second. Nothing
-/// where stderr is no terminal, unless ORRERY_PROGRESS is "lines": then "orrery: progress: ..." is
+/// A line on stderr with a command's progress, rewritten a few times a second. Nothing is shown if
+/// stderr is no terminal, unless ORRERY_PROGRESS is "lines": then "orrery: progress: ..." is
 /// written each time, for programs that read it.
 class StatusLine {
  public:
@@ -27,7 +27,7 @@ class StatusLine {
   StatusLine& operator=(const StatusLine&) = delete;
 
   bool is_shown() const { return shown_; }
-  /// Whether the line is shown and old enough to be drawn again.
+  /// True if the line is shown and old enough to be rewritten.
   bool is_due() const;
   /// Cut to the terminal's width.
   void draw(std::string text);
@@ -38,8 +38,8 @@ class StatusLine {
   std::chrono::steady_clock::time_point drawn_;
 };
 
-/// While it lives, a line on stderr says how far a command is, from its second second on; nothing
-/// where stderr is no terminal.
+/// Shows a command's progress on stderr while it lives, from its second second on; nothing if
+/// stderr is no terminal.
 class LongWork {
  public:
   LongWork();
@@ -49,7 +49,7 @@ class LongWork {
 
   Stopwatch since_;
   StatusLine line_;
-  std::vector<Progress> parts_;               ///< What it is at, and in it what that is at.
+  std::vector<Progress> parts_;               ///< Outermost first.
   std::optional<ProgressListener> listener_;  ///< Only where there is a line.
 };
 

@@ -198,7 +198,7 @@ std::string topology_text(const System& system, const Topology& topology) {
   out += "figures for " + grouped(topology.gpus()) + " GPUs\n" + bisection_rows(system, plan);
   if (searchable(plan)) {
     const int longest = diameter(plan);
-    out += topology_row("longest way",
+    out += topology_row("longest path",
                         longest < 0 ? "some NICs have none" : std::to_string(longest) + " links");
   }
   for (const auto& [kind, count] : cable_counts(system, topology))

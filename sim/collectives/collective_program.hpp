@@ -31,7 +31,7 @@ struct CollectiveProgram {
 
 /// A list of {"step": 0, "src": 0, "dst": 1, "bytes": 4096, "recv_step": 0}; without the last the
 /// receiver's step is the sender's. Errors (bad_input): no list, or an empty one; missing, unknown
-/// or misspelt keys; numbers out of range; a rank that sends to itself.
+/// or misspelled keys; numbers out of range; a rank that sends to itself.
 CollectiveProgram parse_collective_program(const JsonValue& json);
 
 /// The costs of moving a message.

@@ -13,8 +13,8 @@ namespace orrery {
 namespace {
 
 // A name that was cut short means one of its continuations, more than it means a name of its length
-// that differs in a letter: 'dgx-a100' is no misspelt 'dgx-h100'.
-std::string remedy(const std::string& shelf, const std::string& word,
+// that differs in a letter: 'dgx-a100' is no misspelled 'dgx-h100'.
+std::string remedy(const std::string& folder, const std::string& word,
                    const std::vector<std::string>& known) {
   constexpr std::size_t few = 4;
   constexpr std::size_t most_in_a_line = 16;
@@ -24,7 +24,7 @@ std::string remedy(const std::string& shelf, const std::string& word,
   if (longer.empty() || longer.size() > few) {
     if (known.size() <= most_in_a_line || !nearest(word, known).empty())
       return suggestion(word, known);
-    return "see orrery list " + fs::path{shelf}.filename().string();
+    return "see orrery list " + fs::path{folder}.filename().string();
   }
   std::string names;
   for (const std::string& name : longer)
@@ -56,33 +56,33 @@ std::string data_folder() {
   return found;
 }
 
-std::string find_in_catalog(const std::string& shelf, const std::string& word, const Place& at) {
+std::string find_in_catalog(const std::string& folder, const std::string& word, const Place& at) {
   const bool is_folder = word == "." || word == "..";
   if (is_folder || word.find('/') != word.npos || word.ends_with(".json")) return word;
-  const fs::path path = fs::path{data_folder()} / shelf / (word + ".json");
+  const fs::path path = fs::path{data_folder()} / folder / (word + ".json");
   std::error_code code;
   if (!word.empty() && fs::is_regular_file(path, code)) return path.string();
-  const std::vector<std::string> known = list_catalog(shelf);
+  const std::vector<std::string> known = list_catalog(folder);
   if (known.empty())
-    fail_input(at, "the catalog '" + shelf + "' was not found in " + data_folder(),
+    fail_input(at, "the catalog '" + folder + "' was not found in " + data_folder(),
                "set ORRERY_DATA to the folder that holds topologies and workloads");
   if (!word.empty() && fs::exists(word, code))
     fail_input(at, "'" + shown_text(word) + "' is not in the catalog",
                "for what lies here write './" + shown_text(word) + "'");
   fail_input(at, "'" + shown_text(word) + "' is not in the catalog",
-             remedy(shelf, word, known) + " (a path needs a '/' or ends in .json)");
+             remedy(folder, word, known) + " (a path needs a '/' or ends in .json)");
 }
 
-std::string beside_file(const std::string& word, const Place& said) {
+std::string relative_to_file(const std::string& word, const Place& at) {
   const fs::path path{word};
   if (path.extension() != ".json" || path.is_absolute()) return word;
-  return (fs::path{said.file}.parent_path() / path).string();
+  return (fs::path{at.file}.parent_path() / path).string();
 }
 
-std::vector<std::string> list_catalog(const std::string& shelf) {
+std::vector<std::string> list_catalog(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code code;
-  for (const auto& entry : fs::directory_iterator{fs::path{data_folder()} / shelf, code})
+  for (const auto& entry : fs::directory_iterator{fs::path{data_folder()} / folder, code})
     if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
   std::sort(names.begin(), names.end());
   return names;

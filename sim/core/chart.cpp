@@ -12,7 +12,7 @@
 namespace orrery {
 namespace {
 
-// 1, 2 or 5 times a power of ten: the smallest such step that needs at most `most` of them.
+// The smallest 1, 2 or 5 times a power of ten that divides the range into at most `most` steps.
 double round_step(double range, int most) {
   const double rough = range / most;
   const double power = std::pow(10.0, std::floor(std::log10(rough)));
@@ -180,8 +180,8 @@ struct Span {
   }
 };
 
-// From dark blue over green to yellow, rising in lightness, so that grey prints keep the order:
-// nine of the 256 colours of matplotlib's viridis (CC0).
+// Dark blue over green to yellow, rising in lightness, so that grey prints keep the order: nine of
+// the 256 colours of matplotlib's viridis (CC0).
 using Colour = std::array<double, 3>;
 constexpr Colour viridis[] = {{68, 1, 84},    {71, 44, 122},  {59, 81, 139},
                               {44, 113, 142}, {33, 144, 141}, {39, 173, 129},
@@ -224,7 +224,7 @@ std::string line_chart(const ChartText& text, const ChartAxis& x,
   draw_frame(svg, text, across.scale, up, true);
   for (std::size_t i = 0; i < series.size(); ++i) {
     const std::string& colour = series_colour(i);
-    std::vector<Svg::Point> run;  // Of values without a gap.
+    std::vector<Svg::Point> run;  // Values without a gap.
     const auto draw = [&] {
       if (run.size() > 1) svg.polyline(run, colour, 2.0);
       run.clear();
@@ -304,12 +304,12 @@ std::string pareto_chart(const ChartText& text, const std::vector<ChartPoint>& p
   for (const ChartPoint& point : frontier) longest = std::max(longest, point.name.size());
   Svg svg{std::max(F::width, F::right + 60.0 + 6.0 * static_cast<double>(longest)), F::height};
   draw_frame(svg, text, across, up, true);
-  // A pixel that is drawn need not be drawn again: millions of points make no larger file.
-  std::set<std::pair<long, long>> drawn;
+  // A pixel is plotted once: millions of points make no larger file.
+  std::set<std::pair<long, long>> plotted;
   for (const ChartPoint& point : points) {
     const double x = across.pixel(point.x);
     const double y = up.pixel(point.y);
-    if (drawn.emplace(std::lround(x), std::lround(y)).second)
+    if (plotted.emplace(std::lround(x), std::lround(y)).second)
       svg.circle({x, y}, 2.5, "#b5b5b5", point.name);
   }
   std::vector<Svg::Point> line;

@@ -17,13 +17,13 @@ struct Tick {
 /// Maps values to pixels along one axis of a chart.
 class ChartScale {
  public:
-  /// From `first` to `last` in equal steps of value, with round ticks inside; a little is added at
+  /// Equal steps of value from `first` to `last`, with round ticks inside; a little is added at
   /// both ends. Labels are those of the figure called `name`, in one unit for all.
   static ChartScale linear(const std::string& name, double first, double last, double begin,
                            double end);
   /// Whole places 0, 1, ... for `labels`, each in the middle of its share.
   static ChartScale places(std::vector<std::string> labels, double begin, double end);
-  /// In equal steps of the logarithm, with a tick at each of `values`.
+  /// Equal steps of the logarithm, with a tick at each of `values`.
   static ChartScale logarithmic(const std::vector<double>& values, double begin, double end);
 
   /// The same between two values, with ticks at those of `values` that lie between.
@@ -37,7 +37,7 @@ class ChartScale {
   double scaled(double value) const;
 
   bool logarithmic_ = false;
-  double first_ = 0.0, last_ = 1.0;  ///< Of the scaled values.
+  double first_ = 0.0, last_ = 1.0;  ///< Scaled values.
   double begin_ = 0.0, end_ = 1.0;   ///< Pixels.
   std::vector<Tick> ticks_;
 };
@@ -45,7 +45,7 @@ class ChartScale {
 /// "65.5 GB", "8,192", "0.548", "12.9 s" for a figure by the unit in its name: _bytes, _s.
 std::string figure_label(const std::string& name, double value);
 
-/// What stands around a chart.
+/// Texts around a chart.
 struct ChartText {
   std::string title;
   std::string subtitle;  ///< "": none.
@@ -55,7 +55,7 @@ struct ChartText {
 /// The values along an axis that a user chose: numbers in rising order or words as they come.
 struct ChartAxis {
   std::vector<std::string> labels;
-  std::vector<double> numbers;  ///< Of the labels; empty: they are words.
+  std::vector<double> numbers;  ///< The labels' values; empty: they are words.
 };
 
 /// One line: for each place of the axis a value, or none.
@@ -69,8 +69,8 @@ struct ChartSeries {
 std::string line_chart(const ChartText& text, const ChartAxis& x,
                        const std::vector<ChartSeries>& series);
 
-/// One value for each pair of places, coloured, and written where there is room: rows are y, bottom
-/// up. Nothing is drawn where there is none.
+/// One coloured value for each pair of places, and its number if it fits: rows are y, bottom up. A
+/// pair without a value stays empty.
 std::string heat_map(const ChartText& text, const ChartAxis& x, const ChartAxis& y,
                      const std::vector<std::vector<std::optional<double>>>& rows,
                      const std::string& figure);
@@ -86,7 +86,7 @@ struct ChartPoint {
 std::string pareto_chart(const ChartText& text, const std::vector<ChartPoint>& points,
                          const std::vector<ChartPoint>& frontier);
 
-/// Where a chart is drawn:
+/// Layout of a chart:
 ///
 ///     title                                |
 ///     subtitle                             |

@@ -4,7 +4,7 @@
 
 namespace orrery {
 
-std::vector<std::string> said_lines(const std::string& text) {
+std::vector<std::string> lines_of_text(const std::string& text) {
   std::vector<std::string> lines;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
@@ -17,14 +17,14 @@ std::vector<std::string> said_lines(const std::string& text) {
 
 std::string escaped_lines(const std::string& text, const std::string& between) {
   std::string html;
-  for (const std::string& line : said_lines(text))
+  for (const std::string& line : lines_of_text(text))
     html += (html.empty() ? "" : between) + escaped(line);
   return html;
 }
 
 void Document::table(const Table& table) { parts_.push_back({Kind::table, "", table}); }
 
-void Document::add(Kind kind, const std::string& said) { parts_.push_back({kind, said}); }
+void Document::add(Kind kind, const std::string& content) { parts_.push_back({kind, content}); }
 
 void Document::append(const Document& other) {
   parts_.insert(parts_.end(), other.parts_.begin(), other.parts_.end());
@@ -32,10 +32,10 @@ void Document::append(const Document& other) {
 
 std::string Document::text() const {
   std::string text;
-  for (const auto& [kind, said, table] : parts_) {
+  for (const auto& [kind, content, table] : parts_) {
     if (kind == Kind::table) text += table.text();
     if (kind == Kind::command) text += "  ";
-    text += said;
+    text += content;
     if (kind == Kind::heading || kind == Kind::command || kind == Kind::gap) text += "\n";
   }
   return text;
@@ -43,14 +43,14 @@ std::string Document::text() const {
 
 std::string Document::html() const {
   std::string html;
-  for (const auto& [kind, said, table] : parts_) {
+  for (const auto& [kind, content, table] : parts_) {
     if (kind == Kind::table) html += table.html();
-    if (kind == Kind::heading) html += "<h2>" + escaped(said) + "</h2>\n";
-    if (kind == Kind::command) html += "<pre>" + escaped(said) + "</pre>\n";
+    if (kind == Kind::heading) html += "<h2>" + escaped(content) + "</h2>\n";
+    if (kind == Kind::command) html += "<pre>" + escaped(content) + "</pre>\n";
     if (kind == Kind::paragraph || kind == Kind::lines) {
       const bool flows = kind == Kind::paragraph;
       html += (flows ? "<p class=\"note\">" : "<p class=\"note lines\">") +
-              escaped_lines(said, flows ? " " : "\n") + "</p>\n";
+              escaped_lines(content, flows ? " " : "\n") + "</p>\n";
     }
   }
   return html;
@@ -58,7 +58,7 @@ std::string Document::html() const {
 
 std::string Document::name() const {
   for (const Part& part : parts_)
-    if (part.kind == Kind::title) return said_lines(part.said).front();
+    if (part.kind == Kind::title) return lines_of_text(part.content).front();
   return "";
 }
 
@@ -66,7 +66,7 @@ std::string Document::about() const {
   std::string text;
   for (const Part& part : parts_) {
     if (part.kind != Kind::title) continue;
-    const std::vector<std::string> lines = said_lines(part.said);
+    const std::vector<std::string> lines = lines_of_text(part.content);
     for (std::size_t i = 1; i < lines.size(); ++i) text += (i > 1 ? " " : "") + lines[i];
   }
   return text;

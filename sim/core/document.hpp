@@ -7,17 +7,17 @@
 
 namespace orrery {
 
-/// What a command says, part by part, so that a terminal and a page say the same. Lines of text end
+/// A command's answer, part by part, so that a terminal and a page say the same. Lines of text end
 /// in a newline and are as wide as a terminal has them; on a page a paragraph flows.
 class Document {
  public:
-  /// The first line names the answer, those below it what was asked.
+  /// The first line names the answer, those below it the request.
   void title(const std::string& lines) { add(Kind::title, lines); }
   void heading(const std::string& line) { add(Kind::heading, line); }  ///< Without newline.
   void paragraph(const std::string& lines) { add(Kind::paragraph, lines); }
-  void lines(const std::string& lines) { add(Kind::lines, lines); }  ///< Which stay lines.
+  void lines(const std::string& lines) { add(Kind::lines, lines); }  ///< They stay lines.
   void table(const Table& table);
-  void command(const std::string& line) { add(Kind::command, line); }  ///< To be typed.
+  void command(const std::string& line) { add(Kind::command, line); }  ///< Can be typed.
   void gap() { add(Kind::gap, ""); }  ///< An empty line of a terminal.
   void append(const Document& other);
 
@@ -31,16 +31,16 @@ class Document {
   enum class Kind { title, heading, paragraph, lines, table, command, gap };
   struct Part {
     Kind kind = Kind::gap;
-    std::string said;
+    std::string content;
     Table table{{}};
   };
-  void add(Kind kind, const std::string& said);
+  void add(Kind kind, const std::string& content);
 
   std::vector<Part> parts_;
 };
 
 /// The lines of `text` without the blanks before each; empty ones are left out.
-std::vector<std::string> said_lines(const std::string& text);
+std::vector<std::string> lines_of_text(const std::string& text);
 
 /// The same as HTML: a control character, of which the line's end is one, never passes as itself.
 std::string escaped_lines(const std::string& text, const std::string& between = "\n");

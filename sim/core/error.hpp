@@ -13,8 +13,8 @@ namespace orrery {
 /// control characters written out, such as \x1b.
 std::string harmless(const std::string& message);
 
-/// Where an input went wrong: a file and a JSON pointer in it, or, without a file, an option of the
-/// command line.
+/// The place of an input's error: a file and a JSON pointer in it, or, without a file, an option of
+/// the command line.
 struct Place {
   std::string file;
   std::string pointer;
@@ -26,12 +26,12 @@ struct Place {
 };
 
 /// The one error that a user can cause. It names the place, the problem and what to write instead;
-/// only main() catches it. A wrong program asserts. Whoever prints or stores the text need not fear
-/// what was typed: it is harmless().
+/// only main() catches it. A wrong program asserts. Its text is harmless() to print or store,
+/// whatever was typed.
 class Error : public std::runtime_error {
  public:
   enum class Kind {
-    bad_input,   ///< The input says something that cannot be meant: exit code 2.
+    bad_input,   ///< The input cannot be meant: exit code 2.
     infeasible,  ///< Sound, but cannot run (does not divide, does not fit): exit code 3.
   };
 
@@ -61,11 +61,11 @@ class Error : public std::runtime_error {
   throw Error{Error::Kind::infeasible, place, problem, remedy};
 }
 
-/// Why something that a user asks for cannot be, as a value: for who asks for a thousand things
-/// and goes on. Who answers a user throws error().
+/// The reason why a request cannot be fulfilled, as a value, for searches that try thousands of
+/// plans and go on. Commands throw its error() instead.
 struct Refused {
   Error::Kind kind = Error::Kind::infeasible;
-  std::string key;  ///< What is at fault, within the place that the asker knows; "": all of it.
+  std::string key;  ///< The key at fault, within the place that the caller knows; "": all of it.
   std::string problem, remedy;
 
   Error error(const Place& at) const {
@@ -85,7 +85,7 @@ inline Refused contradiction(const std::string& key, const std::string& problem,
 /// Nothing where there is nothing against it.
 using MaybeRefused = std::optional<Refused>;
 
-/// What was asked for, or why it cannot be.
+/// The value, or the reason that there is none.
 template <class Value>
 using OrRefused = std::variant<Value, Refused>;
 

@@ -30,9 +30,9 @@ enum class Form { number, truth, word };  ///< The alternatives of FieldValue.
 template <class T>
 struct Notation {
   Form form = Form::word;
-  std::string values;              ///< For --help: "N", "0|1|2|3", "true|false".
-  std::vector<std::string> words;  ///< All that may be written, as flags, where the list is short.
-  std::function<T(const JsonValue&)> read;              ///< Errors (bad_input): no legal value.
+  std::string values;                       ///< Values in --help: "N", "0|1|2|3", "true|false".
+  std::vector<std::string> words;           ///< All legal flags, if the list is short.
+  std::function<T(const JsonValue&)> read;  ///< Errors (bad_input): no legal value.
   std::function<FieldValue(const T&)> write = nullptr;  ///< Null: no answer repeats it.
 };
 
@@ -132,7 +132,7 @@ template <class Struct>
 struct Field {
   std::string name;
   std::function<void(Struct&, const JsonValue&)> fill;
-  std::string values = {}, help = {};  ///< For --help.
+  std::string values = {}, help = {};  ///< Texts of --help.
   bool required = true;                ///< A file must have it.
   bool sourced = false;                ///< Files write {"value": ..., "source": "..."}.
   /// Of the file, with what has been read of it so far; null: always. Else the field is required
@@ -163,7 +163,7 @@ Field<Struct> figure(std::string name, Member Struct::*member, const Notation<T>
   return made;
 }
 
-/// A text that says where what stands beside it is from, and fills nothing.
+/// A text that gives the source of the values next to it, and fills nothing.
 template <class Struct>
 Field<Struct> source_of() {
   return {"source", [](Struct&, const JsonValue& value) { some_text("source").read(value); }};

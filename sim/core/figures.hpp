@@ -9,7 +9,7 @@
 
 namespace orrery {
 
-/// The figures of one item of an answer: of a plan, a machine, a request. Each is said once, with
+/// The figures of one item of an answer: of a plan, a machine, a request. Each is given once, with
 /// its key and value for JSON and CSV and its column for tables, which a page shows as well.
 class Figures {
  public:

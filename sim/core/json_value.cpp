@@ -24,8 +24,8 @@ std::string shown(const nlohmann::json& value) {
   return text;
 }
 
-// What nlohmann's reader of events finds, as a document. Its own builder takes the last of two
-// equal keys and nests at any depth; its callbacks would tell, in three times the time.
+// Builds a document from the events of nlohmann's reader. Its own builder takes the last of two
+// equal keys and nests at any depth; its callbacks would find both, in three times the time.
 class DocumentBuilder final : public nlohmann::json_sax<nlohmann::json> {
  public:
   DocumentBuilder(const std::string& text, const Place& place) : text_{text}, place_{place} {}
@@ -98,8 +98,8 @@ class DocumentBuilder final : public nlohmann::json_sax<nlohmann::json> {
   const std::string& text_;
   const Place& place_;
   nlohmann::json root_;
-  std::vector<nlohmann::json*> open_;  // From the root inwards.
-  nlohmann::json* member_ = nullptr;   // Of the innermost object: where its next value goes.
+  std::vector<nlohmann::json*> open_;  // Outermost first.
+  nlohmann::json* member_ = nullptr;   // The innermost object's place for its next value.
 };
 
 std::string number_text(double value) {

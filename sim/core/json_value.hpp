@@ -28,7 +28,7 @@ class JsonValue {
   bool is_string() const;
   bool is_number() const;
   bool is_boolean() const;
-  bool operator==(const JsonValue& other) const;  ///< Of the values, wherever they stand.
+  bool operator==(const JsonValue& other) const;  ///< Compares values, not places.
 
   /// Objects. A key whose value is null counts as absent.
   std::vector<std::string> keys() const;
@@ -40,7 +40,7 @@ class JsonValue {
 
   /// A copy of this object in which `key` is `value`. What it holds stands where it stood.
   JsonValue with(const std::string& key, const JsonValue& value) const;
-  std::string compact() const;  ///< As JSON text in one line.
+  std::string compact() const;  ///< JSON text in one line.
 
   /// Arrays.
   std::vector<JsonValue> elements() const;

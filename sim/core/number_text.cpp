@@ -83,7 +83,7 @@ std::string duration_text(Seconds duration) {
   return fixed(duration.si() / unit.si, 3) + " " + std::string{unit.name};
 }
 
-// In the unit that a person would choose, to three digits.
+// Three decimals, exact to the nanosecond.
 std::string microseconds_text(std::int64_t ns) {
   const std::string rest = std::to_string(ns % 1000);
   return std::to_string(ns / 1000) + "." + std::string(3 - rest.size(), '0') + rest;

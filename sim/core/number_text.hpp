@@ -16,7 +16,7 @@ namespace orrery {
 std::string grouped(std::int64_t value);               ///< "131,072"
 std::string fixed(double value, int decimals);         ///< "80,412.3"
 std::string signed_fixed(double value, int decimals);  ///< "+80.4"; no sign before "0.0"
-std::string percent(double fraction);                  ///< 0.4432 as "44.3 %"
+std::string percent(double fraction);                  ///< "44.3 %" for 0.4432
 std::string signed_percent(double fraction);           ///< "+44.3 %"; "+0.0 %" also from below
 
 /// Nine significant digits: more than any prediction has, and fewer than show the rounding of a
@@ -36,10 +36,10 @@ DisplayUnit bytes_unit(Bytes most);
 
 std::string plural(std::int64_t count, const std::string& word);  ///< "1,024 requests", "1 request"
 std::string duration_text(Seconds duration);                      ///< "23.456 s", "4.321 ms"
-std::string microseconds_text(std::int64_t ns);  ///< 1234567 as "1234.567": exact, in traces
-std::string span_text(Seconds span);             ///< Of days rather than of steps: "14.4 minutes"
+std::string microseconds_text(std::int64_t ns);  ///< "1234.567" for 1234567: exact, in traces
+std::string span_text(Seconds span);             ///< Days rather than steps: "14.4 minutes"
 std::string bytes_text(Bytes bytes);             ///< "3.22 GB"
-std::string gigabytes_text(Bytes bytes);         ///< "2882.9 GB": in messages, to be typed again
+std::string gigabytes_text(Bytes bytes);         ///< "2882.9 GB": messages, to be typed again
 std::string rate_text(BytesPerSecond rate);      ///< "450 GB/s", likewise
 
 /// A bar of at most `width` characters, as many of them as `fraction` says, rounded.

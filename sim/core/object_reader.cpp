@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Whether anything was written out.
+// Returns true if it wrote anything out.
 bool write_out(Json& json, const std::vector<std::string>& keys) {
   bool changed = false;
   for (auto& [key, value] : json.items()) {
@@ -38,7 +38,7 @@ void find_own(const Json& json, const std::string& where, std::vector<std::strin
 JsonValue with_own_sources(const JsonValue& json, const std::vector<std::string>& keys) {
   if (!json.is_object()) return json;
   Json document = Json::parse(json.compact());
-  // As it was, it knows where it stands, also inside of another file.
+  // An unchanged document keeps its place, also inside of another file.
   return write_out(document, keys) ? JsonValue::parse(document.dump(), json.place().file) : json;
 }
 

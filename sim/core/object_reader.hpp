@@ -45,11 +45,11 @@ inline constexpr const char* own_source = "yours";
 /// key, not its /value.
 JsonValue with_own_sources(const JsonValue& json, const std::vector<std::string>& keys);
 
-/// Where figures stand whose source is the user: "nics_per_node", "fabric_shape/spines".
+/// Places of figures whose source is the user: "nics_per_node", "fabric_shape/spines".
 std::vector<std::string> own_figures(const JsonValue& json);
 
-/// Reads the keys of an object one by one and goes on after an error, so that a user hears of all
-/// of them at once. What was not read keeps the value that it had.
+/// Reads the keys of an object one by one and goes on after an error, so that a user gets all of
+/// them at once. A key that was not read leaves its value as it was.
 class ObjectReader {
  public:
   /// Errors that it keeps: keys that are not in `known`.
@@ -57,8 +57,8 @@ class ObjectReader {
     has_unknown_ = !errors_.attempt([&] { json.allow_only(known); });
   }
 
-  /// `read(value)` of a key that must be there. Where other keys are unknown, one of them is
-  /// probably this one misspelt, and says so.
+  /// `read(value)` of a key that must be there. If other keys are unknown, one of them is probably
+  /// this one misspelled, and its error is enough.
   template <class Read>
   bool required(const std::string& key, Read&& read) {
     if (has_unknown_ && !json_.has(key)) return false;
@@ -72,7 +72,7 @@ class ObjectReader {
     });
   }
 
-  /// What is wrong with values together; only asked while each by itself is right.
+  /// Checks values together, only if each of them is right by itself.
   template <class Check>
   void check(Check&& check) {
     if (errors_.empty()) errors_.attempt(std::forward<Check>(check));

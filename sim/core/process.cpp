@@ -16,7 +16,7 @@ namespace orrery {
 
 void use_large_pages() {
   constexpr std::uintptr_t page = 2u << 20;   // A large one of x86-64, and of most of arm64.
-  constexpr int reserved = 256 << 20;         // Of addresses; more of a heap has small pages.
+  constexpr int reserved = 256 << 20;         // Addresses; a larger heap has small pages.
   constexpr int default_top_pad = 128 << 10;  // mallopt(3)
   constexpr int largest_in_heap = 32 << 20;   // The most that mallopt(3) takes for it.
   constexpr int largest_kept = 2 * reserved;  // Above what is reserved, or it would be given back.

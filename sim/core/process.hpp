@@ -8,9 +8,9 @@ namespace orrery {
 /// Costs address space, no memory. To be called once, before there are large blocks.
 void use_large_pages();
 
-/// What a library of ours offers under a name: "liborrery_simgrid.so", "orrery_fluid_network". It
-/// is loaded for good when somebody first asks; the program's run path says where it lies
-/// (sim/CMakeLists.txt). Throws std::runtime_error where it is missing.
+/// An entry of one of our libraries: "liborrery_simgrid.so", "orrery_fluid_network". The library is
+/// loaded for good at the first call; the program's run path gives its folder (sim/CMakeLists.txt).
+/// Throws std::runtime_error if it is missing.
 void* module_entry(const char* library, const char* entry);
 
 }  // namespace orrery

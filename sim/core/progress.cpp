@@ -6,8 +6,8 @@
 
 namespace orrery {
 
-ProgressListener::ProgressListener(std::function<void(const Progress&)> hear)
-    : outer_{std::exchange(innermost_, this)}, hear_{std::move(hear)} {}
+ProgressListener::ProgressListener(std::function<void(const Progress&)> listen)
+    : outer_{std::exchange(innermost_, this)}, listen_{std::move(listen)} {}
 
 ProgressListener::~ProgressListener() { innermost_ = outer_; }
 
@@ -19,7 +19,7 @@ void note(int) { pressed = 1; }
 
 }  // namespace
 
-// Waiting calls are not taken up again: who waits looks whether to go on.
+// Waiting calls are not taken up again, so that callers can decide whether to go on.
 Interruption::Interruption() {
   pressed = 0;
   struct sigaction action {};
@@ -33,6 +33,6 @@ Interruption::~Interruption() {
   pressed = 0;
 }
 
-bool Interruption::asked() { return pressed != 0; }
+bool Interruption::requested() { return pressed != 0; }
 
 }  // namespace orrery

@@ -8,8 +8,8 @@
 
 namespace orrery {
 
-/// How far something is that may take long. Kinds stand from the outside to the inside: of a
-/// validation's cases each has a simulation's tasks, and of these some have flows.
+/// The progress of long work. Kinds stand from the outside to the inside: each of a validation's
+/// cases has a simulation's tasks, and some of these have flows.
 struct Progress {
   enum class Of { plans, cases, sizes, keys, tasks, flows };
   Of of = Of::tasks;
@@ -17,23 +17,23 @@ struct Progress {
   std::size_t all = 0;
 };
 
-/// Hears, while it lives, how far this process is; the innermost does where several live. Whoever
-/// works long tells every millisecond or so, and need not know whether somebody listens.
+/// Receives this process's progress while it lives; only the innermost of several does. Long work
+/// reports every millisecond or so, whether or not there is a listener.
 class ProgressListener {
  public:
-  explicit ProgressListener(std::function<void(const Progress&)> hear);
+  explicit ProgressListener(std::function<void(const Progress&)> listen);
   ~ProgressListener();
   ProgressListener(const ProgressListener&) = delete;
   ProgressListener& operator=(const ProgressListener&) = delete;
 
-  static void tell(const Progress& progress) {
-    if (innermost_) innermost_->hear_(progress);
+  static void report(const Progress& progress) {
+    if (innermost_) innermost_->listen_(progress);
   }
 
  private:
   static inline ProgressListener* innermost_ = nullptr;
   ProgressListener* outer_;
-  std::function<void(const Progress&)> hear_;
+  std::function<void(const Progress&)> listen_;
 };
 
 /// While one lives, Ctrl-C (SIGINT) does not end the program but run_tasks(), so that a command can
@@ -45,7 +45,7 @@ class Interruption {
   Interruption(const Interruption&) = delete;
   Interruption& operator=(const Interruption&) = delete;
 
-  static bool asked();  ///< Whether Ctrl-C was pressed.
+  static bool requested();  ///< True once Ctrl-C was pressed.
 };
 
 /// The wall clock's time since it was made.

@@ -7,7 +7,7 @@ namespace orrery {
 namespace {
 
 // Marks of direction (Unicode 15.1, annex 9): U+200E, U+200F, U+202A .. E and U+2066 .. 9, which
-// would turn around what stands beside a name. 0: `text` begins with none.
+// would turn around the text next to a name. 0: `text` begins with none.
 unsigned direction_mark(std::string_view text) {
   if (text.size() < 3 || text[0] != '\xe2' || (text[1] != '\x80' && text[1] != '\x81')) return 0;
   const unsigned code =

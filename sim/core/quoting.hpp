@@ -10,7 +10,7 @@ namespace orrery {
 /// number, "\u202E".
 std::string escaped(const std::string& text);
 
-/// As a POSIX shell reads it back: what is more than a plain word stands in single quotes.
+/// The form that a POSIX shell reads back: all but plain words stand in single quotes.
 std::string shell_word(const std::string& text);
 
 /// A cell of CSV, in quotes only where it needs them (RFC 4180).

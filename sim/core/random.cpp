@@ -51,7 +51,7 @@ std::uint64_t splitmix(std::uint64_t& state) {
   return z ^ (z >> 31);
 }
 
-// By repeated squaring, so that no libm takes part.
+// Repeated squaring does not depend on libm.
 double power(double base, std::uint64_t exponent) {
   double result = 1.0;
   for (; exponent > 0; exponent /= 2, base *= base)

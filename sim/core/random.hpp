@@ -5,9 +5,9 @@
 
 namespace orrery {
 
-/// What random draws need of libm, from the four operations and square roots of IEEE arithmetic, so
-/// that the same seed draws the same on every machine; libm's results differ by their last bits
-/// from one processor to the next. Within 1e-15 of the value (`portable_math_test.cpp`).
+/// Functions of libm from the four operations and square roots of IEEE arithmetic, so that a seed
+/// samples the same on every machine; libm's results differ by their last bits from one processor
+/// to the next. Within 1e-15 of the value (`portable_math_test.cpp`).
 
 /// The natural logarithm of a positive, finite number.
 double portable_log(double x);
@@ -24,7 +24,7 @@ class Random {
   std::uint64_t next();
   /// 0 .. n-1, each as likely but for 2^-64 n.
   std::uint64_t below(std::uint64_t n);
-  /// [0, 1), in steps of 2^-53.
+  /// A number in [0, 1), in steps of 2^-53.
   double unit();
   /// Mean 0, variance 1: a binomial of 256 fair bits, smoothed over its steps. True to the normal
   /// distribution within 0.001 of probability, bounded by 16.

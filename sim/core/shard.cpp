@@ -15,11 +15,11 @@
 
 namespace orrery {
 
-void make_folder(const std::string& path, const Place& said) {
+void make_folder(const std::string& path, const Place& at) {
   std::error_code code;
   std::filesystem::create_directories(path, code);
   if (code || !std::filesystem::is_directory(path))
-    fail_input(said, "'" + path + "' cannot be made a folder" + (code ? ": " + code.message() : ""),
+    fail_input(at, "'" + path + "' cannot be made a folder" + (code ? ": " + code.message() : ""),
                "name a folder that is there or can be made");
 }
 
@@ -51,7 +51,7 @@ class Hash {
     }
   }
 
-  // What it is called, how long it is and what it says; a folder by the files in it.
+  // Adds its name, its length and its bytes; a folder adds the files in it.
   void add_file(const std::string& name, const fs::path& path) {
     std::ifstream file{path, std::ios::binary};
     if (!file) fail_input({path.string(), ""}, "cannot be read", "check path and permissions");
@@ -98,7 +98,7 @@ namespace {
 
 // The program and its catalog, which are large and stay as they are while it runs.
 const std::string& fingerprint_of_program() {
-  static std::map<std::string, std::string> known;  // By the catalog's folder.
+  static std::map<std::string, std::string> known;  // Keyed by the catalog's folder.
   const auto [found, fresh] = known.try_emplace(data_folder());
   if (fresh) {
     Hash hash;
@@ -113,7 +113,7 @@ const std::string& fingerprint_of_program() {
 }  // namespace
 
 std::string fingerprint_of_inputs(const std::function<void()>& read) {
-  // What is read, and what that names in its turn: nothing can be forgotten here.
+  // All files read are recorded, with those that they name: none can be forgotten.
   const FilesRead files;
   read();
   Hash hash;
@@ -130,7 +130,7 @@ constexpr std::string_view key = ",\"check\":\"";
 constexpr std::string_view end = "\"}";
 constexpr std::size_t digits = 16;
 
-// `salt`: what the seal tells beside the line.
+// `salt`: further bytes that the seal covers.
 std::string with_seal(const std::string& line, const std::string& salt) {
   assert(line.ends_with('}'));
   std::string text = line.substr(0, line.size() - 1);

@@ -19,17 +19,17 @@ struct Shard {
   int of = 1;
 
   bool has(std::int64_t piece) const { return piece % of == index; }
-  /// Of `pieces`, how many are its own.
+  /// The number of its own `pieces`.
   std::int64_t share(std::int64_t pieces) const { return pieces / of + (index < pieces % of); }
 };
 
-/// Makes a folder, unless it is there. Errors (bad_input, at `said`): it cannot be made.
-void make_folder(const std::string& path, const Place& said);
+/// Makes a folder, unless it is there. Errors (bad_input, at `at`): it cannot be made.
+void make_folder(const std::string& path, const Place& at);
 
-/// "1,3,17-20", as `sbatch --array` takes it: the places that are not `done`. "" if all are.
+/// "1,3,17-20", in the form of `sbatch --array`: the places that are not `done`. "" if all are.
 std::string places_missing(const std::vector<bool>& done);
 
-/// Sixteen hexadecimal digits that stand for `text` (FNV-1a, 64 bits): good against mistakes, not
+/// Sixteen hexadecimal digits, a hash of `text` (FNV-1a, 64 bits): good against mistakes, not
 /// against forgery.
 std::string fingerprint_of(const std::string& text);
 
@@ -49,8 +49,8 @@ std::string sealed(const std::string& line);
 /// The line without its seal; nothing if it has none, or one of other bytes.
 std::optional<std::string> unsealed(const std::string& line);
 
-/// The seals of a shard's rows: each tells its place and whose row it is as well, so that a row of
-/// another shard or sweep, or one that was moved, is none.
+/// The seals of a shard's rows: each covers the row's place and shard as well, so that a row of
+/// another shard or sweep, or one that was moved, has no valid seal.
 class RowSeal {
  public:
   explicit RowSeal(const ShardHeader& header);

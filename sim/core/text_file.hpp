@@ -25,7 +25,7 @@ class FilesRead {
 
   const std::set<std::string>& paths() const { return paths_; }
 
-  /// Of the one that lives the longest: main()'s. Nothing where there is none.
+  /// Paths of the one that lives the longest: main()'s. Empty if there is none.
   static std::set<std::string> by_this_process();
 
  private:

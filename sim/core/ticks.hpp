@@ -27,7 +27,7 @@ class Ticks {
   constexpr Ticks() = default;
   constexpr explicit Ticks(std::int64_t count) : count_{count} {}
 
-  /// Where the clock ends: what would come later comes then (24 days).
+  /// The clock's end: all that would come later comes then (24 days).
   static constexpr Ticks end() { return Ticks{std::numeric_limits<std::int64_t>::max() - 1}; }
   /// After the end. Nothing may be added to it.
   static constexpr Ticks never() { return Ticks{std::numeric_limits<std::int64_t>::max()}; }
@@ -47,7 +47,7 @@ class Ticks {
   constexpr Seconds seconds() const { return Seconds{static_cast<double>(count_) / a_second}; }
 
   constexpr auto operator<=>(const Ticks&) const = default;
-  /// At the most end().
+  /// The sum is at most end().
   friend constexpr Ticks operator+(Ticks a, Ticks b) {
     std::int64_t sum = 0;
     return __builtin_add_overflow(a.count_, b.count_, &sum) ? end() : std::min(Ticks{sum}, end());

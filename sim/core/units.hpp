@@ -15,7 +15,7 @@ class Quantity {
   constexpr Quantity() = default;
   constexpr explicit Quantity(double si) : si_{si} {}
 
-  /// For the edges of the program: SimGrid, JSON, printing.
+  /// The bare number, for SimGrid, JSON and printing.
   constexpr double si() const { return si_; }
 
   constexpr auto operator<=>(const Quantity&) const = default;
@@ -57,7 +57,7 @@ using Rank = Id<struct RankTag>;    ///< One process on one GPU, numbered over t
 using LinkId = Id<struct LinkTag>;  ///< One direction of one physical link of a topology.
 using TaskId = Id<struct TaskTag>;  ///< A vertex of the task graph.
 
-/// Of ranks, stages, micro-batches and other numbers that are never negative, as an index.
+/// Index of a rank, stage, micro-batch or other number that is never negative.
 constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 }  // namespace orrery

@@ -11,24 +11,24 @@
 
 namespace orrery {
 
-/// What a flag's text says, as the value that a JSON file would hold; its place is the flag.
-/// Numbers, true and false are what they look like, everything else is a word. Errors: a number
-/// that is none, text that is no UTF-8.
+/// The value that a JSON file would hold for a flag's text; its place is the flag. Numbers, true
+/// and false are what they look like, everything else is a word. Errors: a malformed number, text
+/// that is no UTF-8.
 JsonValue value_of_flag(const std::string& key, const std::string& text);
 /// The same of a text that stands elsewhere; `place` is what messages name.
 JsonValue value_of_text(const std::string& text, const std::string& place);
-/// The other way round: a word, true or false, or a whole number, as a flag would say it.
+/// The other way round: a word, true or false, or a whole number, in a flag's form.
 std::string flag_text(const JsonValue& value);
 
-/// How a range goes on that does not say it: 2..8 is 2, 3, 4, ...; or 2, 4, 8; or those of 2, 3, 4,
-/// ... that divide something.
+/// Continuation of a range that does not state its own: 2..8 is 2, 3, 4, ...; or 2, 4, 8; or those
+/// of 2, 3, 4, ... that divide something.
 enum class OpenRange { counts, doubles, divides };
 
 struct RangeRule {
   OpenRange open = OpenRange::counts;
-  /// What the values of a range that `divides` divide, at least one of them; empty: not known yet.
+  /// Values of a range that `divides` divide at least one of these; empty: not known yet.
   std::vector<std::int64_t> wholes = {};
-  /// Values of one range. More are a slip of the pen, unless the user says yes.
+  /// Values of one range. More are an error unless the user confirms them.
   std::int64_t most = 64;
 };
 inline constexpr std::int64_t most_with_yes = 100'000;
@@ -59,16 +59,15 @@ std::string joined(const Items& items, const std::string& between = ", ") {
   return text;
 }
 
-/// "1,2,4" at its commas. Errors (bad_input): nothing between two of them.
+/// Splits "1,2,4" at its commas. Errors (bad_input): nothing between two of them.
 std::vector<std::string> split_list(const std::string& text, const Place& at);
 
-/// Whether an item is a range that does not say how it goes on.
+/// True if an item is a range that does not state its step.
 bool is_open_range(const std::string& item, const Place& at);
 
-/// What one item of a list stands for: itself, or the values of a range of whole numbers,
-/// "256..8192*2" or "8..64+8", which ends at the last value that it hits. Errors (bad_input): a
-/// range without a step that goes on, that ends before it begins, without a value, or with more
-/// than the rule allows.
+/// The values of one item of a list: itself, or those of a range of whole numbers, "256..8192*2" or
+/// "8..64+8", which ends at the last value that it hits. Errors (bad_input): a range without a step
+/// that goes on, that ends before it begins, without a value, or with more than the rule allows.
 std::vector<std::string> values_of_item(const std::string& item, const Place& at,
                                         const RangeRule& rule = {});
 
@@ -76,7 +75,7 @@ std::vector<std::string> values_of_item(const std::string& item, const Place& at
 std::vector<std::string> parse_value_list(const std::string& text, const Place& at,
                                           const RangeRule& rule = {});
 
-/// What divides `whole`, from 1 to `most`, as a list of values.
+/// The divisors of `whole` from 1 to `most`, as a list of values.
 std::vector<std::string> divisors(std::int64_t whole, std::int64_t most);
 
 /// Refuses so many values of one range.

@@ -110,8 +110,8 @@ WorkerProcess::WorkerProcess(const std::function<Answer(std::int64_t)>& work,
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::signal(SIGINT, SIG_IGN);              // Ctrl-C is for the parent, whose end ends this one.
     if (::getppid() != parent) ::_exit(0);  // It died before the line above.
-    // Whoever asks the whole group to end asks the parent too, and this process ends with it: if it
-    // went first, its task would look as if it had failed.
+    // A signal to the whole group ends the parent too, and this process with it: if it went first,
+    // its task would look as if it had failed.
     for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) ::signal(signal, SIG_IGN);
     ::close(ends[0]);
     for (int other : close_first) ::close(other);
@@ -138,7 +138,7 @@ void WorkerProcess::send(std::uint64_t ticket, std::int64_t task) {
   if (waiting_.empty()) busy_since_ = Clock::now();
   waiting_.push_back(ticket);
   const Order order{ticket, task};
-  // The few orders of useful_depth() always find room. A worker that is gone is noticed when read.
+  // The few orders of useful_depth() always fit. A worker's end is noticed when reading.
   send_all(socket_, &order, sizeof order);
 }
 
@@ -224,7 +224,7 @@ class Pool {
   }
 
   void run() {
-    while (!Interruption::asked() && deliver_finished() && hand_out()) {
+    while (!Interruption::requested() && deliver_finished() && hand_out()) {
       wait();
       for (auto& worker : workers_)
         if (worker) listen(worker);
@@ -235,7 +235,7 @@ class Pool {
   struct Slot {
     Outcome outcome;
     bool finished = false;
-    int kills = 0;  // Of workers that were at it.
+    int kills = 0;  // Workers killed at it.
   };
 
   Slot& slot(std::uint64_t ticket) { return window_[ticket - delivered_]; }
@@ -248,7 +248,7 @@ class Pool {
     return true;
   }
 
-  // The smallest ticket that nobody is at, fetching a new task if the window has room.
+  // The smallest ticket without a worker; fetches a new task if the window has space.
   std::optional<std::uint64_t> take_ticket() {
     if (!returned_.empty()) return returned_.extract(returned_.begin()).value();
     constexpr std::size_t ahead_of_a_worker = 256;
@@ -337,7 +337,7 @@ class Pool {
     }
   }
 
-  // Its place is empty until somebody has use for it. `too_long` "": it ended by itself.
+  // Its place is empty until a task needs a worker. `too_long` "": it ended by itself.
   void replace(std::unique_ptr<WorkerProcess>& worker, const std::string& too_long) {
     constexpr int most_kills = 3;  // More is no accident: the task takes more than there is.
     const bool blameless = worker->spent();
@@ -370,7 +370,7 @@ class Pool {
   const std::function<bool(const Outcome&)>& deliver_;
   std::vector<std::unique_ptr<WorkerProcess>> workers_;
   std::deque<Slot> window_;           // Tickets delivered_, delivered_ + 1, ...
-  std::set<std::uint64_t> returned_;  // By workers that ended before they began them.
+  std::set<std::uint64_t> returned_;  // Their workers ended before they began them.
   std::uint64_t delivered_ = 0;
   bool exhausted_ = false;
   bool crowded_ = false;  // No worker could be started, and none has ended since.

@@ -22,7 +22,7 @@ namespace orrery {
 bool read_all(int from, void* into, std::size_t size);
 bool send_all(int to, const void* data, std::size_t size);
 
-/// Values one behind the other, for the way from a worker to its parent, which is the same program.
+/// A sequence of values that a worker sends to its parent, which is the same program.
 class AnswerWriter {
  public:
   template <class Value>
@@ -63,7 +63,7 @@ class AnswerReader {
   std::size_t at_ = 0;
 };
 
-/// What a worker says about one task.
+/// A worker's answer to one task.
 struct Answer {
   std::string bytes;
   /// This process must not work on: its simulation engine has run, so that the next result would
@@ -71,7 +71,7 @@ struct Answer {
   bool spent = false;
 };
 
-/// What became of a task. Whatever happens to a worker is the outcome of the task that it was at.
+/// A task's outcome. The end of a worker is the outcome of the task that it was at.
 struct Outcome {
   std::int64_t task = 0;
   std::string bytes;
@@ -115,13 +115,13 @@ class WorkerProcess {
     std::uint64_t ticket = 0;
     Answer answer;
     std::string failure;   ///< An exception that the task ended with.
-    bool stopped = false;  ///< Of a failure: memory was at an end.
+    bool stopped = false;  ///< The failure is a lack of memory.
   };
 
-  /// How a process ended, in words: "ended by signal 11 (Segmentation fault)".
+  /// The end of a process in words: "ended by signal 11 (Segmentation fault)".
   struct End {
     std::string text;
-    bool killed = false;  ///< By somebody else, such as the kernel when memory is at an end.
+    bool killed = false;  ///< Another process did it, such as the kernel when memory is at an end.
   };
 
   /// Forks. `close_first`: sockets of the parent that are nothing to this worker.
@@ -135,15 +135,15 @@ class WorkerProcess {
   void send(std::uint64_t ticket, std::int64_t task);
   /// Tickets sent and not yet answered, the one that it is at first.
   const std::deque<std::uint64_t>& waiting() const { return waiting_; }
-  /// How many tasks it should have, so that short ones do not wait for this process to wake up.
+  /// The number of tasks that it should have, so that short ones do not wait for it to wake up.
   std::size_t useful_depth() const;
 
-  /// What has arrived, without waiting. `ended()` tells afterwards whether it will say more.
+  /// Replies that have arrived, without waiting; then `ended()` is true if no more will follow.
   std::vector<Reply> receive();
   bool ended() const { return ended_; }
-  /// Whether its last answer said so: it ended of its own accord, and no task is to blame.
+  /// True if its last answer said so: it ended of its own accord, and no task is to blame.
   bool spent() const { return spent_; }
-  /// Since when it has been at its first waiting task.
+  /// The time at which it began its first waiting task.
   Clock::time_point busy_since() const { return busy_since_; }
 
   /// Kills it if it still runs.

@@ -50,7 +50,7 @@ bool is_temporary_of(const std::string& name, const std::string& target) {
   return !between.empty() && between.find_first_not_of("0123456789-") == between.npos;
 }
 
-// Every process keeps a lock on its temporary file, so that one without a lock belongs to nobody.
+// Every process locks its temporary file, so that one without a lock is a leftover.
 void remove_leftovers(const fs::path& target) {
   std::error_code code;
   const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path{"."};
@@ -64,9 +64,9 @@ void remove_leftovers(const fs::path& target) {
   }
 }
 
-// Beside the target, so that renaming does not cross file systems; unlike mkstemp's, the file gets
-// the permissions that the user's mask allows.
-int create_beside(const fs::path& target, fs::path& temporary) {
+// The file lies next to the target, so that renaming does not cross file systems; unlike mkstemp's,
+// it gets the permissions that the user's mask allows.
+int create_next_to(const fs::path& target, fs::path& temporary) {
   for (int attempt = 0;; ++attempt) {
     temporary = target;
     temporary += "." + std::to_string(::getpid()) + "-" + std::to_string(attempt);
@@ -74,7 +74,7 @@ int create_beside(const fs::path& target, fs::path& temporary) {
     const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file < 0 && errno == EEXIST) continue;
     if (file < 0) return file;
-    // Where the file system knows no locks nobody removes leftovers either.
+    // A file system without locks keeps its leftovers.
     ::flock(file, LOCK_EX | LOCK_NB);
     struct stat about {};
     if (::fstat(file, &about) == 0 && about.st_nlink > 0) return file;
@@ -101,7 +101,7 @@ FileWriter::FileWriter(const std::string& path) : target_{path} {
   target_ = target.string();
   remove_leftovers(target);
   fs::path temporary;
-  file_ = create_beside(target, temporary);
+  file_ = create_next_to(target, temporary);
   if (file_ < 0) refuse(errno);
   temporary_ = temporary.string();
   if (fs::exists(status)) fs::permissions(temporary, status.permissions(), ignored);
@@ -178,8 +178,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What stands at the beginning of all that Orrery writes: JSON with a schema, HTML, SVG and
-// Graphviz with a remark, a trace, the rows of a sweep.
+// Beginnings of all that Orrery writes: JSON with a schema, HTML, SVG and Graphviz with a remark, a
+// trace, the rows of a sweep.
 bool is_by_orrery(const std::string& path) {
   std::string text(4096, '\0');
   std::ifstream file{path, std::ios::binary};
@@ -201,7 +201,7 @@ bool is_by_orrery(const std::string& path) {
 bool is_same_file(const std::string& one, const std::string& other) {
   std::error_code code;
   if (fs::equivalent(one, other, code)) return true;
-  // Of files that are not there yet the names decide.
+  // Names decide for files that do not exist yet.
   return fs::weakly_canonical(fs::absolute(one, code), code) ==
          fs::weakly_canonical(fs::absolute(other, code), code);
 }

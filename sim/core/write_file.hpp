@@ -35,7 +35,7 @@ class FileWriter {
 
   std::string target_;
   std::string temporary_;  ///< Empty: the target itself is written to.
-  std::string waiting_;    ///< For a write of reasonable size.
+  std::string waiting_;    ///< Collected for a write of reasonable size.
   int file_ = -1;
 };
 

@@ -4,7 +4,7 @@
 #include <cassert>
 #include <limits>
 
-#include "sim/engine/chain.hpp"
+#include "sim/engine/fused_task.hpp"
 
 namespace orrery {
 

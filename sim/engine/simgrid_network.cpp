@@ -4,7 +4,7 @@
 
 #include "sim/core/process.hpp"
 #include "sim/core/progress.hpp"
-#include "sim/engine/chain.hpp"
+#include "sim/engine/fused_task.hpp"
 #include "sim/engine/simgrid/simgrid_library.hpp"
 
 namespace orrery {
@@ -32,7 +32,7 @@ class SimgridNetwork final : public NetworkModel {
 
   void start(std::uint32_t sender, const Flow& flow, double bytes, Ticks now) override {
     if (starts_ == arrivals_) network_->set_time(now_ = now.seconds().si());
-    ProgressListener::tell({Progress::Of::flows, arrivals_, ++starts_});
+    ProgressListener::report({Progress::Of::flows, arrivals_, ++starts_});
     network_->start(sender, route_of(flow, topology_), bytes);
   }
 

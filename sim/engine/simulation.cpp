@@ -8,8 +8,8 @@
 
 #include "sim/core/error.hpp"
 #include "sim/core/progress.hpp"
-#include "sim/engine/chain.hpp"
 #include "sim/engine/event_queue.hpp"
+#include "sim/engine/fused_task.hpp"
 #include "sim/engine/max_min_network.hpp"
 
 namespace orrery {
@@ -367,7 +367,7 @@ class Simulation::Run {
   }
 
   void report_progress() const {
-    ProgressListener::tell({Progress::Of::tasks, finished_, waits_for_.size()});
+    ProgressListener::report({Progress::Of::tasks, finished_, waits_for_.size()});
   }
 
   [[noreturn]] void report_deadlock() const {

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "sim/explorer/knobs.hpp"
+#include "sim/explorer/state_parameters.hpp"
 #include "sim/training/estimate.hpp"
 
 namespace orrery {

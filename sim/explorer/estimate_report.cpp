@@ -49,7 +49,7 @@ std::string key_figures(const Result& result) {
   const DisplayUnit unit = time_unit(result.step_time);
   const auto amount = [&](Seconds time) { return fixed(time.si() / unit.si, 3); };
   add("step", "Step time", amount(result.step_time) + " " + std::string{unit.name},
-      amount(result.range.low()) + " .. " + amount(result.range.high()) + " in 9 of 10");
+      amount(result.range.low()) + " .. " + amount(result.range.high()) + " (90 % interval)");
   add("throughput", "Tokens/s/GPU", fixed(result.tokens_per_s_per_gpu, 1),
       fixed(result.tokens_per_s, 0) + " tokens/s");
   add("mfu", "MFU", percent(result.mfu),

@@ -4,7 +4,7 @@
 
 #include "sim/core/number_text.hpp"
 #include "sim/core/quoting.hpp"
-#include "sim/explorer/knobs.hpp"
+#include "sim/explorer/state_parameters.hpp"
 #include "sim/plan/plan_keys.hpp"
 
 namespace orrery {

@@ -8,7 +8,7 @@
 #include "sim/core/quoting.hpp"
 #include "sim/core/value_list.hpp"
 #include "sim/explorer/answer_json.hpp"
-#include "sim/explorer/knobs.hpp"
+#include "sim/explorer/state_parameters.hpp"
 #include "sim/plan/plan_keys.hpp"
 #include "sim/search/search_text.hpp"
 #include "sim/training/result_json.hpp"

@@ -91,7 +91,7 @@ std::string purchase_report(const Purchase& purchase, const PurchaseRequest& req
 
 std::string search_report(const SearchResult& result, const SearchRequest& request,
                           const SearchNames& names, const ReportAbout& about) {
-  std::vector<std::string> heading = said_lines(search_heading(result, request));
+  std::vector<std::string> heading = lines_of_text(search_heading(result, request));
   const std::string title = heading.empty() ? "" : heading.front() + ": the best plans";
   if (!heading.empty()) heading.erase(heading.begin());
   std::string html;

@@ -32,7 +32,7 @@ std::string key_figure(const std::string& name, const std::string& value, const 
 std::string key_figures(const TrainingRun& run) {
   const RunFigures& of = run.figures;
   const auto range = [](double low, double high, int decimals) {
-    return fixed(low, decimals) + " .. " + fixed(high, decimals) + " in 9 of 10";
+    return fixed(low, decimals) + " .. " + fixed(high, decimals) + " (90 % interval)";
   };
   const int decimals = of.days.mean < 10.0 ? 2 : 1;
   std::string html = "<dl class=\"figures\">\n";
@@ -220,7 +220,7 @@ std::string worth_section(const TrainingRun& run) {
   const auto at = [&](double days) { return number(100.0 * (days - low) / (high - low)); };
   std::string html =
       "<h2>What would be saved</h2>\n<div class=\"wide\"><table>\n<tr><th class=\"left\">by</th>"
-      "<th>days</th><th>in 9 of 10</th><th class=\"left\"></th><th>ETTR</th>"
+      "<th>days</th><th>90 % interval</th><th class=\"left\"></th><th>ETTR</th>"
       "<th class=\"left\">rent</th></tr>\n";
   for (const Improvement& one : run.worth)
     html += "<tr><td class=\"left\">" + escaped(one.what) + "</td><td>" + number(one.days.mean) +

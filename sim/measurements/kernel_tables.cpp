@@ -292,7 +292,7 @@ std::optional<JsonValue> proxy(const std::string& list, const std::string& gpu) 
     if (entry.at("gpu").text() != gpu) continue;
     if (!has_table(entry.at("use").text()))
       entry.at("use").fail("'" + entry.at("use").text() + "' has no table",
-                           "name a file beside this one");
+                           "name a file in the same folder");
     return entry;
   }
   return std::nullopt;

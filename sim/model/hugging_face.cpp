@@ -209,7 +209,7 @@ const WordPairs unpriced_types = words_by_meaning({
     {"convolutions", "lfm2"},
     {"linear attention (gated delta nets)", "qwen3_5 qwen3_next"},
     {"recurrent layers", "recurrent_gemma rwkv"},
-    {"an encoder beside the decoder", "t5 whisper"},
+    {"an encoder and a decoder", "t5 whisper"},
 });
 
 // The family of the model_type, else of the class name in "architectures".

@@ -156,8 +156,8 @@ RoutingPlan parse_routing(const JsonValue& json, const TraceExpectation& expecte
     // A file from elsewhere could otherwise expose lines of any file that its reader may read.
     if (!is_trace(path.string()) || path.has_root_path() ||
         std::find(path.begin(), path.end(), "..") != path.end())
-      trace->fail("'" + shown_text(path.string()) + "' is no trace beside this file",
-                  "put a .jsonl or .csv file beside it or in a folder below");
+      trace->fail("'" + shown_text(path.string()) + "' is no trace in the folder of this file",
+                  "put a .jsonl or .csv file next to it or in a folder below");
     const auto trace_path = std::filesystem::path{json.place().file}.parent_path() / path;
     plan.trace = std::make_shared<const RoutingTrace>(read_trace(trace_path.string(), expected));
     plan.even = false;

@@ -231,19 +231,19 @@ MaybeRefused check_expert_overlap(const Model& model, const Plan& plan) {
     return infeasible(key, "there is no dispatch to hide with ep=1", "use ep=2 or more");
   const bool flexible = plan.ep_overlap && copies_on_arrival(plan.moe_dispatcher);
   if (plan.moe_dispatcher != ExpertDispatcher::all_to_all && !flexible)
-    return infeasible(key, "nothing runs beside the dispatcher " + name(plan.moe_dispatcher),
+    return infeasible(key, "nothing can overlap with the dispatcher " + name(plan.moe_dispatcher),
                       std::string{"use --moe_dispatcher alltoall"} +
                           (plan.ep_overlap ? ", deepep or hybridep" : ""));
   if (plan.shared_expert_overlap && plan.ep_overlap)
     return contradiction("shared_expert_overlap",
-                         "with ep_overlap other kernels run beside dispatch and combine already",
+                         "with ep_overlap other kernels overlap with dispatch and combine already",
                          "leave one of the two out");
   if (plan.shared_expert_overlap && model.experts->shared_ffn == 0)
     return infeasible(key, "the model has no shared experts", "leave shared_expert_overlap out");
   if (!plan.ep_overlap) return {};
   if (plan.recompute.kind == Recompute::full)
     return infeasible(key,
-                      "full recomputation dispatches and combines again, with nothing beside it",
+                      "full recomputation dispatches and combines again, with nothing to overlap",
                       "use --recompute selective or none");
   if (pairing == Pairing::none)
     return infeasible(key,

@@ -212,11 +212,11 @@ calibration::Machine machine_of(const KinetoTrace& trace) {
   calibration::Machine machine;
   const std::string named = shown_text(device.name);  // A record has no control characters.
   machine.gpu = named.starts_with("NVIDIA") ? named : "NVIDIA " + named;
-  machine.gpu_id = "not told";
+  machine.gpu_id = "not stated";
   machine.compute_capability = std::to_string(device.major) + "." + std::to_string(device.minor);
-  machine.driver = "not told";
+  machine.driver = "not stated";
   machine.cuda_runtime = trace.cuda_runtime;
-  machine.cublas = "not told";
+  machine.cublas = "not stated";
   machine.nccl = shown_text(trace.nccl);
   machine.multiprocessors = static_cast<int>(std::min<std::int64_t>(device.multiprocessors, 4096));
   machine.memory_bytes = std::min(device.memory_bytes, most_memory);
@@ -231,7 +231,7 @@ TracedKernels kernels_of_traces(const std::vector<KinetoTrace>& traces, const Ke
   record.machine = machine_of(traces.front());
   record.command = "orrery import kineto";
   record.program = "PyTorch's profiler";
-  record.started = "not told";
+  record.started = "not stated";
   std::map<std::string, std::pair<Case, std::vector<double>>> times;
   std::int64_t hidden = 0, without_shape = 0;
   for (const KinetoTrace& trace : traces) {
@@ -259,12 +259,13 @@ TracedKernels kernels_of_traces(const std::vector<KinetoTrace>& traces, const Ke
   }
   if (record.measurements.empty())
     fail_input({traces.front().file, ""},
-               "has no product or attention whose shape is told and that runs alone",
+               "has no product or attention with a known shape that runs alone",
                "profile with record_shapes=True");
   const auto note = [&](std::int64_t count, const std::string& why) {
     if (count > 0) traced.notes.push_back(std::to_string(count) + why);
   };
-  note(hidden, " kernels beside collectives: their times are not those of the shape alone");
+  note(hidden,
+       " kernels concurrent with collectives were left out: contention affects their times");
   note(scattered, " shapes whose times differ a million times: the trace's clock was set");
   note(without_shape,
        " kernels of products or attention without a shape that a table has: launched in a CUDA "

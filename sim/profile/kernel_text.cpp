@@ -119,7 +119,7 @@ std::string kernel_text(const KernelAnswer& answer, const KernelPricer& pricer) 
       kernel_title(answer, answer.main().on_network ? system.name : system.gpu.name) + "\n  " +
       answer.question.kind->title + "\n\n" + work_table(answer) + "\n";
   Table times{
-      {{"time", Align::left}, {""}, {"9 in 10"}, {""}, {"of roof"}, {"basis", Align::left}}};
+      {{"time", Align::left}, {""}, {"90 % interval"}, {""}, {"of roof"}, {"basis", Align::left}}};
   if (answer.alone) add_time(times, alone_words(answer), *answer.alone);
   if (answer.training) add_time(times, "in a step of " + pricer.software().name, *answer.training);
   if (answer.served) add_time(times, "served by " + pricer.engine().name, *answer.served);
@@ -167,7 +167,7 @@ std::string sweep_text(const KernelSweep& sweep, const KernelPricer& pricer) {
     if (!is_network) row.show({"ops:byte"}, ratio_text(price.roofs.ops_per_byte()));
     row.show({"bound by", Align::left}, name(price.bound()));
     if (answer.alone) row.show({"alone"}, duration_text(price.time));
-    row.show({"9 in 10"}, range_text(price));
+    row.show({"90 % interval"}, range_text(price));
     row.show({"reaches"}, rate(price));
     row.show({"of roof"}, percent(price.share_of_roof()));
     row.show({"basis", Align::left}, name(price.tag));
@@ -307,7 +307,7 @@ std::string bounds_text(const OperationList& list) {
 
 std::string operations_text(const OperationList& list) {
   return operations_table(list).text() + "\nBound by     " + bounds_text(list) + "\nTogether     " +
-         duration_text(sum_of(list)) + ", also what runs beside each other\n";
+         duration_text(sum_of(list)) + ", including overlapped operations\n";
 }
 
 std::string operations_csv(const OperationList& list) {

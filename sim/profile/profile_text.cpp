@@ -57,7 +57,7 @@ std::string title(const ProfiledRank& rank) {
                     (rank.ranks > 0 ? " of " + grouped(rank.ranks) : ""));
   if (!rank.gpu.empty()) items.push_back(shown_text(rank.gpu));
   items.push_back(steps_text(rank.profile));
-  items.push_back("beside stage " + std::to_string(rank.stage));
+  items.push_back("compared with stage " + std::to_string(rank.stage));
   return run_heading(shown_text(rank.file), items);
 }
 

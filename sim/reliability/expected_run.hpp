@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "sim/core/units.hpp"
-#include "sim/reliability/walk_setup.hpp"
+#include "sim/reliability/replicate_setup.hpp"
 
 namespace orrery {
 

@@ -6,7 +6,7 @@
 #include "sim/plan/scenario.hpp"
 #include "sim/reliability/expected_run.hpp"
 #include "sim/reliability/reliability.hpp"
-#include "sim/reliability/walk_setup.hpp"
+#include "sim/reliability/replicate_setup.hpp"
 
 namespace orrery {
 

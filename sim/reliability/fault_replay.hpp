@@ -2,8 +2,8 @@
 
 #include "sim/reliability/failure_draws.hpp"
 #include "sim/reliability/fault_trace.hpp"
+#include "sim/reliability/replicate_setup.hpp"
 #include "sim/reliability/run_policy.hpp"
-#include "sim/reliability/walk_setup.hpp"
 
 namespace orrery {
 

@@ -108,7 +108,7 @@ void read_own(const JsonValue& json, FaultTrace& trace) {
     if (event.end < event.start) entry.at("end").fail("is before \"start\"", "exchange them");
     if (event.end > trace.length)
       entry.fail("lasts beyond the record's " + span_text(trace.length),
-                 "leave out \"end\" where nobody saw it");
+                 "leave out \"end\" if it is unknown");
     event.cause = reader.cause(entry.at("cause").text(), entry.at("group").text());
     reader.add(std::move(event));
   }

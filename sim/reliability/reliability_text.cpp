@@ -81,8 +81,8 @@ std::string reliability_details(const Reliability& profile, int gpus) {
                               span_text(profile.month) + " to the next"});
   rest.add_row({"restart", span_text(profile.restart.at(gpus)) + " of all processes, " +
                                span_text(profile.regroup.at(gpus)) + " of communicators alone"});
-  rest.add_row(
-      {"checkpoint", "steps stand for " + span_text(profile.stall) + " and the copy off the GPUs"});
+  rest.add_row({"checkpoint",
+                "training stalls for " + span_text(profile.stall) + " and the copy off the GPUs"});
   rest.add_row({"storage", bytes_text(profile.store_per_gpu * Seconds{1.0}) + "/s for each GPU"});
   return text + rest.text();
 }
@@ -125,7 +125,7 @@ std::string fault_profile_json(const FaultTrace& trace, const Reliability& base,
       {"schema", "orrery.reliability/1"},
       {"name", profile.name},
       {"title", profile.title + ": faults of servers, whether or not a job ran"},
-      {"gpus_per_node", {{"value", gpus_per_server}, {"source", "as the import was told"}}},
+      {"gpus_per_node", {{"value", gpus_per_server}, {"source", "as given to the import"}}},
       {"exposure",
        {{"value", digits(trace.length.si() / 86400.0 * trace.servers) + " node-days"},
         {"source", record}}},

@@ -9,7 +9,7 @@
 #include "sim/engine/event_queue.hpp"
 #include "sim/reliability/failure_draws.hpp"
 #include "sim/reliability/fault_replay.hpp"
-#include "sim/reliability/walk_setup.hpp"
+#include "sim/reliability/replicate_setup.hpp"
 
 namespace orrery {
 

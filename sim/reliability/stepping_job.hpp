@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sim/reliability/walk_setup.hpp"
+#include "sim/reliability/replicate_setup.hpp"
 
 namespace orrery {
 

@@ -14,7 +14,7 @@
 namespace orrery {
 namespace {
 
-const std::string in_nine = " in 9 of 10";
+const std::string in_nine = " (90 % interval)";
 
 // Enough decimals to distinguish policies.
 std::string days_text(double days) { return fixed(days, days < 10.0 ? 2 : 1) + " days"; }
@@ -91,10 +91,11 @@ constexpr double least_shown = 5e-4;
 void add_tiers(Table& table, const PreparedRun& run) {
   for (const RunTier& tier : run.tiers()) {
     table.add_row({"Checkpoint", name(tier.tier),
-                   interval_text(tier, run.step) + "; steps stand " + short_text(tier.times.stall) +
-                       ", safe after " + short_text(tier.times.write)});
+                   interval_text(tier, run.step) + "; training stalls " +
+                       short_text(tier.times.stall) + ", durable after " +
+                       short_text(tier.times.write)});
     if (const double longer = tier.slowed / run.step; longer >= least_shown)
-      table.add_row({"", "", "steps beside the write take " + percent(longer) + " longer"});
+      table.add_row({"", "", "steps during the write take " + percent(longer) + " longer"});
     if (tier.best > Seconds{})
       table.add_row({"", "",
                      "best: every " + span_text(tier.best) + "; by Young's formula " +
@@ -105,10 +106,10 @@ void add_tiers(Table& table, const PreparedRun& run) {
 std::string spares_text(const TrainingRun& run) {
   const std::string each = "of " + plural(run.prepared.gpus_of_unit, "GPU") + " each";
   if (!run.question.policy.spares)
-    return each + " do for 99 % of the time; here " +
-           (run.question.faults ? "all others of the fleet wait" : "one is always at hand");
-  return each + "; more are away " + percent(run.spares.short_of) + " of the time; " +
-         grouped(run.spares.units) + " would do for 99 % of it";
+    return each + " cover 99 % of the time; here " +
+           (run.question.faults ? "all other servers of the fleet are spares" : "unlimited");
+  return each + "; more are needed " + percent(run.spares.short_of) + " of the time; " +
+         grouped(run.spares.units) + " would cover 99 % of it";
 }
 
 std::string energy_lines(const RunBill& bill) {
@@ -116,7 +117,7 @@ std::string energy_lines(const RunBill& bill) {
   if (all.empty()) return "";
   const std::string price = dollars_text(bill.energy_usd);
   return "  energy         " + all + (price.empty() ? "" : ", " + price) +
-         "\n                 of it while the job stands " + energy_text(bill.stopped_kwh) +
+         "\n                 of it while training stalls " + energy_text(bill.stopped_kwh) +
          (bill.spares > 0.0 ? ", by spares " + energy_text(bill.spares_kwh) : "") + "\n";
 }
 
@@ -125,12 +126,9 @@ std::string worth_text(const TrainingRun& run) {
   if (std::none_of(run.worth.begin(), run.worth.end(),
                    [](const Improvement& one) { return std::abs(one.days.mean) >= seen; }))
     return "";
-  Table table{{{"  What would be saved by", Align::left},
-               {"days"},
-               {"in 9 of 10"},
-               {"ETTR"},
-               {"rent", Align::left}},
-              0};
+  Table table{
+      {{"  Savings by", Align::left}, {"days"}, {"90 % interval"}, {"ETTR"}, {"rent", Align::left}},
+      0};
   for (const Improvement& one : run.worth)
     if (std::abs(one.days.mean) >= seen)
       table.add_row({"  " + one.what, fixed(one.days.mean, 2),
@@ -144,7 +142,7 @@ std::string slow_text(const TrainingRun& run) {
   if (run.slow.empty()) return "";
   Table table{{{"  A GPU slower by " + percent(run.question.slower) + " in", Align::left},
                {"step"},
-               {"to replace it pays if so much is left", Align::left}},
+               {"replacement pays if this much remains", Align::left}},
               0};
   for (std::size_t i = 0; i < run.slow.size();) {
     std::size_t end = i + 1;
@@ -196,7 +194,7 @@ std::string words(RunTime time) {
     case RunTime::productive:
       return "steps";
     case RunTime::slowed_by_writes:
-      return "writes beside steps";
+      return "concurrent checkpoint writes";
     case RunTime::replicas_away:
       return "replicas away";
     case RunTime::redone:
@@ -251,8 +249,8 @@ std::string training_run_text(const TrainingRun& run) {
   text += table.text() + lost_text(figures) + causes_text(run);
   const std::string rent = dollars_text(run.bill.rent_usd);
   if (!rent.empty())
-    text += "  rent           " + rent + ": steps that last " + percent(run.bill.steps) +
-            ", redone " + percent(run.bill.redone) + ",\n                 a job that stands " +
+    text += "  rent           " + rent + ": retained steps " + percent(run.bill.steps) +
+            ", recomputed " + percent(run.bill.redone) + ",\n                 stalled " +
             percent(run.bill.stopped) + ", spares " + percent(run.bill.spares) + "\n";
   text += energy_lines(run.bill);
   return text + "\n" + worth_text(run) + slow_text(run) + evictions_text(run) +

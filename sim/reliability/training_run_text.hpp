@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "sim/reliability/replicate_setup.hpp"
 #include "sim/reliability/training_run.hpp"
-#include "sim/reliability/walk_setup.hpp"
 
 namespace orrery {
 

@@ -47,7 +47,7 @@ class BestFirstSearch {
   /// Evaluates the first candidate in this process.
   void run_first(const Evaluate& evaluate);
 
-  /// Takes what somebody else has evaluated.
+  /// Takes a candidate that another process evaluated.
   void offer(const Candidate& evaluated) { best_.offer(evaluated); }
   const std::vector<Candidate>& ranked() const { return best_.ranked(); }
 
@@ -99,7 +99,7 @@ void BestFirstSearch<Candidate>::run(int workers, const Evaluate& evaluate, cons
       [&](const Outcome& outcome) {
         const Candidate& bounds = candidate(outcome.task);
         done_ = outcome.task + 1;
-        // Workers are ahead: this one was asked for before the best were known.
+        // Workers are ahead: this one was sent before the best were known.
         if (!best_.may_take(bounds)) return true;
         if (!outcome.failure.empty())
           throw std::runtime_error{"a worker of the search at " + bounds.name() + ": " +

@@ -112,7 +112,7 @@ PassTimes routed_pass_times(const Scenario& scenario, EstimateContext& context) 
   const auto time = [&](const PassCost& pass) {
     return places.alike ? pass.time(places.speed) : pass.compute / places.speed;
   };
-  const int draws = routed.loads->micro_batches();
+  const int samples = routed.loads->micro_batches();
   PassTimes times;
   times.forward.resize(cost->stages.size(), Seconds{1e300});
   times.backward = times.forward;
@@ -124,13 +124,13 @@ PassTimes routed_pass_times(const Scenario& scenario, EstimateContext& context) 
         const int v = plan.virtual_stage(stage, chunk);
         Seconds& least_forward = times.forward[static_cast<std::size_t>(v)];
         Seconds& least_backward = times.backward[static_cast<std::size_t>(v)];
-        for (int m = 0; m < draws; ++m) {
+        for (int m = 0; m < samples; ++m) {
           const StageCost& one = cost->stage(v, group, m);
           const Seconds forward = time(one.forward), backward = time(one.backward);
           least_forward = std::min(least_forward, forward);
           least_backward = std::min(least_backward, backward);
-          const int with_this_draw = (plan.microbatches - m + draws - 1) / draws;
-          work += with_this_draw * (forward + backward);
+          const int with_this_sample = (plan.microbatches - m + samples - 1) / samples;
+          work += with_this_sample * (forward + backward);
         }
       }
       Seconds& most = times.work[static_cast<std::size_t>(stage)];
@@ -221,7 +221,7 @@ std::optional<Seconds> KnownPassTimes::routed_bound(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
   if (plan.ep_overlap || plan.copies() > 1 || context_.loads(scenario)->even()) return std::nullopt;
   Plan key = as_priced(plan);
-  key.gbs = plan.gbs;  // As many micro-batches are drawn.
+  key.gbs = plan.gbs;  // It decides how many micro-batches are sampled.
   key.microbatches = plan.microbatches;
   auto known = routed_.find(key);
   if (known == routed_.end()) {

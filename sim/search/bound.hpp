@@ -13,22 +13,21 @@
 
 namespace orrery {
 
-/// What a lower bound needs to know of a step's prices.
+/// Pass times and sizes that a lower bound of a step is made of.
 struct PassTimes {
-  std::vector<Seconds> forward;   ///< By virtual stage, alone on the machine.
-  std::vector<Seconds> backward;  ///< By virtual stage.
-  Seconds optimizer;              ///< The slowest stage's, where nothing is sharded.
-  Bytes transfer_bytes;           ///< As in StepCost.
-  /// By pipeline stage, all its passes, where they differ: the first two are then the least of
-  /// each.
+  std::vector<Seconds> forward;   ///< Each virtual stage's, alone on the machine.
+  std::vector<Seconds> backward;  ///< Each virtual stage's.
+  Seconds optimizer;              ///< The slowest stage's without sharding.
+  Bytes transfer_bytes;           ///< The same as StepCost's.
+  /// All passes of each pipeline stage, if they differ: the first two are then the least of each.
   std::vector<Seconds> work = {};
 };
-/// Of `scenario`, or of one that differs in ZeRO, overlap of gradients, schedule and batch, but
-/// shards nothing. Where groups of one kind do not all lie alike, kernels count alone.
+/// Pass times of `scenario` or one that differs in ZeRO, overlap of gradients, schedule and batch;
+/// nothing is sharded. Only kernels count if groups of one kind lie differently.
 PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels,
                      const CollectiveTime& collectives);
 
-/// Where a plan's groups lie, as far as pass times need it. GPUs that are faster than others of
+/// Placement of a plan's groups, as far as pass times need it. GPUs that are faster than others of
 /// their kind are `speed` times as fast.
 struct PassPlaces {
   GroupShapes shapes;
@@ -69,17 +68,16 @@ PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels, const
 Seconds step_lower_bound(const Scenario& scenario, const PassTimes& passes,
                          const CollectiveTime& collectives);
 
-/// The same from the prices of the scenario's own routing, which must be uneven: experts are priced
-/// as they are filled, for each micro-batch and expert group that is drawn. It takes a hundred
-/// times as long as pass times of even routing, and a tenth of a simulation of such a step; plans
-/// that differ in ZeRO have it in common. Of plans with one copy of the model, whose passes hide
-/// nothing of each other.
+/// The same from the costs of the scenario's own routing, which must be uneven: experts cost what
+/// their load takes, for each sampled micro-batch and expert group. It takes a hundred times as
+/// long as pass times of even routing, and a tenth of a simulation of such a step; plans that
+/// differ in ZeRO share it. The plan has one copy of the model, whose passes hide nothing of each
+/// other.
 PassTimes routed_pass_times(const Scenario& scenario, EstimateContext& context);
 
-/// Pass times of plans that were asked for before. Plans that differ in what makes no difference to
-/// their passes (ZeRO, overlap of gradients, a schedule that keeps virtual stages where they are,
-/// the batch) have them in common; and of those that differ in stages, chunks or replicas as well,
-/// layers are priced once.
+/// Cached pass times. Plans that differ in what makes no difference to their passes (ZeRO, overlap
+/// of gradients, a schedule that keeps virtual stages where they are, the batch) share them; plans
+/// that differ in stages, chunks or replicas as well share the times of layers.
 class KnownPassTimes {
  public:
   /// `context`: of the system of all scenarios, whose model is one.
@@ -92,7 +90,7 @@ class KnownPassTimes {
   /// The same from routed_pass_times(): nothing where routing is even, where one pass hides what
   /// another waits for, and of plans with two copies of the model.
   std::optional<Seconds> routed_bound(const Scenario& scenario);
-  /// Whether all groups of a kind lie alike in the system's NVLink domains (Placement::regular), or
+  /// True if all groups of a kind lie alike in the system's NVLink domains (Placement::regular), or
   /// all ranks in one of them.
   bool lies_evenly(const Scenario& scenario) {
     return scenario.plan.gpus() <= scenario.system.nvlink_domain || places_of(scenario).alike;

@@ -36,7 +36,7 @@ struct Candidate {
 /// The inputs that plans on one system are scored with.
 struct PlanScorer {
   const Objective& objective;
-  const Economics* economics;  ///< The system's GPU's; null where the objective asks for none.
+  const Economics* economics;  ///< The system's GPU's; null if the objective needs none.
   EstimateContext& context;    ///< The system's.
   KnownPassTimes& passes;      ///< The context's.
 

@@ -65,14 +65,14 @@ struct Verdict {
   bool tie;
 };
 
-// `what`: "time", of which there is less or more. `ends`: "it is faster", "it is slower".
+// `what`: the quantity ("time"). `less`: less of it. `ends`: "it is faster", "it is slower".
 std::string verdict_text(const std::string& label, const Verdict& of, const std::string& less,
                          const std::string& what, const std::array<std::string, 2>& ends) {
   const auto points = [](double share) { return signed_fixed(100.0 * share, 1); };
   return wrapped_words(
       "",
       label + " takes " + percent(std::abs(of.mean)) + " " + (of.mean < 0.0 ? less : "more") + " " +
-          what + ", " + range_text(of.low, of.high, points) + " % in 9 of 10: " +
+          what + ", " + range_text(of.low, of.high, points) + " % (90 % interval): " +
           (of.tie ? "a tie; the difference is not significant." : ends[of.mean < 0.0 ? 0 : 1]),
       78);
 }
@@ -190,7 +190,8 @@ std::vector<Compared> compared(const std::vector<PricedPlan>& plans) {
     own.add("step_time_range", {{"coverage", range_coverage},
                                 {"low_s", plan.range.low().si()},
                                 {"high_s", plan.range.high().si()}})
-        .shown({"  in 9 of 10"}, in_unit(plan.range.low()) + " .. " + in_unit(plan.range.high()));
+        .shown({"  90 % interval"},
+               in_unit(plan.range.low()) + " .. " + in_unit(plan.range.high()));
     own.add("tokens_per_s_per_gpu", plan.tokens_per_s_per_gpu)
         .shown({"tokens/s/GPU"}, fixed(plan.tokens_per_s_per_gpu, 1));
     own.add("mfu", plan.mfu).shown({"MFU"}, percent(plan.mfu));
@@ -208,7 +209,7 @@ std::vector<Compared> compared(const std::vector<PricedPlan>& plans) {
     other.add("from", plan_label(0));
     other.add("to", plan_label(i));
     other.add("step_time_s", step.mean.si()).shown({step_heading}, more(step.mean.si()));
-    other.show({"  in 9 of 10"}, range_text(step.low().si(), step.high().si(), more));
+    other.show({"  90 % interval"}, range_text(step.low().si(), step.high().si(), more));
     other.add("low_s", step.low().si());
     other.add("high_s", step.high().si());
     other.add("tie", step.is_tie());
@@ -306,7 +307,7 @@ std::string compare_json(const std::vector<PricedPlan>& plans, const std::string
 
 namespace {
 
-// Decimals enough to tell one plan from another.
+// Enough decimals to distinguish two plans.
 int decimals_of(const std::vector<ComparedRun>& runs) {
   double least = runs.front().run.figures.days.mean;
   for (const ComparedRun& one : runs) least = std::min(least, one.run.figures.days.mean);
@@ -351,12 +352,12 @@ std::vector<Compared> compared(const std::vector<ComparedRun>& runs) {
     own.add("replicates", run.question.replicates);
     own.add("seed", run.question.seed);
     own.add("days", bare_range_json(of.days)).shown({"days"}, days(of.days.mean));
-    own.show({"  in 9 of 10, by failures"}, range_text(of.days.low, of.days.high, days));
+    own.show({"  90 % interval, by failures"}, range_text(of.days.low, of.days.high, days));
     own.show({"  and by step times"}, "");
     own.add("days_without_interruption", undisturbed)
         .shown({"  without interruption"}, days(undisturbed));
     own.add("goodput", bare_range_json(of.goodput)).shown({"goodput, %"}, share(of.goodput.mean));
-    own.show({"  in 9 of 10"}, range_text(of.goodput.low, of.goodput.high, share));
+    own.show({"  90 % interval"}, range_text(of.goodput.low, of.goodput.high, share));
     own.add("ettr", bare_range_json(of.ettr)).shown({"ETTR, %"}, share(of.ettr.mean));
     own.add("interruptions", bare_range_json(of.interruptions))
         .shown({"interruptions"}, fixed(of.interruptions.mean, 0));
@@ -369,10 +370,10 @@ std::vector<Compared> compared(const std::vector<ComparedRun>& runs) {
     const RunDifference between = difference(runs.front(), runs[i]);
     Figures& other = all[i].difference;
     other.add("from", plan_label(0));
-    other.add("by_failures", bare_range_json(between.drawn))
-        .shown({"days"}, more(between.drawn.mean));
-    other.show({"  in 9 of 10, by failures"},
-               range_text(between.drawn.low, between.drawn.high, more));
+    other.add("by_failures", bare_range_json(between.chance))
+        .shown({"days"}, more(between.chance.mean));
+    other.show({"  90 % interval, by failures"},
+               range_text(between.chance.low, between.chance.high, more));
     other.show({"  and by step times"}, range_text(between.low(), between.high(), more));
     other.add("low", between.low());
     other.add("high", between.high());
@@ -384,10 +385,10 @@ std::vector<Compared> compared(const std::vector<ComparedRun>& runs) {
 }  // namespace
 
 Document compared_runs_document(const std::vector<ComparedRun>& runs) {
-  const RunQuestion& asked = runs.front().run.question;
+  const RunQuestion& question = runs.front().run.question;
   Document document;
   document.gap();
-  document.heading(tokens_text(asked.tokens) + " tokens with " + profiles(runs));
+  document.heading(tokens_text(question.tokens) + " tokens with " + profiles(runs));
   document.gap();
   document.table(side_by_side(compared(runs)));
   document.gap();
@@ -396,11 +397,11 @@ Document compared_runs_document(const std::vector<ComparedRun>& runs) {
     const double days = runs.front().run.figures.days.mean;
     document.paragraph(verdict_text(
         plan_label(i),
-        {between.drawn.mean / days, between.low() / days, between.high() / days, between.is_tie()},
-        "fewer", "days than A", {"it is done sooner.", "it is done later."}));
+        {between.chance.mean / days, between.low() / days, between.high() / days, between.is_tie()},
+        "fewer", "days than A", {"it finishes sooner.", "it finishes later."}));
   }
-  document.paragraph(grouped(asked.replicates) + " runs of each under the same failures, seed " +
-                     std::to_string(asked.seed) + "\n");
+  document.paragraph(grouped(question.replicates) + " runs of each under the same failures, seed " +
+                     std::to_string(question.seed) + "\n");
   return document;
 }
 

@@ -18,16 +18,16 @@ struct PricedPlan {
 /// "A", "B", ...: what the columns are called.
 std::string plan_label(std::size_t index);
 
-/// The plans side by side, all others beside their difference from the first, and for each of them
-/// a sentence: which is faster, or that it cannot be told.
+/// The plans side by side with their differences from the first, and for each of them a sentence:
+/// which is faster, or that the difference is not significant.
 Document compare_document(const std::vector<PricedPlan>& plans);
 
-/// The same as "orrery.compare/1" (docs/reference/json.md). `runs`: JSON that says what whole runs
-/// take; "": nobody asked.
+/// The same as "orrery.compare/1" (docs/reference/json.md). `runs`: JSON of the times of whole
+/// runs; "": without them.
 std::string compare_json(const std::vector<PricedPlan>& plans, const std::string& runs = "");
 
 /// Whole runs of compared plans side by side, and for each but the first a sentence: which is done
-/// first, or that it cannot be told.
+/// first, or that the difference is not significant.
 Document compared_runs_document(const std::vector<ComparedRun>& runs);
 
 /// The same as an array of objects for "orrery.compare/1" (docs/reference/json.md).

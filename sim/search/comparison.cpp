@@ -13,7 +13,7 @@ namespace orrery {
 namespace {
 
 constexpr double longest_s = 1e9;
-constexpr double nanosecond_rounding = 1e-6;  // Of some dozen times in whole nanoseconds.
+constexpr double nanosecond_rounding = 1e-6;  // Some dozen times are in whole nanoseconds.
 
 Seconds time_at(const JsonValue& json, const std::string& key) {
   return Seconds{json.at(key).number(0.0, longest_s)};
@@ -46,21 +46,21 @@ StepRange read_range(const JsonValue& result) {
   if (!result.has("step_time_range"))
     result.fail("has no step_time_range, as an older orrery wrote it",
                 "estimate the plan again: orrery estimate --plan FILE --json");
-  const JsonValue said = result.at("step_time_range");
-  said.allow_only(
+  const JsonValue stated = result.at("step_time_range");
+  stated.allow_only(
       {"coverage", "low_s", "high_s", "training_error", "own_error", "published", "parts"});
-  range.errors.training = said.at("training_error").number(0.0, 3.0);
-  range.errors.own = said.at("own_error").number(0.0, 3.0);
-  if (const auto published = said.find("published")) {
+  range.errors.training = stated.at("training_error").number(0.0, 3.0);
+  range.errors.own = stated.at("own_error").number(0.0, 3.0);
+  if (const auto published = stated.find("published")) {
     if (published->has("spread"))
       published->fail("has a spread, as an older orrery wrote it",
                       "estimate the plan again: orrery estimate --plan FILE --json");
     range.errors.published = parse_summary(*published);
   }
-  read_parts(said.at("parts"), range);
+  read_parts(stated.at("parts"), range);
   if (std::abs((range.path.total() - range.step).si()) >
       nanosecond_rounding * (1.0 + range.step.si()))
-    said.at("parts").fail("do not add up to step_time_s", "leave results as they were written");
+    stated.at("parts").fail("do not add up to step_time_s", "leave results as they were written");
   range.gpu = result.at("gpu").text();
   range.system = result.at("system").text();
   range.software = result.at("software").text();
@@ -68,7 +68,7 @@ StepRange read_range(const JsonValue& result) {
   return range;
 }
 
-// In the order of an estimate's table, not of their letters.
+// The order is that of an estimate's table, not of the alphabet.
 std::vector<std::string> in_order_of_the_table(std::vector<std::string> lines) {
   std::vector<std::string> order;
   for (std::size_t part = 0; part < step_part_count; ++part)
@@ -157,7 +157,7 @@ PlanDifference difference(const ComparedPlan& one, const ComparedPlan& other) {
 
 namespace {
 
-// As if each second of the step were the days of the run that it takes.
+// The step's range, scaled so that the step takes as many seconds as the run takes days.
 StepRange range_of_days(const ComparedRun& one) {
   const StepRange& step = one.plan->range;
   return step.scaled(one.run.figures.days.mean / step.step.si());

@@ -15,13 +15,13 @@ namespace orrery {
 
 /// One of several plans, as its result object describes it.
 struct ComparedPlan {
-  std::string source;  ///< What the user called it: a file, flags.
+  std::string source;  ///< The user's name of it: a file, flags.
   std::string model;
   int gpus = 0;
   std::vector<std::pair<std::string, std::string>> plan;  ///< Keys and what they say.
   StepRange range;
   std::int64_t sequence = 0;  ///< Tokens.
-  double tokens = 0.0;        ///< Of a step.
+  double tokens = 0.0;        ///< One step's.
   double tokens_per_s_per_gpu = 0.0;
   double mfu = 0.0;
   Bytes peak, capacity;
@@ -31,16 +31,15 @@ struct ComparedPlan {
   Range usd_per_trillion_tokens(Range rent_usd_per_gpu_hour) const;
 };
 
-/// Reads an object of schema "orrery.result/1" (docs/reference/output.md). Errors: what is missing,
-/// what is no such figure, and parts that do not add up to the step time: somebody changed the
-/// object.
+/// Reads an object of schema "orrery.result/1" (docs/reference/output.md). Errors: missing keys,
+/// invalid figures, and parts that do not add up to the step time because the object was edited.
 ComparedPlan read_compared_plan(const JsonValue& result, const std::string& source);
 
 /// Errors: plans of different models.
 void require_one_model(const std::vector<ComparedPlan>& plans);
 
-/// How much longer `other` takes than `one` for the tokens that `one` trains on in a step, and how
-/// that is made up: for each part of the critical path.
+/// Additional time that `other` takes for the tokens that `one` trains on in a step, and its
+/// composition: for each part of the critical path.
 struct PlanDifference {
   StepDifference step;
   std::vector<std::pair<std::string, Seconds>> critical_path;
@@ -50,25 +49,25 @@ PlanDifference difference(const ComparedPlan& one, const ComparedPlan& other);
 /// The whole run of one of several plans.
 struct ComparedRun {
   const ComparedPlan* plan = nullptr;
-  TrainingRun run;  ///< Of as many tokens, replicates and the same seed as every other.
+  TrainingRun run;  ///< All runs have the same tokens, replicates and seed.
 };
 
-/// How many days `other` takes longer than `one`, replicate by replicate under the same failures,
-/// and as far as their step times are known. Draws and prices are independent, and days grow with
-/// the step, so that on either side of the mean
+/// Additional days that `other` takes, replicate by replicate under the same failures, with the
+/// uncertainty of both step times. Failures and step times are independent, and days grow with the
+/// step, so that on either side of the mean
 ///
-///     half^2 = (half of what failures draw)^2 + (1.645 sigma of StepDifference, over the run)^2
+///     half^2 = (half of what failures sample)^2 + (1.645 sigma of StepDifference, over the run)^2
 struct RunDifference {
-  ChanceRange drawn;   ///< By failures alone.
+  ChanceRange chance;  ///< Failures alone.
   double steps = 0.0;  ///< sigma of the step times' difference, in days of the runs.
 
   double low() const {
-    return drawn.mean - std::hypot(drawn.mean - drawn.low, range_deviations * steps);
+    return chance.mean - std::hypot(chance.mean - chance.low, range_deviations * steps);
   }
   double high() const {
-    return drawn.mean + std::hypot(drawn.high - drawn.mean, range_deviations * steps);
+    return chance.mean + std::hypot(chance.high - chance.mean, range_deviations * steps);
   }
-  /// Zero is within the range: which of both is done first cannot be told.
+  /// Zero is within the range: the difference is not significant.
   bool is_tie() const { return low() <= 0.0 && high() >= 0.0; }
 };
 RunDifference difference(const ComparedRun& one, const ComparedRun& other);

@@ -29,9 +29,9 @@ struct DeploymentPoint : Scored {
 // Built once and shared by all workers, which are forked from here.
 struct DeploymentContext {
   DeploymentSpace space;
-  std::vector<Economics> economics;                          // By place in the request.
-  std::vector<std::shared_ptr<const PricedServing>> priced;  // By layout; null: it has pools.
-  std::vector<std::shared_ptr<const PricedServing>> cuts;    // By DeploymentSpace::cuts.
+  std::vector<Economics> economics;                          // Places of the request.
+  std::vector<std::shared_ptr<const PricedServing>> priced;  // Each layout's; null: pools.
+  std::vector<std::shared_ptr<const PricedServing>> cuts;    // DeploymentSpace::cuts.
   std::vector<DeploymentPoint> points;
   std::int64_t too_slow = 0;
 };
@@ -82,7 +82,7 @@ class LayoutBound {
   }
 
   Seconds least_gap() const { return decode_->least_gap(); }
-  Seconds least_span(const AskedWork& work, const ServingLoad& load) const {
+  Seconds least_span(const RequestWork& work, const ServingLoad& load) const {
     if (!pools_) return decode_->least_span(work, load);
     return std::max(
         prefill_->least_span_of_pool(work.prompts_alone(), load, pools_->prefill.replicas),
@@ -99,7 +99,7 @@ class LayoutBound {
 void bound_points(const DeploymentSearchRequest& request, DeploymentContext& context,
                   DeploymentSearchProgress& progress,
                   const std::function<void(const DeploymentSearchProgress&)>& watch) {
-  std::vector<AskedWork> works;
+  std::vector<RequestWork> works;
   std::int64_t longest_prompt = 1;
   for (const ServingLoad& load : request.loads) {
     works.emplace_back(load.list);
@@ -134,7 +134,7 @@ void bound_points(const DeploymentSearchRequest& request, DeploymentContext& con
     }
     ++progress.bounded;
     if (watch) watch(progress);
-    if (Interruption::asked()) return;
+    if (Interruption::requested()) return;
   }
 }
 
@@ -177,11 +177,11 @@ DeploymentFigures figures_of(const ServingRun& run) {
 DeploymentFigures replay(const DeploymentSearchRequest& request, const DeploymentContext& context,
                          std::size_t place, const ServingLoad& load) {
   const DeploymentLayout& layout = context.space.layouts[place];
-  const auto serve = [&](const ServingLoad& asked) {
-    if (!layout.pools) return serve_requests(*context.priced[place], asked, {"", ""});
+  const auto serve = [&](const ServingLoad& requested) {
+    if (!layout.pools) return serve_requests(*context.priced[place], requested, {"", ""});
     return serve_pools({*layout.pools, context.cuts[static_cast<std::size_t>(layout.prefill)],
                         context.cuts[static_cast<std::size_t>(layout.decode)]},
-                       asked);
+                       requested);
   };
   if (request.goal != ServingGoal::goodput) return figures_of(serve(load));
   const Goodput goodput = largest_rate(serve, load);
@@ -246,7 +246,7 @@ DeploymentSearchResult search_deployments(
     const std::function<void(const DeploymentSearchProgress&)>& watch) {
   DeploymentSearchProgress progress;
   const DeploymentContext context = prepare(request, progress, watch);
-  if (context.space.layouts.empty() && !Interruption::asked()) fail_empty(context.space);
+  if (context.space.layouts.empty() && !Interruption::requested()) fail_empty(context.space);
   DeploymentSearchResult result;
   result.too_slow = context.too_slow;
   result.layouts = static_cast<std::int64_t>(context.space.layouts.size());
@@ -273,7 +273,7 @@ DeploymentSearchResult search_deployments(
         if (watch) watch(progress);
       });
   result.replayed = search.evaluated();
-  result.interrupted = Interruption::asked();
+  result.interrupted = Interruption::requested();
   result.bounded_out = result.points - result.too_slow - result.replayed;
 
   for (const DeploymentPoint& point : search.ranked()) {

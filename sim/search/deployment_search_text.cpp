@@ -61,19 +61,18 @@ std::string heading(const DeploymentSearchRequest& request, const DeploymentSear
 
 std::string counts(const DeploymentSearchResult& result, const DeploymentSearchRequest& request) {
   std::vector<std::string> parts{grouped(result.space.combinations) + " deployments, " +
-                                 grouped(result.layouts) + " of them can be"};
+                                 grouped(result.layouts) + " of them feasible"};
   if (request.loads.size() > 1)
-    parts.push_back("under " + grouped(static_cast<std::int64_t>(request.loads.size())) +
-                    " loads " + grouped(result.points) + " points");
-  if (result.too_slow > 0) parts.push_back(grouped(result.too_slow) + " too slow for their limits");
+    parts.push_back(grouped(result.points) + " points under " +
+                    grouped(static_cast<std::int64_t>(request.loads.size())) + " loads");
+  if (result.too_slow > 0) parts.push_back(grouped(result.too_slow) + " cannot meet the SLO");
   parts.push_back(grouped(result.replayed) + (result.replayed == 1 ? " was" : " were") +
                   " replayed");
-  parts.push_back(grouped(result.bounded_out) + " ruled out by their bounds");
+  parts.push_back(grouped(result.bounded_out) + " ruled out by bounds");
   std::string text = wrapped("", parts, ", ", deployments_width);
-  if (result.missed > 0)
-    text += "Of " + grouped(result.missed) + " replayed too few requests keep to the limits.\n";
+  if (result.missed > 0) text += grouped(result.missed) + " of those replayed miss the SLO.\n";
   if (result.saturated > 0)
-    text += grouped(result.saturated) + " replayed are saturated: their queue grows.\n";
+    text += grouped(result.saturated) + " of those replayed are saturated: their queue grows.\n";
   for (const auto& [key, refused] : result.space.refused)
     text += "Refused for " + key + ": " + grouped(refused.count) + " (" + refused.example + ")\n";
   return text;
@@ -229,7 +228,7 @@ Document deployment_search_document(const DeploymentSearchResult& result,
   if (result.interrupted) document.paragraph("Interrupted: others may be better.\n");
   if (std::count_if(result.found.begin(), result.found.end(),
                     [](const FoundDeployment& found) { return found.tie; }) > 1)
-    document.paragraph("= marks deployments that may be as good as the first (9 in 10).\n");
+    document.paragraph("= marks deployments that may be as good as the first (90 % confidence).\n");
   if (request.list.is_per_layout() && request.loads.size() > 1)
     document.paragraph("The best load of each layout; --all-settings lists others as well.\n");
   if (!result.found.empty()) {

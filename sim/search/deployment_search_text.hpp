@@ -8,13 +8,13 @@
 
 namespace orrery {
 
-/// What was asked, in the user's words.
+/// The request in the user's words.
 struct DeploymentSearchWords {
   std::string model;
-  std::vector<std::string> loads;       ///< As headings say them: "256 clients".
-  std::vector<std::string> load_flags;  ///< As `orrery serve` takes them: "--isl 1024 ...".
+  std::vector<std::string> loads;       ///< Headings: "256 clients".
+  std::vector<std::string> load_flags;  ///< Flags of `orrery serve`: "--isl 1024 ...".
   std::string requests;                 ///< "prompts of 1024 tokens, answers of 1024".
-  std::string limits;                   ///< Of --slo; "": none.
+  std::string limits;                   ///< Value of --slo; "": none.
 };
 
 Document deployment_search_document(const DeploymentSearchResult& result,
@@ -29,7 +29,7 @@ std::string deployment_search_csv(const DeploymentSearchResult& result,
                                   const DeploymentSearchRequest& request,
                                   const DeploymentSearchWords& words);
 
-/// "dgx-h100 vllm tp2 x4 kv=fp8": what tells this one from the others.
+/// "dgx-h100 vllm tp2 x4 kv=fp8": what distinguishes it from the others.
 std::string name_of(const FoundDeployment& found, const DeploymentSearchRequest& request);
 /// The command that shows one of them in full.
 std::string command_of(const FoundDeployment& found, const DeploymentSearchRequest& request,

@@ -25,7 +25,7 @@ void count(const Error& error, DeploymentSpace& space) {
   if (refused.count++ == 0) refused.example = of_key ? problem.substr(end + 2) : problem;
 }
 
-// Walks all combinations of values, the last key fastest.
+// Visits all combinations of values, the last key fastest.
 class Enumeration {
  public:
   Enumeration(const Model& model, const std::vector<Fixed>& fixed, const Request& longest,
@@ -67,9 +67,9 @@ class Enumeration {
     return found == fixed_.end() ? nullptr : &*found;
   }
 
-  // What GPUs the degrees so far leave to the others: of ep, those of a stage.
+  // The GPUs that the degrees so far leave to the others; ep has those of a stage.
   Values values_of(const std::string& key, const DeploymentRequest& request) const {
-    if (const Fixed* said = fixed(key)) return said->values;
+    if (const Fixed* stated = fixed(key)) return stated->values;
     if (of_pool_ && key == "pp") return {"1"};
     const std::int64_t stage = std::int64_t{request.tp.value_or(1)} * request.dp.value_or(1);
     if (key == "ep") return divisors(stage, stage);
@@ -108,7 +108,7 @@ class Enumeration {
       list += is_degree(key) ? key + "=" + value : flag + value;
     }
     if (!request.speculate) return take_cut(cut, request, true, true);
-    // Who makes no tokens drafts none.
+    // A pool that makes no tokens drafts none.
     DeploymentRequest prompts = request;
     prompts.speculate.reset();
     take_cut(cut, prompts, true, false);

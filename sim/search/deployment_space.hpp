@@ -26,19 +26,19 @@ struct ServingPlatform {
 /// The parallelism of one pool's replicas, whatever their number.
 struct PoolCut {
   int platform = 0;
-  std::string keys;                        ///< "tp=2,ep=4": as --prefill takes them.
-  std::string flags;                       ///< "--kv fp8": what both pools must have in common.
-  Deployment plan;                         ///< One replica's.
+  std::string keys;   ///< Value of --prefill: "tp=2,ep=4".
+  std::string flags;  ///< Flags that both pools must have in common: "--kv fp8".
+  Deployment plan;    ///< One replica's.
   bool prefills = false, decodes = false;  ///< Its memory holds a prompt; and a whole request.
 };
 
 /// A complete deployment of the model, whatever the load.
 struct DeploymentLayout {
   int platform = 0;
-  std::string flags;  ///< "--tp 2 --kv fp8": what `orrery serve` would be told.
-  Deployment plan;    ///< The decoding pool's, where there are pools.
+  std::string flags;  ///< Flags of `orrery serve`: "--tp 2 --kv fp8".
+  Deployment plan;    ///< The decoding pool's, if there are pools.
   std::optional<PoolsPlan> pools = {};
-  int prefill = -1, decode = -1;  ///< Places in DeploymentSpace::cuts, where there are pools.
+  int prefill = -1, decode = -1;  ///< Places in DeploymentSpace::cuts, if there are pools.
 
   std::int64_t gpus() const { return pools ? pools->gpus() : plan.gpus(); }
 };

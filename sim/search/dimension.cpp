@@ -121,7 +121,7 @@ void fix(std::vector<PlanDimension>& dimensions, const std::vector<Fixed>& fixed
   }
 }
 
-std::vector<StageLayers> splits_beside(const Scenario& scenario) {
+std::vector<StageLayers> neighbour_splits(const Scenario& scenario) {
   const int stages = scenario.plan.virtual_stages();
   const int layers = static_cast<int>(scenario.model.layers);
   if (stages < 2) return {};

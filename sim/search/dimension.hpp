@@ -11,17 +11,17 @@ namespace orrery {
 
 /// One key of a plan that a search varies.
 struct PlanDimension {
-  std::string key;                  ///< As in plan_keys().
-  std::vector<std::string> values;  ///< As a flag would say them.
+  std::string key;                  ///< A name of plan_keys().
+  std::vector<std::string> values;  ///< Values as flags take them.
   enum class Kind {
     degree,   ///< Decides where ranks lie: part of a plan's shape and of its layout.
     shape,    ///< Decides what the ranks are, and no more.
     setting,  ///< Another way to do the same work: tried on every shape.
-    variant,  ///< Likewise, but the user asks to compare its values: part of the layout.
+    variant,  ///< Likewise, but the user compares its values: part of the layout.
   };
   Kind kind = Kind::setting;
-  /// Whether the key can change anything in a plan of this shape; where not, it is left open.
-  /// Null: always.
+  /// False if the key can change nothing in a plan of this shape; it is then left open. Null:
+  /// always true.
   bool (*matters)(const Plan&) = nullptr;
 
   bool varies(const Plan& shape) const { return !matters || matters(shape); }
@@ -59,6 +59,6 @@ void fix(std::vector<PlanDimension>& dimensions, const std::vector<Fixed>& fixed
 /// Ways to cut a plan's layers that give the first and the last virtual stage, which also hold the
 /// embedding and the head, up to two more or four fewer than all others, which have equally many.
 /// Empty where there is one stage.
-std::vector<StageLayers> splits_beside(const Scenario& scenario);
+std::vector<StageLayers> neighbour_splits(const Scenario& scenario);
 
 }  // namespace orrery

@@ -108,7 +108,7 @@ Explored explore_all(const SearchRequest& request, const SearchContext& context,
           return true;
         });
     todo = std::move(cut);
-    if (Interruption::asked() || (request.budget && stopwatch.passed().si() >= half)) break;
+    if (Interruption::requested() || (request.budget && stopwatch.passed().si() >= half)) break;
   }
   return sum_of_parts(context, places, parts);
 }

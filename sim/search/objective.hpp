@@ -10,15 +10,15 @@
 
 namespace orrery {
 
-/// What the best plan has the least of. All rise with the step time of a given plan, so that a
-/// bound of the time bounds them.
+/// A quantity that is the least in the best plan. All rise with the step time of a given plan, so
+/// that a bound of the time bounds them.
 enum class Goal {
   step_time,
   tokens_per_s_per_gpu,  ///< Counted as GPU-seconds a token.
   cost_per_token,        ///< Rent.
   energy_per_token,
   gpus,           ///< Fewest that meet a deadline.
-  training_time,  ///< Of all steps, for a number of tokens: batches differ.
+  training_time,  ///< All steps for a number of tokens: batches differ.
   goodput,        ///< Seconds for each token that lasts, with failures.
 };
 const std::vector<std::string>& goal_names();
@@ -28,18 +28,18 @@ Goal parse_goal(const std::string& text);
 /// Keys of economics that must be known for a score.
 const std::vector<std::string>& prices_of(Goal goal);
 
-/// How long a training may take.
+/// The longest time that a training may take.
 struct Deadline {
   Seconds time;
   double tokens = 0.0;
 };
 
-/// What fails meanwhile, and how fast the file system takes checkpoints; as the profile says where
-/// that is open.
-struct FailuresMeant {
+/// Failures meanwhile, and the speed at which the file system takes checkpoints; the profile
+/// decides what is left open.
+struct AssumedFailures {
   Reliability profile;
   std::optional<BytesPerSecond> store;
-  std::optional<int> spares;  ///< Nodes, or NVLink domains; nothing: one is always at hand.
+  std::optional<int> spares;  ///< Nodes, or NVLink domains; nothing: unlimited.
   bool elastic = false;       ///< The job goes on without the replicas whose units are away.
 };
 
@@ -47,7 +47,7 @@ class Objective {
  public:
   /// `failures`: needed by goodput.
   explicit Objective(Goal goal, const std::optional<Deadline>& deadline = {},
-                     const std::optional<FailuresMeant>& failures = {})
+                     const std::optional<AssumedFailures>& failures = {})
       : goal_{goal}, deadline_{deadline}, failures_{failures} {}
 
   Goal goal() const { return goal_; }
@@ -59,7 +59,7 @@ class Objective {
  private:
   Goal goal_;
   std::optional<Deadline> deadline_;
-  std::optional<FailuresMeant> failures_;
+  std::optional<AssumedFailures> failures_;
 };
 
 }  // namespace orrery

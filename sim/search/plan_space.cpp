@@ -14,16 +14,15 @@ struct PlanSpace::Visit {
   const Visitor& visitor;
   PlanRefusal& refusal;
   Choice choice;
-  std::vector<Plan> seen;  // Of one shape.
+  std::vector<Plan> seen;  // All have one shape.
   bool groups = false;     // One plan of each group is enough.
   Shard shard = {};
-  std::int64_t shapes = 0;  // So far, those of other shards too.
+  std::int64_t shapes = 0;  // Counted so far, those of other shards too.
 };
 
 namespace {
 
-// What the plans of a search run on: what is fixed, or what plans of each fixed format that name
-// none run on.
+// The frameworks of a search's plans: the fixed ones, or the defaults of each fixed format.
 std::vector<std::string> software_names(const System& system, const std::vector<Fixed>& fixed) {
   std::vector<std::string> formats;
   for (const Fixed& one : fixed) {
@@ -40,8 +39,8 @@ std::vector<std::string> software_names(const System& system, const std::vector<
   return names;
 }
 
-// Where no software is fixed and the default has none of the values of a fixed key: the nearest one
-// that has some of every key, fixed as well. `why`: which key it was.
+// The nearest software that has some value of every fixed key, if none is fixed and the default
+// lacks all values of one: it is then fixed as well. `why`: the key.
 std::vector<Fixed> with_software(const System& system, std::vector<Fixed> fixed, std::string& why) {
   const std::vector<std::string> names = software_names(system, fixed);
   const auto is_software = [](const Fixed& one) { return one.key == "software"; };
@@ -136,7 +135,7 @@ bool PlanSpace::visit_part(int part, Visit& state) const {
   return visit_shapes(state, request(state.choice), 2);
 }
 
-// Where the first values of what is still open do not divide, no others do.
+// If the first values of the open dimensions do not divide, no others do.
 bool PlanSpace::visit_shapes(Visit& state, const PlanRequest& so_far, std::size_t dimension) const {
   PlanRequest first = so_far;
   for (std::size_t i = dimension; i < shapes_; ++i) set(first, i, 0);
@@ -289,7 +288,7 @@ std::optional<Seconds> step_of(const Scenario& scenario, EstimateContext& contex
   return estimate(scenario, context).result.step_time;
 }
 
-// A plan that cannot be, or not in this memory, is none on the way.
+// A plan that cannot run, or not in this memory, is no step.
 std::optional<PlanStep> plan_step(const Scenario& like, const PlanRequest& request,
                                   EstimateContext& context) {
   try {
@@ -322,7 +321,7 @@ std::vector<PlanStep> plan_steps(const Scenario& before, const Scenario& after,
   std::vector<std::string> together;
   for (const PlanKey* key : changed_keys(before.plan, after.plan)) {
     key->access.copy_value(request, after.plan);
-    if (key->text(steps.back().scenario.plan) == key->text(after.plan)) continue;  // By itself.
+    if (key->text(steps.back().scenario.plan) == key->text(after.plan)) continue;
     together.push_back(key->name);
     std::optional<PlanStep> step = plan_step(after, request, context);
     if (!step) continue;

@@ -46,7 +46,7 @@ class PlanSpace {
   double configurations() const;
   /// The space falls into so many parts, by the values of the first two dimensions.
   int parts() const;
-  /// Whether to go on to the next plan.
+  /// Returns true to go on to the next plan.
   using Visitor = std::function<bool(const Choice&, const Scenario&)>;
   /// Visits every legal plan of a part once, always in the order of choices, until the visitor has
   /// enough (then false). `refusal` takes the reasons of those that are none. Of a shard: the plans
@@ -59,7 +59,7 @@ class PlanSpace {
   /// Visits the legal plans of a group, which between them are those that visit() finds.
   bool visit_group(const Choice& group, const Visitor& visitor, PlanRefusal& refusal) const;
 
-  /// Whether all its values are the space's, of a plan that divides.
+  /// True if all its values are the space's, and the plan divides.
   bool has(const Choice& choice) const;
   Scenario scenario(const Choice& choice) const;
   /// The choice as flags, left_open ones left out: "--tp 8 --pp 8".
@@ -96,22 +96,22 @@ class PlanSpace {
   int gpus_ = 0;
   std::int64_t gbs_ = 0;
   std::vector<PlanDimension> dimensions_;       ///< Shapes first.
-  std::size_t shapes_ = 0;                      ///< How many of them are shapes.
+  std::size_t shapes_ = 0;                      ///< The number of shapes among them.
   std::vector<std::size_t> late_;               ///< Those that visit_groups() leaves open.
-  std::vector<std::vector<JsonValue>> values_;  ///< By dimension: its values, as a file has them.
+  std::vector<std::vector<JsonValue>> values_;  ///< Each dimension's values in a file's form.
   std::map<std::string, Software> software_;
-  std::string why_software_;  ///< As Scenario has it.
+  std::string why_software_;  ///< The same as Scenario's.
 };
 
-/// A plan on the way from one to another.
+/// A plan between two others.
 struct PlanStep {
-  std::vector<std::string> keys;  ///< That it changes of the plan before it, in order of --help.
+  std::vector<std::string> keys;  ///< Keys that differ from the plan before it, in order of --help.
   Scenario scenario;
   std::optional<Seconds> step;  ///< Nothing: it does not fit.
 };
 
-/// From the plan of `before` to that of `after`, which train one model on one system, key by key;
-/// `before` is the first step, `after` the last. Keys whose plan cannot run without the next one
+/// The steps from the plan of `before` to that of `after`, which train one model on one system, key
+/// by key; `before` is the first, `after` the last. Keys whose plan cannot run without the next one
 /// are one step with it.
 std::vector<PlanStep> plan_steps(const Scenario& before, const Scenario& after,
                                  EstimateContext& context);

@@ -20,32 +20,32 @@ namespace {
 constexpr double day_s = 86400.0;
 constexpr double days_in_year = 365.25;
 
-// Of two independent factors, as logarithms: nine in ten of their product lie within the root of
-// the sum of squares.
+// The product of two independent factors, as logarithms, has nine in ten of its values within the
+// root of the sum of squares.
 double combined(double one, double other) {
   return std::exp(std::hypot(std::log(one), std::log(other)));
 }
 
-BindingShares shares_of(const Result& result) {
-  BindingShares shares{};
+BottleneckShares shares_of(const Result& result) {
+  BottleneckShares shares{};
   const TimeByPrice& path = result.range.path;
-  const auto add = [&](Binding binding, PriceKind kind) {
+  const auto add = [&](RowBottleneck bottleneck, PriceKind kind) {
     for (const Tag tag : {Tag::measured, Tag::interpolated, Tag::default_value})
-      shares[static_cast<std::size_t>(binding)] += path.at(kind, tag) / path.total();
+      shares[static_cast<std::size_t>(bottleneck)] += path.at(kind, tag) / path.total();
   };
   for (const PriceKind kind : {PriceKind::network_latency, PriceKind::network_bytes})
-    add(Binding::network, kind);
+    add(RowBottleneck::network, kind);
   for (const PriceKind kind : {PriceKind::nvlink_latency, PriceKind::nvlink_bytes})
-    add(Binding::scale_up, kind);
-  add(Binding::exchange, PriceKind::exchange);
-  shares[static_cast<std::size_t>(Binding::compute)] = path.kernels().total() / path.total();
+    add(RowBottleneck::scale_up, kind);
+  add(RowBottleneck::exchange, PriceKind::exchange);
+  shares[static_cast<std::size_t>(RowBottleneck::compute)] = path.kernels().total() / path.total();
   return shares;
 }
 
 // Bills are of training without interruption: what waits for repairs is paid as well.
 double stretch(const PurchaseRow& row) { return row.time_days() / row.days_middle; }
 
-// What a training so long takes of the life of what costs so much.
+// The share of a price that a training of `days` uses up in a life of `years`.
 Range written_off(Range usd, Range years, double days) {
   if (!usd.known() || !years.known()) return {};
   const double share = days / days_in_year;
@@ -56,7 +56,7 @@ Range break_even(Range usd, Range rent_a_day, Range energy_a_day) {
   if (!usd.known() || !rent_a_day.known() || !energy_a_day.known()) return {};
   const double most = rent_a_day.high - energy_a_day.low;
   const double least = rent_a_day.low - energy_a_day.high;
-  if (least <= 0.0) return {};  // At these prices it may never be.
+  if (least <= 0.0) return {};  // Buying may never break even.
   return {usd.low / most, usd.high / least};
 }
 
@@ -65,7 +65,7 @@ void add_money(PurchaseRow& row, const System& system, const Economics& economic
   row.unknown_prices = bill.unknown_prices;
   const int unit = std::max(system.gpus_per_node, system.nvlink_domain);
   const int in_unit = std::min(row.gpus, row.result->scenario.system.nvlink_domain);
-  // Of an NVLink domain that a job fills in part (filled_evenly), all of it is bought.
+  // A job that fills an NVLink domain in part (filled_evenly) buys all of it.
   const int used = system.nvlink_domain > system.gpus_per_node ? in_unit : unit;
   row.bought = (row.gpus + used - 1) / used * unit;
   const FabricParts fabric = fabric_parts(system, row.bought, economics);
@@ -112,9 +112,9 @@ PurchaseRow row_of(const PurchaseRequest& request, std::size_t s, int gpus, cons
   const Result& result = *row.result;
   row.shares = shares_of(result);
   const auto gain = [&](double score) { return std::max(0.0, 1.0 - score / best.score); };
-  row.shares[static_cast<std::size_t>(Binding::memory)] = gain(answer.score_if_all_fitted);
+  row.shares[static_cast<std::size_t>(RowBottleneck::memory)] = gain(answer.score_if_all_fitted);
   if (answer.best > 0)
-    row.shares[static_cast<std::size_t>(Binding::batch)] =
+    row.shares[static_cast<std::size_t>(RowBottleneck::batch)] =
         gain(answer.levels[answer.best - 1].score);
   row.days_middle = result.bill->time.si() / day_s;
   const double shorter = result.range.step / result.range.low();
@@ -130,7 +130,7 @@ PurchaseRow row_of(const PurchaseRequest& request, std::size_t s, int gpus, cons
   return row;
 }
 
-// Of which GPU a file of prices speaks; nothing: of all.
+// The GPU that a file of prices names; nothing: it holds for all.
 std::optional<std::string> gpu_of(const std::string& file) {
   const JsonValue json = JsonValue::read_file(file);
   const auto named = json.is_object() ? json.find("gpu") : std::nullopt;
@@ -158,18 +158,18 @@ void fail_if_empty(const Purchase& purchase, const PurchaseRequest& request) {
 
 }  // namespace
 
-const std::string& name(Binding binding) {
-  static const std::array<std::string, bindings> names{"compute", "memory",   "batch",
-                                                       "network", "scale_up", "exchange"};
-  return names[static_cast<std::size_t>(binding)];
+const std::string& name(RowBottleneck bottleneck) {
+  static const std::array<std::string, row_bottlenecks> names{"compute", "memory",   "batch",
+                                                              "network", "scale_up", "exchange"};
+  return names[static_cast<std::size_t>(bottleneck)];
 }
 
-Binding what_binds(const BindingShares& shares) {
+RowBottleneck row_bottleneck(const BottleneckShares& shares) {
   constexpr double enough = 0.05;
-  std::size_t most = static_cast<std::size_t>(Binding::memory);
-  for (std::size_t i = most; i < bindings; ++i)
+  std::size_t most = static_cast<std::size_t>(RowBottleneck::memory);
+  for (std::size_t i = most; i < row_bottlenecks; ++i)
     if (shares[i] > shares[most]) most = i;
-  return shares[most] >= enough ? static_cast<Binding>(most) : Binding::compute;
+  return shares[most] >= enough ? static_cast<RowBottleneck>(most) : RowBottleneck::compute;
 }
 
 Range cost_of(const PurchaseRow& row, PayBy pay) {
@@ -188,7 +188,7 @@ std::vector<std::string> files_for(const std::string& gpu, const std::vector<std
 
 Purchase buy(const PurchaseRequest& request,
              const std::function<void(const PurchaseProgress&)>& watch) {
-  std::vector<std::unique_ptr<SystemContext>> contexts;  // Which workers are forked with.
+  std::vector<std::unique_ptr<SystemContext>> contexts;  // Workers are forked with them.
   std::vector<Economics> economics;
   for (const System& system : request.systems) {
     contexts.push_back(std::make_unique<SystemContext>(system));
@@ -236,7 +236,7 @@ Purchase buy(const PurchaseRequest& request,
         if (watch) watch(progress);
         return true;
       });
-  purchase.interrupted = Interruption::asked();
+  purchase.interrupted = Interruption::requested();
   if (!purchase.interrupted) fail_if_empty(purchase, request);
   return purchase;
 }
@@ -252,7 +252,7 @@ Figure days_of(const PurchaseRow& row) {
   return {row.time_range().low, row.time_days(), row.time_range().high};
 }
 
-// At the ends of prices and of the time. Nothing where a price is not known.
+// The cost at the ends of prices and of the time; nothing if a price is unknown.
 std::optional<Figure> cost_figure(const PurchaseRow& row, PayBy pay) {
   const Range usd = cost_of(row, pay);
   if (!usd.known()) return std::nullopt;
@@ -268,8 +268,8 @@ Meets meets(const Figure& figure, double limit) {
 }
 
 // No figure, no verdict: what is not known is not kept to.
-bool is_at_least(const std::optional<Meets>& verdict, Meets wanted, bool asked) {
-  return !asked || (verdict && *verdict <= wanted);
+bool is_at_least(const std::optional<Meets>& verdict, Meets wanted, bool requested) {
+  return !requested || (verdict && *verdict <= wanted);
 }
 
 bool beats(const PurchaseRow& a, const PurchaseRow& b, PayBy pay) {
@@ -289,9 +289,9 @@ const std::string& name(Meets meets) {
   return names[static_cast<std::size_t>(meets)];
 }
 
-const std::string& name(Standing standing) {
+const std::string& name(ParetoStatus status) {
   static const std::array<std::string, 4> names{"unknown", "front", "perhaps", "beaten"};
-  return names[static_cast<std::size_t>(standing)];
+  return names[static_cast<std::size_t>(status)];
 }
 
 bool is_slower(const PurchaseRow& a, const PurchaseRow& b) {
@@ -329,16 +329,16 @@ PurchaseChoice choose(const Purchase& purchase, const PurchaseRequest& request) 
       return std::any_of(known.begin(), known.end(),
                          [&](std::size_t k) { return k != i && is_so(rows[k]); });
     };
-    const bool beaten =
+    const bool dominated =
         any([&](const PurchaseRow& other) { return beats(other, rows[i], request.pay); });
     const bool surely =
-        beaten && any([&](const PurchaseRow& other) {
+        dominated && any([&](const PurchaseRow& other) {
           return is_slower(other, rows[i]) && is_dearer(other, rows[i], request.pay);
         });
-    choice.rows[i].standing = !beaten  ? Standing::front
-                              : surely ? Standing::beaten
-                                       : Standing::perhaps;
-    if (!beaten) choice.front.push_back(i);
+    choice.rows[i].status = !dominated ? ParetoStatus::front
+                            : surely   ? ParetoStatus::dominated
+                                       : ParetoStatus::perhaps;
+    if (!dominated) choice.front.push_back(i);
   }
   std::stable_sort(choice.front.begin(), choice.front.end(), [&](std::size_t a, std::size_t b) {
     return rows[a].time_days() < rows[b].time_days();
@@ -366,7 +366,7 @@ PurchaseChoice choose(const Purchase& purchase, const PurchaseRequest& request) 
   std::stable_sort(choice.within.begin(), choice.within.end(), cheaper);
   std::stable_sort(choice.perhaps.begin(), choice.perhaps.end(), cheaper);
 
-  // By how much the limits would have to give, as a factor on all of them.
+  // The least factor by which all limits would have to be relaxed.
   double least = std::numeric_limits<double>::infinity();
   if ((by_deadline || by_budget) && choice.within.empty())
     for (std::size_t i = 0; i < rows.size(); ++i) {

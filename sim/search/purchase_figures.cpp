@@ -54,23 +54,23 @@ std::string why_no_plan(const PurchaseRow& row) {
 
 namespace {
 
-const char* mark(Standing standing) {
-  switch (standing) {
-    case Standing::front:
+const char* mark(ParetoStatus status) {
+  switch (status) {
+    case ParetoStatus::front:
       return "*";
-    case Standing::perhaps:
+    case ParetoStatus::perhaps:
       return "=";
     default:
       return "";
   }
 }
 
-std::string binds_text(const PurchaseRow& row, const System& system) {
-  const Binding binding = what_binds(row.shares);
-  const std::string word = binding != Binding::scale_up        ? name(binding)
-                           : system.wiring == NodeWiring::pcie ? "PCIe"
-                                                               : "NVLink";
-  return word + " " + percent(row.shares[static_cast<std::size_t>(binding)]);
+std::string bottleneck_text(const PurchaseRow& row, const System& system) {
+  const RowBottleneck bottleneck = row_bottleneck(row.shares);
+  const std::string word = bottleneck != RowBottleneck::scale_up ? name(bottleneck)
+                           : system.wiring == NodeWiring::pcie   ? "PCIe"
+                                                                 : "NVLink";
+  return word + " " + percent(row.shares[static_cast<std::size_t>(bottleneck)]);
 }
 
 std::string meets_text(const std::optional<Meets>& meets) { return meets ? name(*meets) : "?"; }
@@ -99,10 +99,10 @@ Json batches_json(const PurchaseRow& row, std::int64_t seq) {
   return batches;
 }
 
-Json shares_json(const BindingShares& shares) {
+Json shares_json(const BottleneckShares& shares) {
   Json json = Json::object();
-  for (std::size_t i = 0; i < bindings; ++i)
-    json[name(static_cast<Binding>(i))] = to_nine_digits(shares[i]);
+  for (std::size_t i = 0; i < row_bottlenecks; ++i)
+    json[name(static_cast<RowBottleneck>(i))] = to_nine_digits(shares[i]);
   return json;
 }
 
@@ -128,7 +128,7 @@ std::vector<Figures> figures_of(const Purchase& purchase, const PurchaseRequest&
     const auto add_verdict = [&](const char* key, const std::optional<Meets>& meets) {
       list.add(key, meets ? Json(name(*meets)) : Json(nullptr));
     };
-    list.show({"", Align::left}, mark(of.standing));
+    list.show({"", Align::left}, mark(of.status));
     list.add("system", system.name).shown({"system", Align::left}, system.name);
     list.add("gpus", row.gpus).shown({"GPUs"}, grouped(row.gpus));
     if (!row.has_plan()) {
@@ -137,12 +137,12 @@ std::vector<Figures> figures_of(const Purchase& purchase, const PurchaseRequest&
     }
     const Result& result = *row.result;
     const Plan& plan = result.scenario.plan;
-    const Binding binding = what_binds(row.shares);
+    const RowBottleneck bottleneck = row_bottleneck(row.shares);
     const Range usd = cost_of(row, request.pay);
     const Range tokens =
         usd.known() ? Range{request.tokens / usd.high, request.tokens / usd.low} : Range{};
     list.add("refused", nullptr).csv_only();
-    list.add("standing", name(of.standing));
+    list.add("standing", name(of.status));
     add_verdict("in_time", of.deadline);
     add_verdict("in_budget", of.budget);
     list.add("dtype", name(plan.dtype));
@@ -152,10 +152,10 @@ std::vector<Figures> figures_of(const Purchase& purchase, const PurchaseRequest&
     list.add("step_time_s", result.step_time.si()).csv_only();
     list.add("days", spread_json(row.time_days(), row.time_range()))
         .shown({"days"}, days_text(row.time_days()));
-    list.show({"9 in 10"}, range_text(row.time_range().low, row.time_range().high));
+    list.show({"90 % interval"}, range_text(row.time_range().low, row.time_range().high));
     list.add("days_without_failures", spread_json(row.days_middle, row.days)).json_only();
     list.add("days_without_failures", row.days_middle).csv_only();
-    if (request.reliability) list.show({"undisturbed"}, days_text(row.days_middle));
+    if (request.reliability) list.show({"without failures"}, days_text(row.days_middle));
     add_range("rent_usd", "rent, " + rent.name, rent_of(row), rent.size);
     add_range("own_usd", "to own, " + own.name, row.own_usd, own.size);
     add_range("to_buy_usd", "to buy, " + price.name, row.to_buy_usd, price.size);
@@ -169,8 +169,9 @@ std::vector<Figures> figures_of(const Purchase& purchase, const PurchaseRequest&
     list.add("tokens_per_s_per_gpu", result.tokens_per_s_per_gpu).csv_only();
     list.add("mfu", result.mfu).csv_only();
     list.add("memory_share", result.memory.peak() / result.memory.capacity).csv_only();
-    list.add("binds", name(binding)).shown({"what binds", Align::left}, binds_text(row, system));
-    list.add("binds_share", row.shares[static_cast<std::size_t>(binding)]).csv_only();
+    list.add("binds", name(bottleneck))
+        .shown({"what binds", Align::left}, bottleneck_text(row, system));
+    list.add("binds_share", row.shares[static_cast<std::size_t>(bottleneck)]).csv_only();
     list.add("binding_shares", shares_json(row.shares)).json_only();
     list.add("batches", batches_json(row, plan.seq)).json_only();
     list.add("groups", row.groups).json_only();
@@ -187,7 +188,7 @@ std::string purchase_json(const Purchase& purchase, const PurchaseRequest& reque
                           const PurchaseNames& names) {
   const PurchaseChoice choice = choose(purchase, request);
   Json rows = Json::array();
-  Json inputs = Json::object();  // Of all rows together, as most have the same.
+  Json inputs = Json::object();  // Inputs of all rows together, as most have the same.
   const std::vector<Figures> figures = figures_of(purchase, request, choice);
   for (std::size_t i = 0; i < figures.size(); ++i) {
     const PurchaseRow& row = purchase.rows[i];

@@ -49,7 +49,7 @@ std::string row_with_figures(const PurchaseRow& row, const PurchaseRequest& requ
          (cost.empty() ? "" : ", " + cost);
 }
 
-// Rows of a list that cannot be told from its first: in cost where prices are known.
+// Rows of a list that do not differ significantly from its first: in cost if prices are known.
 std::vector<std::string> ties_of(const std::vector<std::size_t>& list, const Purchase& purchase,
                                  const PurchaseRequest& request) {
   std::vector<std::string> names;
@@ -67,7 +67,7 @@ void add_verdict(std::vector<std::string>& lines, const Purchase& purchase,
   const std::string limits = limits_text(request);
   const auto row = [&](std::size_t i) -> const PurchaseRow& { return purchase.rows[i]; };
   if (choice.within.empty()) {
-    lines.push_back("No row keeps to " + limits + " by the middles of its ranges.");
+    lines.push_back("No row keeps to " + limits + " at the midpoints of its ranges.");
     if (choice.nearest)
       lines.push_back("Nearest: " + row_with_figures(row(*choice.nearest), request) + ".");
     for (const std::size_t i : choice.perhaps)
@@ -84,7 +84,7 @@ void add_verdict(std::vector<std::string>& lines, const Purchase& purchase,
   lines.push_back("Within " + limits + ", the " + (priced ? "cheapest" : "fastest") + " is " +
                   row_with_figures(row(first), request) +
                   (surely(first) ? ", also at the worst of its ranges."
-                                 : ", by the middles of its ranges; at their worst it is not."));
+                                 : ", at the midpoints of its ranges, but not at the worst."));
   if (!surely(first)) {
     const auto safe = std::find_if(choice.within.begin(), choice.within.end(), surely);
     lines.push_back(safe == choice.within.end()
@@ -92,7 +92,7 @@ void add_verdict(std::vector<std::string>& lines, const Purchase& purchase,
                         : "Also at the worst: " + row_with_figures(row(*safe), request) + ".");
   }
   if (const auto ties = ties_of(choice.within, purchase, request); !ties.empty())
-    lines.push_back("It cannot be told whether that is cheaper than " + listed(ties) + ".");
+    lines.push_back("It is not significantly cheaper than " + listed(ties) + ".");
 }
 
 std::vector<std::string> answer_lines(const Purchase& purchase, const PurchaseRequest& request,
@@ -130,15 +130,14 @@ std::vector<std::string> caveat_lines(const Purchase& purchase, const PurchaseRe
       (request.usual_batch ? "Batches go up to what Llama 3 405B was trained with; "
                              "--max-batch-tokens says what your training can use. "
                            : std::string{}) +
-      "All batches train on the same tokens: that larger ones need more for the same loss is not "
-      "said.");
+      "The token count is held constant: the loss penalty of larger batches is not modelled.");
   lines.push_back(
       "Rent is that of the GPUs used. To own is a share of the cluster's life with electricity: no "
       "building, staff or storage.");
   lines.push_back(
       "Prices are ranges, and out of date: give the quotes that you have with --economics FILE.");
-  std::map<std::string, std::set<std::string>> unknown;  // By GPU.
-  std::map<std::size_t, std::string> idle;               // By system.
+  std::map<std::string, std::set<std::string>> unknown;  // Keyed by GPU.
+  std::map<std::size_t, std::string> idle;               // Keyed by system.
   for (const PurchaseRow& row : purchase.rows) {
     if (!row.has_plan()) continue;
     for (const std::string& key : row.unknown_prices)
@@ -228,7 +227,7 @@ Table plan_table(const Purchase& purchase, const PurchaseRequest& request) {
 
 // A column a level, the largest last; a batch that is not the level's own stands behind the days.
 Table batch_table(const Purchase& purchase, const PurchaseRequest& request) {
-  std::map<std::int64_t, bool> levels;  // Whether they are beyond.
+  std::map<std::int64_t, bool> levels;  // True: beyond the largest useful batch.
   for (const PurchaseRow& row : purchase.rows)
     for (const BatchChoice& batch : row.batches) levels[batch.level] = batch.beyond;
   const std::int64_t seq = sequence_of(purchase);
@@ -327,17 +326,16 @@ Document purchase_document(const Purchase& purchase, const PurchaseRequest& requ
   document.title(heading(purchase, request));
   document.gap();
   document.table(table_of(figures_of(purchase, request, choice), 0));
-  const auto stands = [&](Standing standing) {
+  const auto has = [&](ParetoStatus status) {
     return std::any_of(choice.rows.begin(), choice.rows.end(),
-                       [&](const RowChoice& row) { return row.standing == standing; });
+                       [&](const RowChoice& row) { return row.status == status; });
   };
-  if (stands(Standing::front))
-    document.paragraph(
-        std::string{"* no other row is both faster and cheaper, by the middles of the ranges"} +
-        (stands(Standing::perhaps) ? "; = it may be so (9 in 10).\n" : ".\n"));
+  if (has(ParetoStatus::front))
+    document.paragraph(std::string{"* Pareto-optimal at the midpoints of the ranges"} +
+                       (has(ParetoStatus::perhaps) ? "; = possibly (90 % confidence).\n" : ".\n"));
   if (any)
     document.paragraph(paragraph(
-        "What binds: by how much the days would fall if every plan fitted (memory) or with the "
+        "Bottleneck: by how much the days would fall if every plan fitted (memory) or with the "
         "next larger batch (batch), or how much of the step is waiting for NVLink or PCIe, the "
         "network or the experts' exchange; compute where none of them is 5 %."));
   for (const PurchaseRow& row : purchase.rows)

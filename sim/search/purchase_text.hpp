@@ -11,7 +11,7 @@ namespace orrery {
 /// The user's words, for commands that can be typed again.
 struct PurchaseNames {
   std::string model, tokens;
-  std::vector<std::string> systems;  ///< In the request's order.
+  std::vector<std::string> systems;  ///< The request's order.
   std::string reliability;           ///< "": none.
 };
 
@@ -19,8 +19,8 @@ struct PurchaseNames {
 std::string command_of(const PurchaseRow& row, const PurchaseRequest& request,
                        const PurchaseNames& names);
 
-/// A table for a person who has to choose: the question, a line a row, the best plan of each, what
-/// batches do, the front, the answer and what it leaves out.
+/// A table for a buyer: the question, a line a row, the best plan of each, what batches do, the
+/// front, the answer and what it leaves out.
 Document purchase_document(const Purchase& purchase, const PurchaseRequest& request,
                            const PurchaseNames& names);
 

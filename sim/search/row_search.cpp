@@ -38,9 +38,9 @@ namespace {
 
 // A level's spaces, and the finder that goes through them.
 struct LevelSearch {
-  std::list<PlanSpace> spaces;  // Which the finder points to.
+  std::list<PlanSpace> spaces;  // A list, as the finder points to them.
   std::optional<BestPlanFinder> finder;
-  std::size_t answer = 0;  // Of the row's levels.
+  std::size_t answer = 0;  // Index among the row's levels.
 };
 
 std::vector<BatchLevel> levels_of(const PurchaseRequest& request, int gpus) {

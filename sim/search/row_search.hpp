@@ -60,7 +60,7 @@ struct RowAnswer {
   std::int64_t groups = 0, uneven = 0, simulated = 0;  ///< Sums of BestPlanSearch over all levels.
 };
 
-/// Searches the levels of a row. `refused` says why there is no plan.
+/// Searches the levels of a row. `refused` is the reason that there is no plan.
 RowAnswer search_row(const PurchaseRequest& request, const System& system, int gpus,
                      SystemContext& context);
 

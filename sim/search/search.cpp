@@ -133,13 +133,13 @@ class Simulations {
  public:
   // `talk`: null where there are no other shards.
   Simulations(const SearchRequest& request, const SearchContext& context,
-              const Objective& objective, Explored explored, ShardTalk* talk)
+              const Objective& objective, Explored explored, ShardExchange* exchange)
       : request_{request},
         context_{context},
         objective_{objective},
         candidates_{std::move(explored.candidates)},
         layouts_{std::move(explored.layouts)},
-        talk_{talk},
+        exchange_{exchange},
         search_{candidates_, request.list} {
     std::sort(candidates_.begin(), candidates_.end(),
               [](const Candidate& a, const Candidate& b) { return a.bound_before(b); });
@@ -154,8 +154,8 @@ class Simulations {
           one, context_.scenario(one), known);
     };
     const auto on_simulated = [&](const Candidate& one, const Candidate& bounds) {
-      if (talk_ && talk_->is_due()) {
-        talk_->say(own_best());
+      if (exchange_ && exchange_->is_due()) {
+        exchange_->send(own_best());
         listen();
       }
       progress.simulated = search_.evaluated();
@@ -171,7 +171,7 @@ class Simulations {
     search_.run(request_.workers, simulate, on_simulated,
                 [&] { return request_.budget && stopwatch.passed() > *request_.budget; });
     // Stopped while it enumerated: the most promising plan is the best so far.
-    if (Interruption::asked() && search_.done() == 0) search_.run_first(simulate);
+    if (Interruption::requested() && search_.done() == 0) search_.run_first(simulate);
   }
 
   void report(SearchShare& share) const {
@@ -193,8 +193,8 @@ class Simulations {
   }
 
   void listen() {
-    if (!talk_) return;
-    for (Candidate one : talk_->heard()) {
+    if (!exchange_) return;
+    for (Candidate one : exchange_->received()) {
       if (!context_.has(one)) continue;
       one.number = -1;
       one.layout = layouts_.of(one);
@@ -210,13 +210,14 @@ class Simulations {
   const Objective& objective_;
   std::vector<Candidate> candidates_;  // Sorted by their bounds.
   LayoutNumbers layouts_;
-  ShardTalk* talk_;
+  ShardExchange* exchange_;
   BestFirstSearch<Candidate> search_;
   std::map<std::int32_t, KnownPassTimes> passes_;  // One a space; each worker has its own.
 };
 
 SearchShare share_of(const SearchRequest& request, const SearchContext& context, Shard shard,
-                     ShardTalk* talk, const std::function<void(const SearchProgress&)>& watch) {
+                     ShardExchange* exchange,
+                     const std::function<void(const SearchProgress&)>& watch) {
   const Stopwatch stopwatch;
   const Objective objective{request.goal, request.deadline, request.failures};
   SearchProgress progress;
@@ -227,11 +228,11 @@ SearchShare share_of(const SearchRequest& request, const SearchContext& context,
   share.parts_cut_short = std::move(explored.parts_cut_short);
   share.none = std::move(explored.none);
   if (!explored.candidates.empty()) {
-    Simulations simulations{request, context, objective, std::move(explored), talk};
+    Simulations simulations{request, context, objective, std::move(explored), exchange};
     simulations.run(stopwatch, progress, watch);
     simulations.report(share);
   }
-  share.interrupted = Interruption::asked();
+  share.interrupted = Interruption::requested();
   return share;
 }
 
@@ -310,9 +311,9 @@ SearchResult search(const SearchRequest& request,
   return result_of(request, context, {share_of(request, context, {}, nullptr, watch)});
 }
 
-SearchShare search_share(const SearchRequest& request, Shard shard, ShardTalk& talk,
+SearchShare search_share(const SearchRequest& request, Shard shard, ShardExchange& exchange,
                          const std::function<void(const SearchProgress&)>& watch) {
-  return share_of(request, SearchContext{request}, shard, &talk, watch);
+  return share_of(request, SearchContext{request}, shard, &exchange, watch);
 }
 
 SearchResult put_together(const SearchRequest& request, const std::vector<SearchShare>& shares) {

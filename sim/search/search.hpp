@@ -23,7 +23,7 @@ struct SearchRequest {
   std::vector<Fixed> fixed;
   Goal goal = Goal::step_time;
   std::optional<Deadline> deadline;
-  std::optional<FailuresMeant> failures;     ///< Needed by goodput.
+  std::optional<AssumedFailures> failures;   ///< Needed by goodput.
   std::optional<double> tokens;              ///< The answer says what training on them takes.
   std::string economics;                     ///< A file over the catalog's prices; "" for none.
   double max_memory = safe_share_of_memory;  ///< Share of the GPU's that a plan may fill.
@@ -91,7 +91,7 @@ SearchResult search(const SearchRequest& request,
 
 /// The same of a shard's plans alone; that there are none is no error. Plans that others are known
 /// to beat, by `talk`, are not simulated.
-SearchShare search_share(const SearchRequest& request, Shard shard, ShardTalk& talk,
+SearchShare search_share(const SearchRequest& request, Shard shard, ShardExchange& exchange,
                          const std::function<void(const SearchProgress&)>& watch = {});
 /// Puts the results of all shards together: the list that search() finds, and counts added up.
 SearchResult put_together(const SearchRequest& request, const std::vector<SearchShare>& shares);

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 const std::string schema = "orrery.search-shard/1";
-constexpr std::int64_t most = std::int64_t{1} << 53;  // What a number of JSON counts exactly.
+constexpr std::int64_t most = std::int64_t{1} << 53;  // Exact in JSON up to this.
 constexpr double largest = 1e300;
 
 // "search-00003-of-00008.json"; nothing: the name is of no shard.
@@ -153,17 +153,17 @@ std::string talk_path(const std::string& folder, Shard shard) {
 
 }  // namespace
 
-ShardTalk::ShardTalk(std::string folder, Shard shard, std::string search)
+ShardExchange::ShardExchange(std::string folder, Shard shard, std::string search)
     : folder_{std::move(folder)}, search_{std::move(search)}, shard_{shard} {}
 
-ShardTalk::~ShardTalk() {
+ShardExchange::~ShardExchange() {
   std::error_code code;
   fs::remove(talk_path(folder_, shard_), code);
 }
 
-bool ShardTalk::is_due() const { return since_.passed().si() >= wait_s_; }
+bool ShardExchange::is_due() const { return since_.passed().si() >= wait_s_; }
 
-void ShardTalk::say(const std::vector<Candidate>& best) {
+void ShardExchange::send(const std::vector<Candidate>& best) {
   SearchShare so_far;
   so_far.shard = shard_;
   so_far.best = best;
@@ -174,9 +174,9 @@ void ShardTalk::say(const std::vector<Candidate>& best) {
   }
 }
 
-std::vector<Candidate> ShardTalk::heard() {
+std::vector<Candidate> ShardExchange::received() {
   const Stopwatch listening;
-  std::vector<Candidate> heard;
+  std::vector<Candidate> received;
   std::error_code code;
   for (fs::directory_iterator entry{folder_, code}, end; !code && entry != end;
        entry.increment(code)) {
@@ -190,11 +190,11 @@ std::vector<Candidate> ShardTalk::heard() {
     if (gone || (!fresh && known->second == written)) continue;
     known->second = written;
     if (const auto file = share_there(entry->path().string()); file && file->search == search_)
-      heard.insert(heard.end(), file->share.best.begin(), file->share.best.end());
+      received.insert(received.end(), file->share.best.begin(), file->share.best.end());
   }
   wait_s_ = std::max(0.1, 20.0 * listening.passed().si());
   since_ = {};
-  return heard;
+  return received;
 }
 
 std::optional<ShareFile> share_there(const std::string& path) {
@@ -225,13 +225,13 @@ std::vector<ShareFile> read_shares(const std::string& folder) {
     if (!shard) continue;
     const std::string path = entry->path().string();
     ShareFile file = read_share(read_input_file(path), {path, ""});
-    const Shard& said = file.share.shard;
-    if (said.index != shard->index || said.of != shard->of) refuse_damaged({path, ""});
+    const Shard& stated = file.share.shard;
+    if (stated.index != shard->index || stated.of != shard->of) refuse_damaged({path, ""});
     if (files.empty())
       first = path;
-    else if (said.of != files.front().share.shard.of)
+    else if (stated.of != files.front().share.shard.of)
       fail_input({path, ""},
-                 "is a shard of " + std::to_string(said.of) + ", and " + first + " of " +
+                 "is a shard of " + std::to_string(stated.of) + ", and " + first + " of " +
                      std::to_string(files.front().share.shard.of),
                  "keep those of one number in the folder");
     else if (file.search != files.front().search)

@@ -50,21 +50,21 @@ ShareFile read_share(const std::string& text, const Place& place);
 /// Exchange between the shards of a search that work at the same time, through files in their
 /// folder: the best plans so far. A plan that those of all shards beat need not be simulated. The
 /// list stays the same; how many plans are simulated depends on which shards work at which time.
-class ShardTalk {
+class ShardExchange {
  public:
   /// `search`: fingerprint; files of other searches in the folder are ignored.
-  ShardTalk(std::string folder, Shard shard, std::string search);
+  ShardExchange(std::string folder, Shard shard, std::string search);
   /// Removes the file that it has written.
-  ~ShardTalk();
-  ShardTalk(const ShardTalk&) = delete;
-  ShardTalk& operator=(const ShardTalk&) = delete;
+  ~ShardExchange();
+  ShardExchange(const ShardExchange&) = delete;
+  ShardExchange& operator=(const ShardExchange&) = delete;
 
   /// True when it is time to write and to read again; so seldom that it takes little of the time.
   bool is_due() const;
   /// Writes the best of this shard's plans. It does not matter if that fails.
-  void say(const std::vector<Candidate>& best);
+  void send(const std::vector<Candidate>& best);
   /// The plans that other shards have written since the last call.
-  std::vector<Candidate> heard();
+  std::vector<Candidate> received();
 
  private:
   std::string folder_, search_;

@@ -24,7 +24,7 @@ const std::string& system_word(const Found& found, const SearchRequest& request,
   return name;
 }
 
-// What else the user asks to compare: of a key with several values, the plan's own.
+// The plan's own values of the other keys that the user compares.
 std::string compared(const Found& found, const SearchRequest& request) {
   std::string text;
   for (const Fixed& fixed : request.fixed) {
@@ -38,8 +38,8 @@ std::string compared(const Found& found, const SearchRequest& request) {
   return text;
 }
 
-// What most of the step that is not compute goes to.
-std::string what_holds_it_up(const Result& result) {
+// The largest part of the step that is not compute.
+std::string largest_overhead(const Result& result) {
   const Breakdown& b = result.busiest();
   const std::pair<const char*, Seconds> causes[] = {{"bubble", b.pp_bubble + b.imbalance},
                                                     {"tp", b.tp_exposed},
@@ -64,7 +64,7 @@ std::string value_text(const Found& found, Goal goal) {
   }
 }
 
-// With failures, for each second of steps: 1 / ETTR.
+// Time with failures for each second of steps: 1 / ETTR.
 double over_steps(const Found& found) {
   const Plan& plan = found.result.scenario.plan;
   return found.score * static_cast<double>(plan.gbs) * static_cast<double>(plan.seq) /
@@ -89,13 +89,13 @@ std::string list_of(const std::vector<Number>& numbers) {
   return text;
 }
 
-// What was left out of the list by choice.
+// Plans that the list leaves out by choice.
 std::string shown(const SearchRequest& request) {
   std::string text;
   if (request.list.is_per_layout())
     text += "The best plan of each tp x cp x pp x ep; --all-settings lists others as well.\n";
   if (request.max_memory < 1.0)
-    text += "None fills more than " + percent(request.max_memory) + " of the memory.\n";
+    text += "Plans above " + percent(request.max_memory) + " of the memory are excluded.\n";
   return text;
 }
 
@@ -105,7 +105,7 @@ std::string searched(const SearchResult& result) {
           (result.parts_cut_short > 0 ? " plans that were enumerated divide" : " plans divide"),
       grouped(result.fits) + " of them fit",
       grouped(result.simulated) + (result.simulated == 1 ? " was simulated" : " were simulated"),
-      grouped(result.bounded_out) + " ruled out by their bounds"};
+      grouped(result.bounded_out) + " ruled out by bounds"};
   std::string text = wrapped("", parts, ", ", search_width);
   const std::int64_t left = result.fits - result.simulated - result.bounded_out;
   if (left > 0) {
@@ -185,7 +185,7 @@ Table search_table(const SearchResult& result, const SearchRequest& request) {
       row.show({"per 1e12 tokens"}, value);
     row.show({"MFU"}, percent(of.mfu));
     row.show({"memory"}, percent(of.memory.peak() / of.memory.capacity));
-    row.show({"largest loss", Align::left}, what_holds_it_up(of));
+    row.show({"largest loss", Align::left}, largest_overhead(of));
     row.show({"plan", Align::left}, where);
     row.show({"", Align::left}, brief_switches(plan));
   }
@@ -197,7 +197,7 @@ std::string search_notes(const SearchResult& result, const SearchRequest& reques
   const auto ties = std::count_if(result.plans.begin(), result.plans.end(),
                                   [](const Found& found) { return found.tie; });
   if (ties > 1)
-    text += "= marks plans that do not differ significantly from the first (9 in 10).\n";
+    text += "= marks plans that do not differ significantly from the first (90 % confidence).\n";
   if (!result.plans.empty() && !result.plans.front().result.scenario.why_software.empty())
     text += "Note: " + result.plans.front().result.scenario.why_software + ".\n";
   if (request.failures)
@@ -226,7 +226,7 @@ std::string search_json(const SearchResult& result, const SearchRequest& request
   using Json = nlohmann::ordered_json;
   Json plans = Json::array();
   Json ranking = Json::array();
-  Json inputs = Json::object();  // Of all plans together, as most have the same.
+  Json inputs = Json::object();  // Inputs of all plans together, as most have the same.
   for (const Found& found : result.plans) {
     plans.push_back(
         Json::parse(result_json(found.result, {.about_this_run = false, .inputs = false})));

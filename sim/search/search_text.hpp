@@ -8,18 +8,18 @@
 
 namespace orrery {
 
-/// What the user called model and systems, for commands that can be typed again.
+/// The user's names of model and systems, for commands that can be typed again.
 struct SearchNames {
   std::string model;
-  std::vector<std::string> systems;  ///< In the request's order.
-  std::string calibration;           ///< Of all systems; "": none.
+  std::vector<std::string> systems;  ///< The request's order.
+  std::string calibration;           ///< Holds for all systems; "": none.
 };
 
 /// "orrery estimate ...": runs a found plan again.
 std::string command_of(const Found& found, const SearchRequest& request, const SearchNames& names);
 
 // The parts of search_text():
-/// What was asked, but for what is fixed to several values: "gpt3-175b on ...\n  global batch ...".
+/// The request, but for keys fixed to several values: "gpt3-175b on ...\n  global batch ...".
 std::string search_heading(const SearchResult& result, const SearchRequest& request);
 Table search_table(const SearchResult& result, const SearchRequest& request);  ///< A line a plan.
 /// How many plans there are, why no other is in the list, and what `=` means.

@@ -70,7 +70,7 @@ std::vector<TimePoint> without(std::vector<TimePoint> points, const std::vector<
 
 }  // namespace
 
-AskedWork::AskedWork(const RequestList& list) : shares_prefixes{list.hash_tokens > 0} {
+RequestWork::RequestWork(const RequestList& list) : shares_prefixes{list.hash_tokens > 0} {
   in_all = requests = static_cast<double>(list.requests.size());
   least_prompt = list.requests.front().prompt_tokens;
   for (const Request& request : list.requests) {
@@ -85,18 +85,18 @@ AskedWork::AskedWork(const RequestList& list) : shares_prefixes{list.hash_tokens
   }
 }
 
-AskedWork AskedWork::prompts_alone() const {
-  AskedWork alone = *this;
+RequestWork RequestWork::prompts_alone() const {
+  RequestWork alone = *this;
   alone.outputs = requests;
   alone.contexts = 0.0;
   alone.reserved = prompts;  // Each in one iteration at least.
   return alone;
 }
 
-// Without the first step of each answer, whose contexts are the prompts and which somebody else
-// makes.
-AskedWork AskedWork::answers_alone() const {
-  AskedWork alone = *this;
+// The first token of each answer is left to the other pool, and so are the prompts, which are the
+// first contexts.
+RequestWork RequestWork::answers_alone() const {
+  RequestWork alone = *this;
   alone.outputs = outputs - requests;
   alone.reserved = std::max(0.0, reserved - prompts - alone.outputs);
   alone.requests = alone.prompts = 0.0;
@@ -104,12 +104,12 @@ AskedWork AskedWork::answers_alone() const {
 }
 
 struct ServingBound::Share {
-  double decodes = 0.0;            // Steps of requests that decode,
-  double prompts = 0.0;            // tokens of prompts,
-  double answers = 0.0;            // and those steps with the ends of prompts.
-  double contexts = 0.0;           // That the decodes find.
-  double iterations = 0.0;         // In which requests get tokens, at least,
-  double decode_iterations = 0.0;  // and those in which they decode.
+  double decodes = 0.0;            // Steps of requests that decode.
+  double prompts = 0.0;            // Tokens of prompts.
+  double answers = 0.0;            // Those steps and the ends of prompts.
+  double contexts = 0.0;           // Context tokens that the decodes read.
+  double iterations = 0.0;         // Least number that give requests tokens.
+  double decode_iterations = 0.0;  // Those of them that decode.
 };
 
 ServingBound::ServingBound(const PricedServing& priced, std::int64_t longest_prompt)
@@ -161,7 +161,7 @@ Seconds ServingBound::on_gpu(const Share& share) const {
     time += dense(share.decode_iterations, decoded) + dense(0.0, prompts);
   else
     time += dense(share.iterations, decoded + prompts);
-  // Of copies in step some may have no request that gets a token.
+  // Some of the copies in step may have no request that gets a token.
   if (in_step_) return time + head_->sum(0.0, heads);
   const int stages = priced_.setup.deployment.pp;
   if (stages > 1)
@@ -177,20 +177,20 @@ Seconds ServingBound::on_host(const Share& share) const {
   return std::max(prepared, launched) + share.iterations * gap_ + answers * gap_each_;
 }
 
-Seconds ServingBound::least_span(const AskedWork& work, const ServingLoad& load) const {
-  // Where a router looks at them, one replica may have all clients for a while.
+Seconds ServingBound::least_span(const RequestWork& work, const ServingLoad& load) const {
+  // A router that looks at replicas may give one of them all clients for a while.
   const bool together =
       looks_at_replicas(load.replay.routing) || priced_.setup.deployment.pp > 1 || in_step_;
   return least_span(work, load, units_, together);
 }
 
-Seconds ServingBound::least_span_of_pool(const AskedWork& work, const ServingLoad& load,
+Seconds ServingBound::least_span_of_pool(const RequestWork& work, const ServingLoad& load,
                                          int replicas) const {
   const double units = units_ / static_cast<double>(priced_.setup.deployment.replicas);
   return least_span(work, load, units * static_cast<double>(replicas), true);
 }
 
-Seconds ServingBound::least_span(const AskedWork& work, const ServingLoad& load, double of_units,
+Seconds ServingBound::least_span(const RequestWork& work, const ServingLoad& load, double of_units,
                                  bool together) const {
   const ServingSetup& setup = priced_.setup;
   const Deployment& plan = setup.deployment;
@@ -211,7 +211,7 @@ Seconds ServingBound::least_span(const AskedWork& work, const ServingLoad& load,
   Share share;
   share.decodes = (work.outputs - work.requests) / units / most_tokens_;
   share.answers = share.decodes + work.requests / units;
-  // Of a prompt in parts only the longest stage's time passes before the next one follows.
+  // Parts of a prompt follow each other after the longest stage's time.
   share.prompts = work.prompts / units * (plan.pp > 1 ? priced_.prices.longest_stage() : 1.0);
   // A step finds the context of the first of the tokens that it brings.
   share.contexts = std::max(0.0, work.contexts / units / most_tokens_ -
@@ -226,9 +226,9 @@ Seconds ServingBound::least_span(const AskedWork& work, const ServingLoad& load,
   Seconds least = std::max(on_gpu(share), on_host(share));
 
   if (together && closed) {
-    // On average all of them have `clients` / units. An iteration of n decodes takes at least
-    // a + b n, and n / (a + b n) is concave: what they make together is the most where all have
-    // the same n, so that decodes alone take a decodes / (clients / units) + b decodes.
+    // Units have `clients` / units each on average. An iteration of n decodes takes at least a + b
+    // n, and n / (a + b n) is concave: together they make the most tokens if all have the same n,
+    // so that decodes alone take a decodes / (clients / units) + b decodes.
     Share even;
     even.decodes = even.answers = share.decodes;
     even.contexts = share.decodes * static_cast<double>(work.least_prompt);

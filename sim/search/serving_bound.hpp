@@ -9,7 +9,7 @@
 
 namespace orrery {
 
-/// What a function of whole numbers cannot fall below, as straight lines under it.
+/// A floor under a function of whole numbers, made of straight lines.
 class ConvexFloor {
  public:
   /// Points between which the function is linear, by rising arguments; at least one.
@@ -27,17 +27,17 @@ class ConvexFloor {
   std::vector<Line> lines_;
 };
 
-/// What requests ask for, added up.
-struct AskedWork {
-  explicit AskedWork(const RequestList& list);
+/// The work of all requests, added up.
+struct RequestWork {
+  explicit RequestWork(const RequestList& list);
 
-  /// Of them what each of two pools does: the prompts with the first token of each answer, and all
-  /// other tokens.
-  AskedWork prompts_alone() const;
-  AskedWork answers_alone() const;
+  /// The part of each of two pools: the prompts with the first token of each answer, and all other
+  /// tokens.
+  RequestWork prompts_alone() const;
+  RequestWork answers_alone() const;
 
   double in_all = 0.0;    ///< Requests.
-  double requests = 0.0;  ///< Whose prompts are computed.
+  double requests = 0.0;  ///< Requests whose prompts are computed.
   double outputs = 0.0;   ///< Tokens of answers.
   double prompts = 0.0;   ///< Tokens of prompts; where these may be in the cache, one each.
   double contexts = 0.0;  ///< Tokens that all decodes find in the cache, one after the other.
@@ -48,7 +48,7 @@ struct AskedWork {
   bool one_token = false;  ///< Some answers have no second token.
 };
 
-/// What no replay of a deployment can beat, whatever the order in which its scheduler works.
+/// A lower bound of the time of any replay of a deployment, for every order of its scheduler.
 ///
 /// An iteration with n decodes, q tokens of prompts, r <= rows requests that get a token, and C
 /// tokens in the cache takes at least
@@ -58,44 +58,44 @@ struct AskedWork {
 ///
 /// and all iterations of a replica follow each other. Over the whole run the r add up to the tokens
 /// of all answers, n + q to those of answers after the first and of prompts, and C to the sum of
-/// all contexts, whoever runs when. So there are I >= answers / rows iterations, I >= contexts / KV
+/// all contexts, in every order. So there are I >= answers / rows iterations, I >= contexts / KV
 /// tokens, and with any line a + b x under dense() they add up to a I + b (answers + prompts): a
-/// ConvexFloor takes the best. Engines that keep prompts apart have I iterations of decodes alone
-/// and those of prompts beside them.
+/// ConvexFloor takes the best. Engines that keep prompts apart have I iterations of decodes alone,
+/// and others of prompts.
 ///
-/// With speculative decoding a step brings each request d tokens at most, the whole number above
-/// their mean. So there are at least 1 / d as many of a request's steps, each of which works on all
-/// its drafted tokens; what drafts is not counted.
+/// Speculative decoding brings each request d tokens a step at most, the whole number above their
+/// mean. So there are at least 1 / d as many of a request's steps, each of which works on all its
+/// drafted tokens; the draft's own time is not counted.
 ///
-/// Means over replicas stand for the busiest. Copies of attention that go in step count as one with
-/// their mean. Of a pipeline, and behind a router that looks at replicas, one may have more than
-/// its share of the clients: see least_span().
+/// Means over replicas bound the busiest one. Copies of attention that go in step count as one with
+/// their mean. One stage of a pipeline, or one replica behind a router that looks at them, may have
+/// more than its share of the clients: see least_span().
 class ServingBound {
  public:
-  /// `longest_prompt`: of all loads that will be asked for.
+  /// `longest_prompt`: of all loads that will be bounded.
   ServingBound(const PricedServing& priced, std::int64_t longest_prompt);
 
-  /// From the first request sent to the last token.
-  Seconds least_span(const AskedWork& work, const ServingLoad& load) const;
+  /// The time from the first request sent to the last token.
+  Seconds least_span(const RequestWork& work, const ServingLoad& load) const;
   /// The same of a pool of so many replicas for its part of the work. Requests come to it as they
   /// come: one of its replicas may have all of them for a while.
-  Seconds least_span_of_pool(const AskedWork& work, const ServingLoad& load, int replicas) const;
-  /// Between two tokens of a request.
+  Seconds least_span_of_pool(const RequestWork& work, const ServingLoad& load, int replicas) const;
+  /// The time between two tokens of a request.
   Seconds least_gap() const;
 
  private:
-  struct Share;  // What one unit, a replica or copies in step, has to do.
+  struct Share;  // The work of one unit: a replica, or copies in step.
   Seconds on_gpu(const Share& share) const;
   Seconds on_host(const Share& share) const;
   Seconds dense(double calls, double amount) const;
-  Seconds least_span(const AskedWork& work, const ServingLoad& load, double of_units,
+  Seconds least_span(const RequestWork& work, const ServingLoad& load, double of_units,
                      bool together) const;
 
   const PricedServing& priced_;
-  bool in_step_;  // Copies of attention.
+  bool in_step_;  // Copies of attention go in step.
   double copies_, units_;
-  double most_tokens_ = 1.0;  ///< That a step brings a request,
-  double step_tokens_ = 1.0;  ///< and those of it that it works on.
+  double most_tokens_ = 1.0;  ///< Tokens that a step brings a request.
+  double step_tokens_ = 1.0;  ///< Tokens of a request that a step works on.
   std::optional<ConvexFloor> dense_, shared_, head_;
   AttentionFloor attention_;
   Seconds gap_, gap_each_, host_, host_each_;

@@ -13,9 +13,9 @@
 namespace orrery {
 namespace {
 
-// Of a degree and the micro-batch the neighbours are its half and its double, of all else, chunks
-// among them, every other value.
-bool is_beside(const PlanDimension& dimension, const std::string& value, const Plan& plan) {
+// A degree or a micro-batch has its half and its double as neighbours, all other keys, chunks among
+// them, every other value.
+bool is_neighbour(const PlanDimension& dimension, const std::string& value, const Plan& plan) {
   if (dimension.kind != PlanDimension::Kind::degree && dimension.key != "mbs") return true;
   const auto now = std::get<std::int64_t>(plan_key(dimension.key).access.value(plan));
   const std::int64_t number = std::stoll(value);
@@ -55,17 +55,17 @@ std::vector<SingleChange> single_changes(const Result& plan, EstimateContext& co
       plan_dimensions(scenario.model, scenario.plan.gpus(), scenario.plan.gbs);
   keep_supported(dimensions, {scenario.software});
   PlanDimension splits{"layers", {}};
-  for (const StageLayers& split : splits_beside(scenario))
+  for (const StageLayers& split : neighbour_splits(scenario))
     splits.values.push_back(stage_layers_text(split));
   dimensions.push_back(splits);
   std::vector<SingleChange> changes;
   for (const PlanDimension& dimension : dimensions) {
     const auto tried = static_cast<std::size_t>(&dimension - dimensions.data());
-    ProgressListener::tell({Progress::Of::keys, tried, dimensions.size()});
+    ProgressListener::report({Progress::Of::keys, tried, dimensions.size()});
     if (!dimension.varies(scenario.plan)) continue;
     std::optional<SingleChange> best;
     for (const std::string& value : dimension.values) {
-      if (!is_beside(dimension, value, scenario.plan)) continue;
+      if (!is_neighbour(dimension, value, scenario.plan)) continue;
       try {
         PlanRequest request = plan_again(scenario.plan);
         set_plan_flag(request, dimension.key, value);
@@ -110,9 +110,9 @@ std::string changes_text(const std::vector<SingleChange>& changes) {
            "together.\n";
   Table table{{{"change", Align::left},
                {"step"},
-               {"against now"},
+               {"change"},
                {"", Align::left},
-               {"most of it", Align::left}}};
+               {"largest part", Align::left}}};
   bool ties = false;
   for (const SingleChange& change : changes) {
     const Seconds before = change.step - change.difference.mean;
@@ -123,7 +123,8 @@ std::string changes_text(const std::vector<SingleChange>& changes) {
                    largest_gain(change, before)});
   }
   return "One change of the plan at a time that shortens its step, the best of each key\n" +
-         table.text() + (ties ? "= marks gains that are not significant (9 in 10).\n" : "") +
+         table.text() +
+         (ties ? "= marks gains that are not significant (90 % confidence).\n" : "") +
          "orrery search tries several together.\n";
 }
 

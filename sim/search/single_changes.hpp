@@ -12,14 +12,14 @@ struct SingleChange {
   std::string flags;  ///< "--mbs 2", "--vpp 4 --schedule interleaved"
   Seconds step;
   StepDifference difference;
-  TimeByPart gain;  ///< Of the critical path: what becomes shorter, part by part.
+  TimeByPart gain;  ///< Critical path: what becomes shorter, part by part.
 };
 
-/// What a search would try beside `plan`'s values, one key at a time on the same GPUs and batch:
-/// every other switch, halves and doubles of the degrees and the micro-batch, all numbers of
-/// chunks, and other numbers of layers beside the embedding and the head (splits_beside). Of each
-/// key the value with the shortest step, if it is shorter than `plan`'s, simulated in the same
-/// `detail`; shortest first. What does not divide or fills more than safe_share_of_memory is none.
+/// Alternatives to `plan`'s values, one key at a time on the same GPUs and batch: every other
+/// switch, halves and doubles of the degrees and the micro-batch, all numbers of chunks, and other
+/// numbers of layers next to the embedding and the head (neighbour_splits). Each key keeps the value
+/// with the shortest step, if it is shorter than `plan`'s, simulated in the same `detail`; shortest
+/// first. Values that do not divide or fill more than safe_share_of_memory are left out.
 std::vector<SingleChange> single_changes(const Result& plan, EstimateContext& context,
                                          Detail detail = {});
 

@@ -132,8 +132,8 @@ void settle_mixing(const ServingEngine& engine, const DeploymentRequest& request
   if (plan.mixed != scheduler.mixes && !scheduler.may_change_mixing)
     fail_infeasible(at / "mixed",
                     "the engine '" + engine.name + "' " +
-                        (scheduler.mixes ? "always computes prompts beside decodes"
-                                         : "computes no prompts beside decodes"),
+                        (scheduler.mixes ? "always computes prompts with decodes"
+                                         : "computes no prompts with decodes"),
                     "leave it out, or use " + schedulers_with(&SchedulerKind::may_change_mixing));
 }
 
@@ -281,7 +281,8 @@ std::vector<DeploymentKey> all_keys() {
       field("tp", &D::tp, ranks,
             "tensor-parallel ranks of attention (default: all GPUs of a replica)"),
       field("pp", &D::pp, ranks, "pipeline stages (default 1)"),
-      field("dp", &D::dp, ranks, "copies of attention that share the experts (default 1)"),
+      field("dp", &D::dp, ranks,
+            "attention data-parallel ranks that share the experts (default 1)"),
       field("ep", &D::ep, expert_ranks,
             "ranks that share the experts (default 1, with dp tp x dp)"),
       field("moe_tp", &D::moe_tp, expert_ranks,
@@ -298,9 +299,10 @@ std::vector<DeploymentKey> all_keys() {
       field("block", &D::block, tokens, "tokens of a KV block (default: the engine's)"),
       field("chunked", &D::chunked, truth(),
             "prompts are prefilled in parts (default: as the engine does)"),
-      field("mixed", &D::mixed, truth(),
-            "decodes go on beside prompts, sglang's --enable-mixed-chunk (default: as the engine "
-            "does)"),
+      field(
+          "mixed", &D::mixed, truth(),
+          "decodes continue during prompts, sglang's --enable-mixed-chunk (default: as the engine "
+          "does)"),
       field("host_kv", &D::host_kv, host,
             "host memory of each GPU that keeps keys and values of prompts: 64GB (default none)"),
       field("speculate", &D::speculate, method,

@@ -196,7 +196,7 @@ void need_kv(const Model& model, const System& system, const Deployment& plan,
     fail_infeasible(
         at,
         "does not fit: a GPU needs " + gigabytes_text(kv.memory.weights) + " for weights and " +
-            gigabytes_text(kv.memory.activations + kv.memory.reserve) + " beside them, so that " +
+            gigabytes_text(kv.memory.activations + kv.memory.reserve) + " in addition, so that " +
             gigabytes_text(Bytes{} - kv.memory.kv) + " are missing before any KV cache",
         better);
   fail_infeasible(at,

@@ -101,7 +101,7 @@ std::string pooled_outcome_text(const ServingRun& run) {
           kv_sending_text(pools.plan.sending) + ", " + bytes_text(transfers.sent) + " in all;\n  " +
           duration_text(transfers.moving / requests) + " each on the links";
   if (slowed(transfers) > 1.0005)
-    text += ", " + fixed(slowed(transfers), 2) + " times as long as if they met nobody";
+    text += ", " + fixed(slowed(transfers), 2) + " times as long as on idle links";
   text += "\n";
   const auto& prompts = run.replay.counts.totals;
   if (prompts.prefix_hit_tokens > 0)

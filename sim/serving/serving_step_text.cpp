@@ -69,7 +69,7 @@ std::string ends(const IterationPrice& price, bool hidden) {
     table.add_row({"launches", time_text(price.eager), "ms: kernels wait for the host"});
   table.add_row({"GPU", time_text(price.gpu), "ms"});
   table.add_row({"host", time_text(price.host),
-                 hidden ? "ms beside it, for the next iteration" : "ms after it"});
+                 hidden ? "ms, concurrent, for the next iteration" : "ms after it"});
   if (price.gap > Seconds{}) table.add_row({"gap", time_text(price.gap), "ms"});
   table.add_row({"step", time_text(price.step), "ms, bound by " + name(price.bound)});
   return table.text();
@@ -78,7 +78,7 @@ std::string ends(const IterationPrice& price, bool hidden) {
 std::string rate(const ServingStep& step, const TokenCost& cost) {
   if (!(step.tokens_per_s > 0.0)) return "";
   const auto gpus = static_cast<double>(step.setup.deployment.gpus());
-  return "\nOn and on " + fixed(step.tokens_per_s, 1) + " output tokens/s" +
+  return "\nSteady state: " + fixed(step.tokens_per_s, 1) + " output tokens/s" +
          (gpus > 1.0 ? ", " + fixed(step.tokens_per_s / gpus, 1) + " a GPU" : "") + "\n" +
          token_cost_text(cost);
 }

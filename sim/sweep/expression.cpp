@@ -268,7 +268,7 @@ class Parser {
     const std::size_t begin = next_++;
     const int inside = any();
     expect(')');
-    // With its parentheses, so that a condition is shown as it was written.
+    // Parentheses belong to it, so that a condition is shown as it was written.
     program_.nodes[static_cast<std::size_t>(inside)].begin = begin;
     program_.nodes[static_cast<std::size_t>(inside)].end = next_;
     return inside;
@@ -377,7 +377,7 @@ class Parser {
                remedy);
   }
 
-  // Nobody nests this deep, and recursion cannot bear any depth.
+  // A limit protects the recursion; it is deeper than any real condition.
   struct Depth {
     explicit Depth(Parser& of) : parser{of} {
       if (++parser.depth_ > 200) parser.fail("nests too deep", "write it without so many brackets");
@@ -395,7 +395,7 @@ class Parser {
 }  // namespace
 
 Expression::Program parse_program(const std::string& text, const Place& at) {
-  // Evaluation recurses once a term; nobody writes this many.
+  // Evaluation recurses once a term; no real condition has this many.
   constexpr std::size_t longest = 2000;
   if (text.size() > longest)
     fail_input(at, "has a condition of more than 2,000 characters", "write it as several");

@@ -8,11 +8,11 @@
 
 namespace orrery {
 
-/// What a key of a point or a part of an expression is worth.
+/// The value of a key of a point or of a part of an expression.
 struct Operand {
   enum class Kind { number, text, truth };
   Kind kind = Kind::number;
-  double number = 0.0;  ///< Of a truth: 1 or 0.
+  double number = 0.0;  ///< A truth is 1 or 0.
   const std::string* text = nullptr;
 };
 
@@ -38,7 +38,7 @@ class Expression {
   /// The value of keys()[i] is values[slots[i]]. Errors (bad_input): kinds that do not go together.
   bool holds(const std::vector<Operand>& values, const std::vector<std::size_t>& slots) const;
 
-  struct Program;  ///< Of expression.cpp and expression_parser.cpp.
+  struct Program;  ///< Defined in expression.cpp.
 
  private:
   std::shared_ptr<const Program> program_;
@@ -56,7 +56,7 @@ struct Expression::Program {
     key,  // Leaves.
     either,
     both,
-    negation,  // Of truths.
+    negation,  // Takes truths.
     equal,
     unequal,
     less,
@@ -70,15 +70,15 @@ struct Expression::Program {
     modulo,
     opposite,
     smaller,
-    larger  // Of numbers.
+    larger  // Takes numbers.
   };
 
   struct Node {
     Operation operation = Operation::number;
     int left = -1, right = -1;  ///< Children, as indices of `nodes`.
-    double number = 0.0;        ///< Of a leaf; of a key its index in `keys`.
+    double number = 0.0;        ///< A leaf's value; a key's index in `keys`.
     std::string text;
-    std::size_t begin = 0, end = 0;  ///< Where it stands in `source`.
+    std::size_t begin = 0, end = 0;  ///< Its range in `source`.
   };
 
   std::string source;

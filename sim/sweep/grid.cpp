@@ -120,19 +120,19 @@ std::int64_t Grid::fulfilling(const std::vector<std::size_t>& conditions,
   return count;
 }
 
-// Of all conditions those are left out, from the last to the first, without which the space is
-// still empty: what stays is a smallest set, in which none could be missed.
+// Leaves out each condition, from the last to the first, without which the space is still empty: a
+// smallest set stays, of which each is necessary.
 void Grid::explain_emptiness() const {
-  std::vector<std::size_t> guilty(sweep_.conditions.size());
-  std::iota(guilty.begin(), guilty.end(), std::size_t{0});
-  for (std::size_t i = guilty.size(); i-- > 0;) {
-    std::vector<std::size_t> others = guilty;
+  std::vector<std::size_t> conflicting(sweep_.conditions.size());
+  std::iota(conflicting.begin(), conflicting.end(), std::size_t{0});
+  for (std::size_t i = conflicting.size(); i-- > 0;) {
+    std::vector<std::size_t> others = conflicting;
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
-    if (fulfilling(others, 1) == 0) guilty = std::move(others);
+    if (fulfilling(others, 1) == 0) conflicting = std::move(others);
   }
   std::vector<std::string> texts;
-  for (std::size_t i : guilty) texts.push_back(shown_text(sweep_.conditions[i].text()));
-  const Place& at = sweep_.conditions[guilty.front()].place();
+  for (std::size_t i : conflicting) texts.push_back(shown_text(sweep_.conditions[i].text()));
+  const Place& at = sweep_.conditions[conflicting.front()].place();
   const std::string all = "all " + std::to_string(combinations_) + " combinations";
   if (texts.size() == 1)
     fail_input(at, "the condition " + listed(texts) + " excludes " + all,

@@ -29,7 +29,7 @@ class Grid {
   std::int64_t count_points() const;
 
  private:
-  // What conditions see: the axes' values, then those of keys that are no axis.
+  // Operands of conditions: the axes' values, then those of keys that are no axis.
   using Slots = std::vector<Operand>;
 
   std::size_t slot_of(const std::string& key, const Place& at);
@@ -43,7 +43,7 @@ class Grid {
   Slots defaults_;                                ///< Behind the axes.
   std::optional<std::array<std::size_t, 4>> dp_;  ///< Slots of gpus, tp, pp, cp, where dp follows.
   std::size_t dp_slot_ = 0;
-  std::vector<std::vector<std::size_t>> slots_of_keys_;  ///< By condition.
+  std::vector<std::vector<std::size_t>> slots_of_keys_;  ///< Each condition's.
 };
 
 }  // namespace orrery

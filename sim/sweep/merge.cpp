@@ -15,9 +15,9 @@
 namespace orrery {
 namespace {
 
-// Of the tables' layout. A newer one may mean something else by the same names.
+// The tables' layout. A newer one may mean something else by the same names.
 constexpr int version = 1;
-constexpr int application = 0x4f525259;  // "ORRY": what `file` and others know it by.
+constexpr int application = 0x4f525259;  // "ORRY": `file` and others know it by this.
 
 const char* affinity(RowColumn::Kind kind) {
   switch (kind) {
@@ -55,7 +55,7 @@ Database::Database(const std::string& path, const std::vector<RowColumn>& column
       check_version();
       if (value_of("SELECT value FROM about WHERE key = 'identity'") != identity)
         fail_input({path_, ""}, "holds another sweep", "name another file, or remove this one");
-      // Where the machine stopped a point, a later run may have found its answer.
+      // A later run may have found the answer of a point that the machine stopped.
       if (std::any_of(columns_.begin(), columns_.end(),
                       [](const RowColumn& column) { return column.name == "status"; }))
         run("DELETE FROM points WHERE status = 'stopped'");

@@ -45,15 +45,15 @@ class Database {
   sqlite3_stmt* insert_ = nullptr;
 };
 
-/// Brings the rows together in one file, whose format its name says: ".csv"; ".jsonl", a row a
-/// line; ".sqlite", ".sqlite3" or ".db", a database into which rows that it does not have are
-/// inserted. Errors (bad_input): another name; a database of another sweep or of a newer version;
-/// a file that cannot be written. `seen` is told of each row.
+/// Brings the rows together in one file, whose name gives its format: ".csv"; ".jsonl", a row a
+/// line; ".sqlite", ".sqlite3" or ".db", a database that gets the rows which it does not have.
+/// Errors (bad_input): another name; a database of another sweep or of a newer version; a file that
+/// cannot be written. `seen` gets each row.
 void merge_rows(const SweepFolder& folder, const std::string& into, BestRows& seen);
-/// Tells `seen` of each row and writes nothing.
+/// Passes each row to `seen` and writes nothing.
 void read_rows(const SweepFolder& folder, BestRows& seen);
 
-/// Whether merge_rows() makes a database there, by its name.
+/// True if merge_rows() makes a database there, by its name.
 bool is_database(const std::string& path);
 
 }  // namespace orrery

@@ -14,12 +14,12 @@
 namespace orrery {
 namespace {
 
-// The columns of a sweep by what can be drawn of them.
+// The columns of a sweep, by their use in a chart.
 struct Plottable {
   std::vector<RowColumn> columns;
   std::vector<const Axis*> varied;
   std::vector<std::string> keys, figures;
-  std::string given;  ///< "llama3-8b, dgx-h100, gpus 64": what does not vary.
+  std::string given;  ///< Fixed values: "llama3-8b, dgx-h100, gpus 64".
 
   explicit Plottable(const Sweep& sweep) : columns{row_columns(sweep)} {
     for (const Dimension& dimension : sweep.dimensions)
@@ -29,8 +29,8 @@ struct Plottable {
           keys.push_back(axis.key);
           continue;
         }
-        const bool says_itself = axis.key == "model" || axis.key == "system";
-        given += (given.empty() ? "" : ", ") + (says_itself ? "" : axis.key + " ") +
+        const bool is_clear = axis.key == "model" || axis.key == "system";
+        given += (given.empty() ? "" : ", ") + (is_clear ? "" : axis.key + " ") +
                  axis.values.front().text;
       }
     for (const RowColumn& column : columns)
@@ -170,7 +170,7 @@ std::string heat_plot(const SweepFolder& folder, const Plottable& plottable, Plo
                   x.chart, y.chart, rows, request.figure);
 }
 
-// What lies within a thousandth of another point looks the same.
+// Points within a thousandth of another one look the same.
 constexpr std::size_t many_points = 200'000;
 
 std::vector<ChartPoint> thinned(const std::vector<ChartPoint>& points, bool less_x, bool less_y) {

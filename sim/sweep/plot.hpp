@@ -6,7 +6,7 @@
 
 namespace orrery {
 
-/// What of a sweep is drawn. Keys and figures are columns of the rows.
+/// The chart of a sweep. Keys and figures are columns of the rows.
 struct PlotRequest {
   enum class Kind { line, heat, pareto } kind = Kind::line;
   std::string x;       ///< A key; of a Pareto chart a figure. "": the first key that varies.
@@ -15,9 +15,9 @@ struct PlotRequest {
   std::string figure;  ///< Heat map: what is coloured. "": tokens_per_s_per_gpu.
 };
 
-/// The sweep's rows as an SVG document. Where several ok rows fall on one place, the best of them
-/// is drawn: the smallest time or memory, the largest of all other figures. Errors (bad_input): no
-/// such column; nothing that varies; no row that is ok.
+/// The sweep's rows as an SVG document. It plots the best of several ok rows on one place: the
+/// smallest time or memory, the largest of all other figures. Errors (bad_input): no such column;
+/// nothing that varies; no row that is ok.
 std::string plot_svg(const SweepFolder& folder, const PlotRequest& request);
 
 }  // namespace orrery

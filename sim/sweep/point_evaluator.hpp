@@ -11,18 +11,18 @@
 
 namespace orrery {
 
-/// What the points of a sweep share, by the names that its axes have for it.
+/// Inputs that the points of a sweep share, by their names on its axes.
 struct SweepInputs {
   std::map<std::string, Model> models;
   using SystemName = std::pair<std::string, std::string>;  ///< And its calibration, or "".
   std::map<SystemName, System> systems;
-  std::map<SystemName, Economics> economics;  ///< Where the sweep asks for them.
+  std::map<SystemName, Economics> economics;  ///< Empty unless the sweep needs them.
 };
 /// Errors (bad_input): a model, a system, prices or a calibration that cannot be read, or a
 /// calibration of another GPU.
 SweepInputs read_inputs(const Sweep& sweep);
 
-/// From the number of a point to its row. All arguments must outlive it.
+/// Evaluates a point's number to its row. All arguments must outlive it.
 class PointEvaluator {
  public:
   /// Reads measurements, before workers are forked.
@@ -43,9 +43,9 @@ class PointEvaluator {
   const Grid& grid_;
   const SweepInputs& inputs_;
   std::map<SweepInputs::SystemName, EstimateContext> contexts_;
-  KnownLoads loads_;  ///< Of a sweep of memory alone, which has no contexts.
+  KnownLoads loads_;  ///< Used by a sweep of memory alone, which has no contexts.
   std::map<std::string, Software> softwares_;
-  std::map<std::string, std::vector<Software>> near_;  ///< By what it is near to.
+  std::map<std::string, std::vector<Software>> near_;  ///< Neighbours of each software.
 };
 
 }  // namespace orrery

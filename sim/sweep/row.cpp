@@ -80,7 +80,7 @@ Row read_row(const std::string& line, const std::vector<RowColumn>& columns, con
   return row;
 }
 
-// What comes after "reason" is a JSON string, in which quotes are written otherwise.
+// A JSON string follows "reason"; it escapes its quotes.
 bool is_stopped(const std::string& line) {
   return line.find(",\"status\":\"stopped\",\"reason\":") != line.npos;
 }

@@ -25,7 +25,7 @@ class Share {
   const Grid& grid_;
   Shard shard_;
   std::int64_t number_ = 0;
-  std::int64_t place_ = 0;  // Among all points.
+  std::int64_t place_ = 0;  // Index among all points.
 };
 
 struct StoppedRow {
@@ -51,12 +51,12 @@ class ShardRun {
 
   void run() {
     const ShardContents there = read_shard(whole_, header_, note_stopped());
-    if (!there.damage.empty()) say_damage(whole_, there.damage);
+    if (!there.damage.empty()) report_damage(whole_, there.damage);
     if (!there.complete) {
       stopped_.clear();
       append_what_is_missing(there.rows);
     }
-    if (!stopped_.empty() && !Interruption::asked()) try_again();
+    if (!stopped_.empty() && !Interruption::requested()) try_again();
   }
 
  private:
@@ -69,7 +69,7 @@ class ShardRun {
   // `sound`: rows of a file that was complete once, and is damaged behind them.
   void append_what_is_missing(std::int64_t sound) {
     ShardWriter writer{folder_.path, shard_, header_, note_stopped()};
-    if (!writer.damage().empty()) say_damage(part_, writer.damage());
+    if (!writer.damage().empty()) report_damage(part_, writer.damage());
     if (writer.rows() < sound) {
       ShardReader rows{whole_, header_, chunk};
       for (std::int64_t place = 0; place < sound; ++place) {
@@ -90,11 +90,11 @@ class ShardRun {
               writer.append(row);
               watch_.on_row(row);
             });
-    if (!Interruption::asked()) complete(writer);
+    if (!Interruption::requested()) complete(writer);
   }
 
-  // What the machine stopped in an earlier run. All other rows are copied, so that at every moment
-  // one of the two files has them.
+  // Computes the points that the machine stopped in an earlier run. All other rows are copied, so
+  // that at every moment one of the two files has them.
   void try_again() {
     ShardWriter writer{folder_.path, shard_, header_};
     ShardReader rows{whole_, header_, chunk};
@@ -105,21 +105,21 @@ class ShardRun {
         if (read >= writer.rows()) writer.append(*row);
       }
     };
-    std::size_t asked = 0, told = 0;
-    while (asked < stopped_.size() && stopped_[asked].place < writer.rows()) ++asked;
-    told = asked;
+    std::size_t requested = 0, copied = 0;
+    while (requested < stopped_.size() && stopped_[requested].place < writer.rows()) ++requested;
+    copied = requested;
     compute(
         [&]() -> std::optional<std::int64_t> {
-          if (asked == stopped_.size()) return std::nullopt;
-          return stopped_[asked++].point;
+          if (requested == stopped_.size()) return std::nullopt;
+          return stopped_[requested++].point;
         },
         [&](const std::string& row) {
-          copy_up_to(stopped_[told++].place);
+          copy_up_to(stopped_[copied++].place);
           rows.next();
           ++read;
           writer.append(row);
         });
-    if (Interruption::asked()) return;
+    if (Interruption::requested()) return;
     copy_up_to(header_.rows);
     complete(writer);
   }
@@ -135,7 +135,7 @@ class ShardRun {
     });
   }
 
-  // Rows of inputs that are no longer there would stand beside those of others.
+  // Rows of inputs that have changed would be mixed with those of others.
   void complete(ShardWriter& writer) {
     if (fingerprint_of_inputs(folder_.sweep) != folder_.fingerprint) {
       writer.discard();
@@ -147,7 +147,7 @@ class ShardRun {
     writer.complete();
   }
 
-  void say_damage(const std::string& path, const std::string& damage) const {
+  void report_damage(const std::string& path, const std::string& damage) const {
     if (watch_.on_damage) watch_.on_damage(path + ": " + damage);
   }
 
@@ -161,7 +161,7 @@ class ShardRun {
   const ShardWatch& watch_;
   const ShardHeader header_;
   const std::string whole_, part_;
-  std::vector<StoppedRow> stopped_;  // By an earlier run.
+  std::vector<StoppedRow> stopped_;  // Rows that an earlier run left.
 };
 
 }  // namespace

@@ -8,10 +8,10 @@
 
 namespace orrery {
 
-/// Who is told what happens to a shard.
+/// Callbacks for what happens to a shard.
 struct ShardWatch {
   std::function<void(const std::string& row)> on_row;  ///< Every new row.
-  /// "sweep1/shard-00000-of-00001.jsonl: row 17 is damaged": from there on it is computed again.
+  /// "sweep1/shard-00000-of-00001.jsonl: row 17 is damaged": it is computed again from there on.
   std::function<void(const std::string& damage)> on_damage = {};
 };
 

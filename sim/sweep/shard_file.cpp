@@ -59,7 +59,7 @@ std::string read_at(int file, std::int64_t offset, std::size_t size, const std::
   return bytes;
 }
 
-// To be read; -1 where there is none. A pipe is not waited for.
+// The file to be read; -1: there is none. A pipe is not waited for.
 int open_to_read(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (file < 0 && errno != ENOENT) refuse(path, "read", errno);
@@ -73,7 +73,7 @@ void require_regular(int file, const std::string& path) {
   fail_input({path, ""}, "is no file", "remove it; its points will be computed again");
 }
 
-// Whether it is this sweep's. Of another one it is only if it says so soundly.
+// True if it is this sweep's. It belongs to another one only if its seal is sound.
 bool is_header(const std::string& line, const ShardHeader& header, const std::string& path) {
   if (line == header.line) return true;
   if (unsealed(line)) refuse_header(path);

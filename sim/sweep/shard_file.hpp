@@ -14,10 +14,10 @@ namespace orrery {
 std::string shard_path(const std::string& folder, Shard shard);
 std::string partial_shard_path(const std::string& folder, Shard shard);
 
-/// Tells of each row that is there, by its place.
+/// Receives each row that is there, with its place.
 using OnRow = std::function<void(std::int64_t place, const std::string& row)>;
 
-/// What a shard's file holds.
+/// The sound part of a shard's file.
 struct ShardContents {
   std::int64_t rows = 0;  ///< Sound ones, from the first on.
   bool complete = false;  ///< All that the header counts.
@@ -50,7 +50,7 @@ class ShardWriter {
 
   /// Errors (bad_input): the disk is full, and the like. The file then ends with the row before.
   void append(const std::string& row);
-  /// On the disk and under its final name.
+  /// Puts it on the disk under its final name.
   void complete();
   /// Takes back all that was written.
   void discard();
@@ -76,7 +76,7 @@ class ShardReader {
   /// The next row, without its seal, or nothing. Errors (bad_input): it is damaged, or rows are
   /// missing.
   std::optional<std::string> next();
-  Place place() const;  ///< Of the last row that was read.
+  Place place() const;  ///< The last row that was read.
 
  private:
   std::string path_;

@@ -66,7 +66,7 @@ AxisValue value_of(const JsonValue& json) {
             json.boolean() ? 1.0 : 0.0};
   if (!json.is_number())
     json.fail("is not a value of an axis", "write a number, a word, true or false");
-  // Every number of a plan is whole; that it is in range is what the plan's reader says.
+  // Every number of a plan is whole; the plan's reader checks its range.
   const std::int64_t number = json.integer(-largest_number, largest_number);
   return {json, std::to_string(number), Operand::Kind::number, static_cast<double>(number)};
 }
@@ -84,7 +84,7 @@ class AxisReader {
 
   void add_item(const std::string& text) {
     if (text.empty()) fail_input(at_, "has an empty value", "write values with one comma between");
-    // Which of these divide is known when the sweep is.
+    // The sweep's GPUs decide later which of these divide.
     const OpenRange open = open_range_of(axis_.key);
     const bool if_it_divides = open == OpenRange::divides && is_open_range(text, at_);
     const RangeRule rule{open, {}, if_it_divides ? most_with_yes : most_};
@@ -169,7 +169,7 @@ std::size_t order_of(const Axis& axis) {
   return static_cast<std::size_t>(std::find(keys.begin(), keys.end(), axis.key) - keys.begin());
 }
 
-bool stands_before(const Axis& a, const Axis& b) { return order_of(a) < order_of(b); }
+bool comes_before(const Axis& a, const Axis& b) { return order_of(a) < order_of(b); }
 
 // "gbs=256..8192*2 mbs=1,2,4"
 std::vector<Axis> parse_axes(const std::string& text, const Place& at, std::int64_t most) {
@@ -202,11 +202,11 @@ Dimension zipped(std::vector<Axis> axes, const Place& at) {
                  "'" + axes.front().key + "' has " + std::to_string(axes.front().values.size()) +
                      " values and '" + axis.key + "' " + std::to_string(axis.values.size()),
                  "axes that move together need as many values each");
-  std::sort(axes.begin(), axes.end(), stands_before);
+  std::sort(axes.begin(), axes.end(), comes_before);
   return {std::move(axes)};
 }
 
-// Of a range of degrees, what divides none of the sweep's GPUs is left out.
+// Removes the values of a range of degrees that divide none of the sweep's GPUs.
 void keep_what_divides(std::vector<Dimension>& dimensions, std::int64_t most) {
   std::vector<std::int64_t> gpus;
   for (const Dimension& dimension : dimensions)
@@ -311,7 +311,7 @@ void SweepBuilder::add(Dimension dimension, const Place& at) {
   }
   const auto place =
       std::find_if(sweep_.dimensions.begin(), sweep_.dimensions.end(), [&](const Dimension& other) {
-        return stands_before(dimension.axes.front(), other.axes.front());
+        return comes_before(dimension.axes.front(), other.axes.front());
       });
   sweep_.dimensions.insert(place, std::move(dimension));
 }
@@ -323,7 +323,7 @@ Sweep SweepBuilder::sweep() const {
         if (axis.key == key) return true;
     return false;
   };
-  // What no point could do without.
+  // Every point needs these.
   if (!has("model")) fail_input({}, "the sweep names no model", "add --model: orrery list models");
   if (!has("system"))
     fail_input({}, "the sweep names no system", "add --system: orrery list systems");

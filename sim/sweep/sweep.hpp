@@ -29,10 +29,10 @@ std::string figure_text(const std::string& name, double value);
 /// One value of a key, as a plan reads it, as a person writes it and as a condition sees it.
 struct AxisValue {
   JsonValue json;
-  std::string text;  ///< As a flag has it: 256, true, interleaved.
+  std::string text;  ///< A flag's value: 256, true, interleaved.
   Operand::Kind kind = Operand::Kind::number;
-  double number = 0.0;         ///< Of a truth: 1 or 0.
-  bool if_it_divides = false;  ///< Of a range of degrees: stays if it divides the GPUs of a point.
+  double number = 0.0;         ///< A truth is 1 or 0.
+  bool if_it_divides = false;  ///< A range of degrees: stays if it divides the GPUs of a point.
 
   Operand operand() const { return {kind, number, &text}; }
 };
@@ -43,7 +43,7 @@ struct Axis {
   std::vector<AxisValue> values;
 };
 
-/// What a sweep can vary: model, system, gpus and every key of a plan, in this order, which is
+/// Keys that a sweep can vary: model, system, gpus and every key of a plan, in this order, which is
 /// also the order of columns.
 const std::vector<std::string>& axis_keys();
 
@@ -64,14 +64,14 @@ struct Dimension {
   std::int64_t size() const { return static_cast<std::int64_t>(axes.front().values.size()); }
 };
 
-/// What a user wants to know: every combination of the dimensions' values that fulfils all
-/// conditions. Dimensions stand in the order of axis_keys() by their first axis, so that a sweep
-/// has the same points with the same numbers however it was written down.
+/// A sweep: every combination of the dimensions' values that fulfils all conditions. Dimensions
+/// stand in the order of axis_keys() by their first axis, so that a sweep has the same points with
+/// the same numbers however it was written down.
 struct Sweep {
   std::vector<Dimension> dimensions;
   std::vector<Expression> conditions;
-  bool memory_only = false;  ///< What a GPU holds, without simulating how long a step takes.
-  /// What training on so many tokens costs is added to each point.
+  bool memory_only = false;  ///< Checks a GPU's memory without simulating a step.
+  /// The cost of training on so many tokens is added to each point.
   std::optional<double> tokens;
   std::string economics;  ///< A file over the catalog's prices; "" for none.
 };
@@ -91,13 +91,13 @@ class SweepBuilder {
   void add_zip(const std::string& text, const Place& at);
   /// One axis, from a flag of its own: "--gbs 256,512".
   void add_axis(const std::string& key, const std::string& values, const Place& at);
-  /// "tp*pp <= 64 and mbs <= 4", beside those that are there.
+  /// "tp*pp <= 64 and mbs <= 4", in addition to those that are there.
   void add_conditions(const std::string& text, const Place& at);
   void set_memory_only() { sweep_.memory_only = true; }
   void set_tokens(double tokens) { sweep_.tokens = tokens; }
   void set_economics(const std::string& path) { sweep_.economics = path; }
 
-  /// How many files the rows are spread over, if the document says so.
+  /// Number of files that the rows are spread over, if the document gives it.
   std::optional<int> shards() const { return shards_; }
 
   /// Errors: no model, system or gbs; neither gpus nor dp; prices without tokens, or tokens of

@@ -12,10 +12,9 @@
 
 namespace orrery {
 
-/// Stands for all that a sweep's rows depend on beside itself: the program, the catalog and the
-/// calibration, and every file that is read where the sweep names one by its path: models, systems,
-/// software, schedules, routings and their traces, prices.
-/// Errors (bad_input): a file that cannot be read.
+/// Hash of all other inputs of a sweep's rows: the program, the catalog and the calibration, and
+/// every file that the sweep names by its path: models, systems, software, schedules, routings and
+/// their traces, prices. Errors (bad_input): a file that cannot be read.
 std::string fingerprint_of_inputs(const Sweep& sweep);
 
 /// A folder that holds one sweep: sweep.json says what it is, and a file a shard holds its rows.
@@ -25,7 +24,7 @@ struct SweepFolder {
   Sweep sweep;
   int shards = 1;
   std::int64_t points = 0;
-  std::string fingerprint;  ///< Of program, catalog and calibration that its rows come from.
+  std::string fingerprint;  ///< The program, catalog and calibration of its rows.
 
   /// First line of a shard's file: rows of another sweep, or of another program, have another one.
   ShardHeader header(Shard shard) const;
@@ -40,19 +39,19 @@ SweepFolder open_sweep_folder(const std::string& path);
 /// the conditions.
 SweepFolder begin_sweep_folder(const std::string& path, const Sweep& sweep, int shards);
 
-/// How far a shard is.
+/// The progress of a shard.
 struct ShardState {
   Shard shard;
-  std::int64_t points = 0;   ///< Of its own.
-  std::int64_t rows = 0;     ///< That are there and sound.
-  std::int64_t stopped = 0;  ///< Of these: PointStatus::stopped.
+  std::int64_t points = 0;   ///< Its own.
+  std::int64_t rows = 0;     ///< Sound rows in its file.
+  std::int64_t stopped = 0;  ///< Those with PointStatus::stopped.
   bool complete = false;     ///< Nothing is left to be done.
-  std::string damage;        ///< "shard-00000-of-00001.jsonl: row 17 is damaged", or "".
+  std::string damage;        ///< The first: "shard-00000-of-00001.jsonl: row 17 is damaged", or "".
 };
 /// Looks at every row. Errors (bad_input): rows of another sweep.
 std::vector<ShardState> shard_states(const SweepFolder& folder);
 
-/// "1,3,17-20", as `sbatch --array` takes it: shards that are not complete. "" if all are.
+/// "1,3,17-20", in the form of `sbatch --array`: shards that are not complete. "" if all are.
 std::string missing_shards(const std::vector<ShardState>& states);
 
 /// All rows that a folder's shards hold, in the order of the points, with memory that does not grow
@@ -64,7 +63,7 @@ class RowStream {
   /// The next row's line, or nothing. Errors (bad_input): a shard of another sweep; rows out of
   /// order.
   std::optional<std::string> next();
-  Place place() const { return readers_[last_]->place(); }  ///< Of that row.
+  Place place() const { return readers_[last_]->place(); }  ///< That row's.
 
  private:
   std::vector<std::optional<ShardReader>> readers_;  // Row by row round the shards: see Shard.

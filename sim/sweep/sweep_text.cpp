@@ -26,20 +26,20 @@ std::optional<Model> model_if_there(const std::string& word) {
   }
 }
 
-// What all points have in common: keys of one value, and how long sequences are.
+// The inputs that all points have in common: keys of one value, and the length of sequences.
 std::string heading(const Sweep& sweep) {
   std::map<std::string, std::string> one;
   std::vector<std::string> items;
-  bool says_sequence = false;
+  bool names_sequence = false;
   for (const Dimension& dimension : sweep.dimensions)
     for (const Axis& axis : dimension.axes) {
-      says_sequence = says_sequence || axis.key == "seq";
+      names_sequence = names_sequence || axis.key == "seq";
       if (axis.values.size() == 1) one[axis.key] = axis.values.front().text;
     }
   for (const std::string& key : axis_keys())
     if (one.contains(key) && key != "model" && key != "system")
       items.push_back(key + " " + one[key]);
-  if (!says_sequence && one.contains("model"))
+  if (!names_sequence && one.contains("model"))
     if (const auto model = model_if_there(one["model"]))
       items.push_back(usual_sequence_text(*model));
   const auto word = [&](const char* key, const char* several) {

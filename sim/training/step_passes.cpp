@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "sim/core/ticks.hpp"
-#include "sim/engine/chain.hpp"
+#include "sim/engine/fused_task.hpp"
 #include "sim/pipeline/schedule.hpp"
 #include "sim/training/step_draft.hpp"
 

@@ -50,7 +50,7 @@ std::string speed(const Result& result, const Painter& paint) {
   const auto amount = [&](Seconds time) { return fixed(time.si() / unit.si, 3); };
   table.add_row(
       {paint.head("Step time"), paint.head(amount(result.step_time)), std::string{unit.name},
-       amount(result.range.low()) + " .. " + amount(result.range.high()) + " in 9 of 10"});
+       amount(result.range.low()) + " .. " + amount(result.range.high()) + " (90 % interval)"});
   if (const auto& runs = result.by_runs)
     table.add_row({"as your runs", amount(runs->step(result.range)), std::string{unit.name},
                    amount(runs->low(result.range)) + " .. " + amount(runs->high(result.range)) +
@@ -139,7 +139,7 @@ std::string published_steps_text(const Result& result) {
   const auto& published = result.range.errors.published;
   if (!published) return "";
   const std::string runs = std::to_string(published->runs) + " steps ";
-  const std::string nine_in_ten = "9 in 10 from " + longer_or_shorter(published->low) + " to " +
+  const std::string nine_in_ten = "90 % from " + longer_or_shorter(published->low) + " to " +
                                   longer_or_shorter(published->high);
   const std::vector<std::string> items =
       published->software.empty()
@@ -179,7 +179,7 @@ std::string simulation_text(const Result& result, const TextStyle& style) {
   std::vector<std::string> items{
       grouped(result.tasks) + " tasks on " + grouped(result.reps) +
           (result.reps == 1 ? " rank" : " ranks"),
-      folded ? "standing for " + grouped(gpus) : "every rank of the plan"};
+      folded ? "representing " + grouped(gpus) : "every rank of the plan"};
   if (!result.contracted) items.push_back("each tensor-parallel collective");
   if (result.simulator == Simulator::simgrid) items.push_back(simgrid_note);
   std::string text = wrapped("Simulated     ", items, ", ", width);

@@ -189,7 +189,7 @@ class Transfers {
     if (label.what != Label::What::transfer) return "";
     const Task& task = step_.graph.task(id);
     if (!is_rep(task.owner) || !is_rep(label.to_rep))
-      return describe(id, step_) + " sends from or to nobody";
+      return describe(id, step_) + " sends from or to no rank";
     ++count_;
     for (const Flow& flow : task.flows) add(task.owner, label.to_rep, flow.bytes);
     return "";

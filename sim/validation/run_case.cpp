@@ -41,7 +41,7 @@ RunCase read_run_case(const JsonValue& entry) {
   RunCase one;
   one.place = entry.place();
   one.id = entry.at("id").text();
-  one.reliability = beside_file(entry.at("reliability").text(), one.place);
+  one.reliability = relative_to_file(entry.at("reliability").text(), one.place);
   one.gpus = static_cast<int>(entry.at("gpus").integer(1, most_gpus));
   if (const auto days = entry.find("days")) one.days = days->number(0.01, 10'000.0);
   if (const auto constant = entry.find("constant_rate")) one.constant_rate = constant->boolean();
@@ -53,7 +53,7 @@ RunCase read_run_case(const JsonValue& entry) {
   if (const auto slower = entry.find("slower")) one.slower = slower->number(0.0, 10.0);
   one.plan = entry.find("plan");
   if (one.plan) {
-    one.system = beside_file(entry.at("system").text(), one.place);
+    one.system = relative_to_file(entry.at("system").text(), one.place);
     one.model = entry.at("model").text();
     one.tokens = entry.at("tokens").number(1.0, most_of_a_run);
     one.batch = entry.find("batch");

@@ -78,7 +78,7 @@ Scenario scenario_of(const TrainingCase& as_written) {
   const Model model = parse_model(training_case.model);
   // A case's model is the run's own, with sequences as long as the run's.
   if (!request.seq) request.seq = model.max_sequence;
-  return make_scenario(model, read_system(beside_file(training_case.system, at), at), request,
+  return make_scenario(model, read_system(relative_to_file(training_case.system, at), at), request,
                        training_case.gpus, at);
 }
 

@@ -157,7 +157,7 @@ ValidationReport validate_file(const std::string& path, const ValidationOptions&
   report.main_quantity = "step_time_s";
   const std::vector<TrainingCase> cases = read_training_cases(json);
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    ProgressListener::tell({Progress::Of::cases, i, cases.size()});
+    ProgressListener::report({Progress::Of::cases, i, cases.size()});
     predict(cases[i], report);
   }
   sum_up(report);

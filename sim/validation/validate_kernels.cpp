@@ -93,7 +93,7 @@ void compare_kernels(const JsonValue& json, ValidationReport& report) {
   for (const auto& [id, reason] : file.refused) report.refusals.push_back({id, reason});
   std::map<std::string, GpuPrices> prices;
   for (std::size_t i = 0; i < file.cases.size(); ++i) {
-    ProgressListener::tell({Progress::Of::cases, i, file.cases.size()});
+    ProgressListener::report({Progress::Of::cases, i, file.cases.size()});
     const KernelCase& one = file.cases[i];
     try {
       GpuPrices& of = prices.try_emplace(one.gpu, one.gpu, file.tables).first->second;

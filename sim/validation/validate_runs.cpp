@@ -163,7 +163,7 @@ void compare(const JsonValue& entry, ValidationReport& report) {
 void compare_runs(const JsonValue& json, ValidationReport& report) {
   const std::vector<JsonValue> entries = json.elements();
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    ProgressListener::tell({Progress::Of::cases, i, entries.size()});
+    ProgressListener::report({Progress::Of::cases, i, entries.size()});
     compare(entries[i], report);
   }
 }

@@ -108,7 +108,7 @@ void compare_serving(const JsonValue& json, ValidationReport& report) {
   const std::vector<JsonValue> elements = json.elements();
   KnownKernels kernels;
   for (std::size_t i = 0; i < elements.size(); ++i) {
-    ProgressListener::tell({Progress::Of::cases, i, elements.size()});
+    ProgressListener::report({Progress::Of::cases, i, elements.size()});
     const std::string id = elements[i].at("id").text();
     try {
       const std::size_t before = report.comparisons.size();

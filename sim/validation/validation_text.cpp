@@ -181,8 +181,8 @@ std::string of_all(int part, int all) {
 }
 
 std::string coverage_markdown(const std::vector<ValidationReport>& reports) {
-  std::string text = table_row({"family", "half a range", "in range",
-                                "family left out: half a range", "in range", "pairs in range"});
+  std::string text = table_row({"family", "half-width", "in range", "family left out: half-width",
+                                "in range", "pairs in range"});
   text += rule(1, 5);
   Coverage sum{"all"};
   for (const Coverage& one : coverage_of(reports)) {
@@ -207,7 +207,7 @@ std::string coverage_markdown(const std::vector<ValidationReport>& reports) {
 
 std::string others_markdown(const std::vector<ValidationReport>& reports) {
   std::string text =
-      table_row({"family", "mean abs.", "by its other runs", "half a range", "in range"}) +
+      table_row({"family", "mean abs.", "by its other runs", "half-width", "in range"}) +
       rule(1, 4);
   ByOthers sum;
   double error = 0.0;
@@ -335,17 +335,17 @@ std::string validation_text(const ValidationReport& report) {
             plain_percent(median_abs_error_of(report, quantity)) + "\n";
   for (const Coverage& coverage : coverage_of({report}))
     text += "  in range: " + of_all(coverage.inside, coverage.steps) +
-            " step times, nine in ten should be; half a range is " + percent(coverage.half_width) +
+            " step times, 90 % expected; mean half-width " + percent(coverage.half_width) +
             " on average\n";
   for (const ByOthers& others : predicted_by_others({report}))
-    text += "  by the file's other runs: mean absolute error " +
+    text += "  predicted from the file's other runs: mean absolute error " +
             plain_percent(others.mean_abs_error) + ", " + of_all(others.inside, others.steps) +
             " in range, half of which is " + percent(others.half_width) + "\n";
   std::string served;
   for (const ServingCoverage& of : serving_coverage_of({report}))
     served += (served.empty() ? "" : ", ") + of.figure + (of.experts ? " with experts " : " ") +
               of_all(of.inside, of.cases);
-  if (!served.empty()) text += "  in range: " + served + "; nine in ten should be\n";
+  if (!served.empty()) text += "  in range: " + served + "; 90 % expected\n";
   if (const MemoryErrors errors = memory_errors(report); errors.count > 0)
     text += "  peak memory: " + std::to_string(errors.count) + " compared, mean absolute error " +
             errors.mean_abs + ", from " + errors.lowest + " to " + errors.highest + "\n";

@@ -78,7 +78,7 @@ TEST(IncludeTable, EveryModuleIncludesOnlyWhatItNames) {
   }
 }
 
-// A module that is named but not needed would allow a dependency that nobody decided on.
+// A module that is named but not needed would allow a dependency without a decision.
 TEST(IncludeTable, EveryModuleNamesOnlyWhatItIncludes) {
   std::map<std::string, Names> included;
   for (const auto& [file, module, target] :
@@ -101,7 +101,7 @@ TEST(IncludeTable, DependenciesAreListedFirst) {
   }
 }
 
-// Where a third-party library may be used: a module or a folder of one.
+// The modules and folders that may use each third-party library.
 TEST(IncludeTable, ThirdPartiesAreConfined) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> allowed{
       {"nlohmann/",
@@ -123,7 +123,7 @@ TEST(IncludeTable, ThirdPartiesAreConfined) {
        includes(std::regex{R"(^\s*#\s*include\s+<([^>]*[/.][^>]*)>)"})) {
     const auto rule = std::find_if(allowed.begin(), allowed.end(),
                                    [&](const auto& r) { return target.starts_with(r.first); });
-    if (rule == allowed.end()) {  // What is in no list and has a slash may be POSIX.
+    if (rule == allowed.end()) {  // A header that is in no list and has a slash may be POSIX.
       EXPECT_TRUE(target.starts_with("sys/") || target.find('/') == target.npos)
           << file << " includes " << target << ", which no module may";
       continue;

@@ -1,4 +1,4 @@
-// What a reader should not have to say in a review.
+// Conventions that a review should not have to point out.
 #include <map>
 #include <regex>
 #include <set>
@@ -78,7 +78,7 @@ TEST(Tidy, EverySourceIsBuilt) {
   }
 }
 
-// Two files of one name would be told apart by their folder alone.
+// Two files of one name would differ by their folder alone.
 TEST(Tidy, FilesOfSimHaveDifferentNames) {
   std::map<std::string, std::string> first;
   for (const std::string& file : files_below("sim", {".cpp", ".hpp"})) {

@@ -1,5 +1,5 @@
-// Every folder <command>/<mistake> beside this file is a test: `cmd` has the program's arguments in
-// one line, `expected` the exit code and, from its second line on, stderr. The program runs in a
+// Every folder <command>/<mistake> next to this file is a test: `cmd` has the program's arguments
+// in one line, `expected` the exit code and, from its second line on, stderr. The program runs in a
 // copy of the folder. A refusal also has an empty stdout and leaves no file behind. The line
 // `name MiB` in a file `make` asks for a file of blanks. UPDATE_GOLDEN=1 rewrites `expected`; read
 // what it wrote.
@@ -91,7 +91,7 @@ class BadInput : public testing::Test {
 };
 
 void register_mistakes() {
-  std::set<fs::path> mistakes;  // In an order that does not depend on the disk.
+  std::set<fs::path> mistakes;  // The order does not depend on the disk.
   for (const auto& command : fs::directory_iterator{ORRERY_TEST_SOURCE "/tests/bad_input"})
     if (command.is_directory())
       for (const auto& mistake : fs::directory_iterator{command}) mistakes.insert(mistake.path());

@@ -58,7 +58,7 @@ struct Sample {
   int reps = 0;
 };
 
-/// What `measure` returns in a process of its own, for SimGrid has one engine a process.
+/// The result of `measure` in a process of its own, as SimGrid has one engine a process.
 inline Sample in_child(const std::function<Sample()>& measure) {
   int ends[2];
   if (pipe(ends) != 0) return {};

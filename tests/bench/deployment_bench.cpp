@@ -18,7 +18,7 @@ double seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
 }
 
-// Of this process and of the workers that it had.
+// CPU time of this process and of its workers.
 double all_cpu_seconds() {
   rusage usage{};
   getrusage(RUSAGE_CHILDREN, &usage);
@@ -54,7 +54,7 @@ DeploymentSearchRequest request_of(const Case& one) {
   return request;
 }
 
-// Each layout under each load, its tables read and its kernels priced in the time that is told.
+// Every layout under every load; the time includes reading the tables and costing the kernels.
 void print_closed_forms(const Case& one) {
   const DeploymentSearchRequest request = request_of(one);
   const double begin = cpu_seconds();
@@ -78,7 +78,7 @@ void print_closed_forms(const Case& one) {
       ++states;
     }
   const double steady = cpu_seconds() - begin;
-  std::vector<AskedWork> works;
+  std::vector<RequestWork> works;
   for (const ServingLoad& load : request.loads) works.emplace_back(load.list);
   const double before = cpu_seconds();
   for (const auto& serving : priced) {

@@ -20,14 +20,16 @@ using namespace orrery;
 
 // About a model of 70 billion parameters on two GPUs.
 StepCosts step_costs() {
-  StepCosts law;
-  law.dense = [](double tokens) { return Seconds{0.008 + 1e-5 * tokens}; };
-  law.decode_attention = [](double n, double c) { return Seconds{1e-4 + 1e-6 * n + 2e-9 * c}; };
-  law.prefill_attention = [](double q, double p) { return Seconds{1e-9 * (q * p + 0.5 * q * q)}; };
-  law.head = [](double rows) { return Seconds{1e-4 + 1e-7 * rows}; };
-  law.host = [](double requests) { return Seconds{2e-3 + 2e-5 * requests}; };
-  law.gap = [](double requests) { return Seconds{8e-6 * requests}; };
-  return law;
+  StepCosts costs;
+  costs.dense = [](double tokens) { return Seconds{0.008 + 1e-5 * tokens}; };
+  costs.decode_attention = [](double n, double c) { return Seconds{1e-4 + 1e-6 * n + 2e-9 * c}; };
+  costs.prefill_attention = [](double q, double p) {
+    return Seconds{1e-9 * (q * p + 0.5 * q * q)};
+  };
+  costs.head = [](double rows) { return Seconds{1e-4 + 1e-7 * rows}; };
+  costs.host = [](double requests) { return Seconds{2e-3 + 2e-5 * requests}; };
+  costs.gap = [](double requests) { return Seconds{8e-6 * requests}; };
+  return costs;
 }
 
 constexpr std::uint32_t replicas = 64;

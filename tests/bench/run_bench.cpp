@@ -1,8 +1,8 @@
-// What a whole run takes of CPU time: the step times of its states, and 1,000 walks through weeks.
+// CPU time of a whole run: the step times of its states, and 1,000 replicates of weeks.
 //
-//     build/release/tests/run_bench [SECONDS OF STATES] [SECONDS OF WALKS]
+//     build/release/tests/run_bench [SECONDS OF STATES] [SECONDS OF RUNS]
 //
-// Fails where a plan's states or walks take more.
+// Fails if a plan's states or replicates take more.
 
 #include <cstdio>
 #include <cstdlib>
@@ -36,7 +36,7 @@ RunQuestion question_of(const Case& one) {
   return question;
 }
 
-bool is_quick(const Case& one, double most_of_states, double most_of_walks) {
+bool is_quick(const Case& one, double most_of_states, double most_of_runs) {
   PlanRequest request;
   request.tp = one.tp;
   request.pp = one.pp;
@@ -57,7 +57,7 @@ bool is_quick(const Case& one, double most_of_states, double most_of_walks) {
   const PreparedRun run = prepare_run(scenario, step, question);
   const double prepared = cpu_seconds();
   const std::vector<RunTotals> runs = finished_runs(run, question);
-  const double walked = cpu_seconds();
+  const double simulated = cpu_seconds();
   double interruptions = 0.0;
   for (const RunTotals& totals : runs)
     interruptions += totals.all_interruptions() / static_cast<double>(runs.size());
@@ -66,12 +66,12 @@ bool is_quick(const Case& one, double most_of_states, double most_of_walks) {
                             : *one.ramp ? ", with a ramp"
                                         : "");
   note(name + ", states", prepared - begin);
-  note(name + ", walks", walked - prepared, {{"walks", static_cast<double>(runs.size())}});
+  note(name + ", walks", simulated - prepared, {{"walks", static_cast<double>(runs.size())}});
   std::printf(
       "%-15s %6d GPUs  %5.1f days  %5.0f interruptions  states %6.3f s  walks %6.3f s%s%s\n",
-      one.model, one.gpus, one.days, interruptions, prepared - begin, walked - prepared,
+      one.model, one.gpus, one.days, interruptions, prepared - begin, simulated - prepared,
       one.elastic ? "  elastic" : "", *one.ramp ? "  with a ramp" : "");
-  return prepared - begin <= most_of_states && walked - prepared <= most_of_walks;
+  return prepared - begin <= most_of_states && simulated - prepared <= most_of_runs;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// How much CPU an estimate takes inside the process, start-up left out, beside what others need for
-// the same step. Prints; asserts nothing by the clock.
+// CPU time of an estimate inside the process, without start-up, compared with other simulators'
+// for the same step. Prints; asserts nothing by the clock.
 //
 //     build/release/tests/step_bench        the table of docs/notes/speed.md
 //
@@ -38,8 +38,8 @@ Sample estimate_gpt3(int gpus, Detail detail) {
   return sample;
 }
 
-// DeepSeek-V3, EP64 PP16, 120 micro-batches a pipeline: dispatch and combine meet transfers on the
-// NICs, so that each is drawn.
+// DeepSeek-V3, EP64 PP16, 120 micro-batches a pipeline: dispatch and combine share NICs with
+// pipeline transfers, so that each is simulated explicitly.
 Sample estimate_deepseek(const std::string& routing) {
   const double before = cpu_seconds();
   PlanRequest request;

@@ -21,7 +21,7 @@ namespace {
 struct Run {
   double wall_s = 0.0;
   double cpu_s = 0.0;
-  double peak_mb = 0.0;  // Of the largest of its processes.
+  double peak_mb = 0.0;  // Memory of the largest of its processes.
 };
 
 Run run(const std::vector<std::string>& words) {

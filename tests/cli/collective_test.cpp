@@ -49,7 +49,7 @@ TEST(Collective, SaysWhatItPutsOnTheWires) {
 }
 
 // One rank for all, or each for itself.
-TEST(Collective, UnfoldedTellsTheSameTime) {
+TEST(Collective, UnfoldedGivesTheSameTime) {
   for (const char* kind : {"all_reduce", "all_to_all", "all_reduce --hierarchical"}) {
     const std::string what =
         std::string{kind} + " --system dgx-h100 --gpus 32 --bytes 64MiB --json";

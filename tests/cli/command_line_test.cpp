@@ -53,7 +53,7 @@ TEST(CommandLine, HelpIsFoundWhereOneLooksForIt) {
   EXPECT_EQ(orrery("help serach").code, 2);
 }
 
-TEST(CommandLine, AFullDiskIsSaid) {
+TEST(CommandLine, AFullDiskIsReported) {
   for (const char* command : {"list models", "check --model llama3-8b", "--help"}) {
     // run_orrery drops stderr: inside of the brackets it is what stdout was.
     const Outcome outcome = orrery::run_shell("('" ORRERY_TEST_BINARY_FOLDER "/orrery' " +
@@ -156,16 +156,16 @@ TEST(CommandLine, AThresholdDecidesTheExitCode) {
 }
 
 TEST(CommandLine, EveryCatalogEntryIsListedAndChecked) {
-  for (const auto& [shelf, option] :
+  for (const auto& [section, option] :
        {std::pair<std::string, std::string>{"models", "--model"}, {"systems", "--system"}}) {
-    std::istringstream names{orrery("list " + shelf).out};
+    std::istringstream names{orrery("list " + section).out};
     int count = 0;
     for (std::string line; std::getline(names, line); ++count) {
       const std::string name = line.substr(0, line.find(' '));
       EXPECT_GT(line.size(), name.size() + 2) << "what is it? " << line;
       EXPECT_EQ(orrery("check " + option + " " + name).code, 0) << name;
     }
-    EXPECT_GT(count, 15) << shelf;
+    EXPECT_GT(count, 15) << section;
   }
 }
 

@@ -1,5 +1,5 @@
-// What someone asks in the first hour with a model, a cluster and a script, by the commands that
-// they type. Messages of refusals stand in tests/bad_input, examples in the pages in tests/docs.
+// Questions of a user's first hour with a model, a cluster and a script, as the commands that they
+// type. Messages of refusals are in tests/bad_input, examples of the pages in tests/docs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -77,7 +77,7 @@ TEST(FirstHour, ComputeIsSplit) {
   EXPECT_THAT(slices, Not(HasSubstr("\"name\":\"kernels\"")));
 }
 
-// What an export does not mean to change stays in the script.
+// An export keeps the parts of a script that it does not mean to change.
 TEST(FirstHour, AnExportKeepsWhatItDoesNotChange) {
   const TemporaryFolder folder;
   const std::string mine = (folder.path() / "mine.sh").string();
@@ -120,7 +120,7 @@ TEST(FirstHour, TrainingTimesAndWhatTheyCost) {
   EXPECT_THAT(unpriced, HasSubstr("Not known are rent_usd_per_gpu_hour, "));
 }
 
-// Over by less than a tenth: a warning. Over by more: a refusal, or a time that is marked.
+// A plan over the memory by less than a tenth gets a warning, else a refusal or a marked time.
 TEST(FirstHour, MemoryVerdictsKnowTheirError) {
   const std::string over =
       "estimate --model llama3-8b --system dgx-h100 --gpus 8 --gbs 64 --seq 4096 --mbs 2";
@@ -148,7 +148,7 @@ TEST(FirstHour, ListsAndRangesMeanTheSameEverywhere) {
   EXPECT_THAT(sweep, HasSubstr("6 points"));  // Two systems, and 8, 16, 32.
 }
 
-// The heading names the software; where nobody asked for one, the nearest that can is taken.
+// The heading names the software: unless requested, the nearest that can run the plan.
 TEST(FirstHour, DefaultsAreNamed) {
   const std::string plan = "estimate --model llama3-8b --system dgx-h100 --gpus 8 --gbs 8 --tp 2 ";
   EXPECT_THAT(printed(plan + "--dtype fp16"), HasSubstr("software megatron-core\n"));

@@ -1,4 +1,4 @@
-// What `orrery import` writes is read by the other commands.
+// The other commands read what `orrery import` writes.
 
 #include <gtest/gtest.h>
 #include <unistd.h>

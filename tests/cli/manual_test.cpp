@@ -28,7 +28,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// What `orrery completion words` offers, without meanings.
+// Words that `orrery completion words` offers, without their meanings.
 std::vector<std::string> offered(const std::string& typed) {
   std::vector<std::string> words;
   for (const std::string& line : lines_of(run_orrery("completion words " + typed).out))
@@ -53,7 +53,7 @@ std::vector<std::string> all_commands() {
   return names;
 }
 
-// Whose options follow another word.
+// Commands whose options follow another word.
 bool has_smaller_commands(const std::string& command) {
   return command == "sweep" || command == "calibrate" || command == "import" || command == "export";
 }

@@ -1,4 +1,4 @@
-// What takes long says on a terminal how far it is, and nowhere else.
+// Long commands report progress on a terminal, and nowhere else.
 #include <gtest/gtest.h>
 #include <pty.h>
 #include <sys/wait.h>
@@ -14,7 +14,7 @@ namespace {
 const std::string slow =
     "collective all_to_all --system dgx-h100 --gpus 72 --unfolded --bytes 1MiB --simulator simgrid";
 
-// What arrives on a terminal that is the command's stderr alone.
+// The output on a terminal that is the command's stderr alone.
 std::string stderr_on_a_terminal(const std::string& arguments) {
   int master = -1, slave = -1;
   if (::openpty(&master, &slave, nullptr, nullptr, nullptr) != 0) return "no terminal";
@@ -54,7 +54,7 @@ TEST(Progress, AProgramThatAsksReadsLines) {
   EXPECT_TRUE(outcome.out.ends_with("flows\n")) << outcome.out;
 }
 
-TEST(Progress, NobodyElseDoes) {
+TEST(Progress, NoOtherStreamDoes) {
   const Outcome outcome =
       run_shell("('" ORRERY_TEST_BINARY_FOLDER "/orrery' " + slow + " 2>&1 >/dev/null)");
   EXPECT_EQ(outcome.out, "");

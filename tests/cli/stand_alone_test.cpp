@@ -130,7 +130,7 @@ TEST_F(StandAlone, AResultHoldsItsSchedule) {
             without_wall_time(result));
 }
 
-TEST_F(StandAlone, ACatalogThatChangedSinceIsSaidAndNotFollowed) {
+TEST_F(StandAlone, ACatalogThatChangedSinceIsReportedAndNotFollowed) {
   const std::string plan = " --system dgx-h100 --gpus 8 --gbs 8 --seq 4096 ";
   copy_with("workloads/models/llama3-8b.json", own("llama3-8b.json"), "\"layers\": 32",
             "\"layers\": 30");

@@ -84,7 +84,7 @@ TEST_F(SweepCommand, ShardsAreIndependent) {
   EXPECT_EQ(status.out,
             "points  6 of 24, 25.0 %\nshards  1 of 4 complete\nmissing shards: 0-1,3\n");
   EXPECT_EQ(sweep("merge parts -o parts.csv").code, 5);
-  // As Slurm's array tasks find them: also those of an array that was submitted again.
+  // Slurm's array tasks find shards like this, also those of an array that was submitted again.
   for (const char* task : {"0", "1", "3"})
     EXPECT_EQ(run_shell("SLURM_ARRAY_TASK_COUNT=3 SLURM_ARRAY_TASK_ID=" + std::string{task} +
                             " '" ORRERY_TEST_BINARY_FOLDER "/orrery' sweep run --out parts",
@@ -143,7 +143,7 @@ TEST_F(SweepCommand, SurvivesBeingKilled) {
   for (; kills < 50; ++sweeps) {
     ASSERT_LT(sweeps, 60);
     const std::string out = "killed" + std::to_string(sweeps);
-    // With its description alone: a sweep that was begun, and has no row yet.
+    // A folder with its description alone is a sweep that was begun and has no row yet.
     fs::create_directory(path(out));
     fs::copy_file(path("whole/sweep.json"), path(out) / "sweep.json");
     int here = 0;
@@ -168,7 +168,7 @@ std::vector<pid_t> workers_of(pid_t process) {
 
 // Signals to the whole group, which workers may get first, to the parent and to single workers: no
 // row tells of them.
-TEST_F(SweepCommand, NoRowTellsOfASignal) {
+TEST_F(SweepCommand, NoRowReportsASignal) {
   const std::string shard = "shard-00000-of-00001.jsonl";
   const std::string many =
       " --model llama3-8b --system dgx-h100 --gpus 16 --sweep "
@@ -205,7 +205,7 @@ TEST_F(SweepCommand, NoRowTellsOfASignal) {
 
 TEST_F(SweepCommand, SurvivesAFullDisk) {
   EXPECT_EQ(sweep("run --out whole" + axes).code, 0);
-  // Files of at most 4 KiB: room for about six rows.
+  // Files of at most 4 KiB hold about six rows.
   const std::string limited = "ulimit -f 8; '" ORRERY_TEST_BINARY_FOLDER "/orrery' sweep run";
   EXPECT_EQ(run_shell("(" + limited + " --out full" + axes + ")", folder_.path().string()).code, 2);
   const std::string part = contents(path("full/shard-00000-of-00001.jsonl.part"));
@@ -244,7 +244,7 @@ TEST_F(SweepCommand, APointThatTakesTooLongIsRecorded) {
   EXPECT_NE(contents(path("slow.jsonl")).find("took longer than 1e-09 s"), std::string::npos);
 }
 
-// What a sweep holds is no place for its answer, nor is anybody's letter.
+// An answer overwrites neither a file of a sweep nor one of the user.
 TEST_F(SweepCommand, MergingDestroysNothing) {
   EXPECT_EQ(sweep("run --out one --shards 2" + axes).code, 0);
   const std::string shard = "one/shard-00000-of-00002.jsonl";

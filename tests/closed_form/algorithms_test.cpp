@@ -161,11 +161,11 @@ TEST(Contention, ADownRailIsCarriedByAnother) {
   const System broken = with_down(whole, "node1.nic0");
   const double ring = 46e-6;
   EXPECT_NEAR(seconds(whole, CollectiveKind::all_reduce, 16, 4, "Ring"), ring + 2.25, 1e-6);
-  // The way round leads over a spine, which costs microseconds beside those seconds.
+  // The detour over a spine costs microseconds, negligible against those seconds.
   EXPECT_NEAR(seconds(broken, CollectiveKind::all_reduce, 16, 4, "Ring"), ring + 4.5, 4e-6);
 }
 
-// A NIC at half speed takes twice as long for the same bytes, and everybody waits for it.
+// A NIC at half speed takes twice as long for the same bytes, and all ranks wait for it.
 TEST(Contention, AHalfSpeedNicHoldsUpTheRing) {
   System slow = plain();
   LinkOverride half;

@@ -9,7 +9,7 @@
 namespace orrery::collectives_test {
 namespace {
 
-// What the plan's only tensor group, ranks 0 .. tp - 1, needs: by formula, and by simulation of
+// The time of the plan's only tensor group, ranks 0 .. tp - 1: by formula, and by simulation of
 // every rank's flows.
 struct Times {
   double formula;

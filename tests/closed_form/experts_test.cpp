@@ -15,7 +15,7 @@ namespace {
 
 constexpr int layers = 2;
 constexpr std::int64_t hidden = 512;
-constexpr std::int64_t tokens = 1024;  // Of a rank in a micro-batch.
+constexpr std::int64_t tokens = 1024;  // Tokens of a rank in a micro-batch.
 
 // Replicas alone, whose `ep` x `etp` share the experts; `m` micro-batches each. The host is fast.
 Scenario mixture(const System& system, int gpus, int ep, int etp, std::int64_t experts,
@@ -158,10 +158,11 @@ double mean_excess(double n, double p, double capacity) {
   return sum;
 }
 
-// Capacity 1: each rank's copies for each of E experts are a binomial of T tokens at k / E, and
-// what exceeds T k / E is dropped. The drawn loads of the group vary by 1/R of a rank's variance,
-// and each rank's part around them is taken for a binomial again, so that the excess, which goes as
-// the deviation, lies up to sqrt(1 + 1/R) higher. What is dropped is neither sent nor computed.
+// Capacity 1: each rank's copies for each of E experts are a binomial of T tokens at k / E, and the
+// excess over T k / E is dropped. The sampled loads of the group vary by 1/R of a rank's variance,
+// and each rank's part around them is approximated by a binomial again, so that the excess, which
+// goes as the deviation, is up to sqrt(1 + 1/R) higher. Dropped copies are neither sent nor
+// computed.
 TEST(Experts, CapacityDropsTheBinomialExcess) {
   constexpr int ranks = 8;
   constexpr int m = 8;
@@ -194,7 +195,7 @@ TEST(Experts, CapacityDropsTheBinomialExcess) {
 // Experts over 4 GPUs of a node, NVLink 10 GB/s, NIC 1 GB/s. With S = 2 T k h bytes of copies a
 // rank, each of dispatch, combine and their gradients takes
 //     expert-parallel, in a node       3/4 S / 10 GB/s
-//     expert-parallel, over two nodes  4/8 S / 1 GB/s, beside which 3/8 S / 10 GB/s is nothing
+//     expert-parallel, over two nodes  4/8 S / 1 GB/s, which hides 3/8 S / 10 GB/s
 // An expert whose channels four ranks share needs the rows of all four on each: a gather and a
 // reduction of 4 S around experts instead,
 //     tensor-parallel, in a node       3/4 4 S / 10 GB/s

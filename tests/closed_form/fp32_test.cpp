@@ -51,8 +51,8 @@ TEST(Fp32, ActivationsAreTwiceAsLarge) {
                    elements * (2.0 * sixteen - masks));
 }
 
-// Between stages and tensor ranks, and kernel by kernel: twice the bytes, but for masks and what
-// was of 32 bits already.
+// Transfers between stages and tensor ranks, and kernels, have twice the bytes, except masks and
+// tensors that had 32 bits already.
 TEST(Fp32, TrafficIsTwiceAsLarge) {
   const Scenario narrow = in_format(Dtype::fp16, "megatron-2021");
   const Scenario wide = in_format(Dtype::fp32, "megatron-2021");
@@ -91,8 +91,8 @@ TEST(Fp32, ProductsReachAShareOfTheFormatsPeak) {
                    bytes / (0.85 * gpu.memory_bandwidth.si()) + 5e-6);
 }
 
-// What was measured says nothing of fp32: H100's tables change no product and no attention.
-TEST(Fp32, TablesOfOtherFormatsAreNotAsked) {
+// 16-bit measurements do not apply to fp32: H100's tables change no product and no attention.
+TEST(Fp32, TablesOfOtherFormatsAreNotUsed) {
   const System system = read_system("dgx-h100", test_place);
   const std::optional<KernelTables> tables = kernel_tables_of(system);
   ASSERT_TRUE(tables);

@@ -1,5 +1,4 @@
-// What crosses links over time: nothing is lost and nothing is added, and it is there when it is
-// sent.
+// Bytes on links over time: none is lost or added, and each is there when it is sent.
 #include "sim/training/link_loads.hpp"
 
 #include <gtest/gtest.h>
@@ -31,7 +30,7 @@ Estimate estimate_of(const Case& of) {
 std::vector<Case> cases() {
   return {{"tensor alone", "dgx-h100", 8, 1, 1, 8},
           {"all but experts", "dgx-h100", 2, 4, 1, 32},
-          {"the same, drawn", "dgx-h100", 2, 4, 1, 32, 4, true},
+          {"the same, expanded", "dgx-h100", 2, 4, 1, 32, 4, true},
           {"every rank", "dgx-h100", 2, 4, 1, 32, 4, false, true},
           {"experts", "dgx-h100", 2, 2, 4, 32},
           {"leaves and spines", "hgx-h100-leaf-spine-2to1", 2, 2, 4, 64},
@@ -114,12 +113,12 @@ TEST(LinkLoadsOverTime, OfAPartAreThatPart) {
   }
 }
 
-// A contracted pass has its collectives where the drawn one has them. Links have the same numbers
-// where routes are first asked for in the same order, so they are found by name.
+// A coalesced pass has its collectives where the expanded one has them. Links have the same numbers
+// where routes are first requested in the same order, so they are found by name.
 TEST(LinkLoadsOverTime, DoNotDependOnContraction) {
-  const Estimate contracted = estimate_of(cases()[1]), drawn = estimate_of(cases()[2]);
+  const Estimate contracted = estimate_of(cases()[1]), detailed = estimate_of(cases()[2]);
   ASSERT_TRUE(contracted.step.contracted);
-  ASSERT_FALSE(drawn.step.contracted);
+  ASSERT_FALSE(detailed.step.contracted);
   constexpr int slices = 20;
   const auto loads = [&](const Estimate& answer) {
     const auto links = all_links(link_loads(answer.step, answer.topology));
@@ -130,7 +129,7 @@ TEST(LinkLoadsOverTime, DoNotDependOnContraction) {
       by_name[answer.topology.name(links[i])] = over[i];
     return by_name;
   };
-  const auto a = loads(contracted), b = loads(drawn);
+  const auto a = loads(contracted), b = loads(detailed);
   ASSERT_EQ(a.size(), b.size());
   for (const auto& [name, over] : a) {
     Bytes apart, sum;

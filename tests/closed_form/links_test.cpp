@@ -1,4 +1,4 @@
-// What links carry in a step of round numbers, and whose bytes they are.
+// Bytes on the links of a step of round numbers, by user.
 #include "sim/training/link_loads.hpp"
 #include "tests/closed_form/hand_made.hpp"
 
@@ -70,8 +70,8 @@ TEST(Links, EachUserHasItsBytes) {
     }
 }
 
-// A NIC that four GPUs share carries what the four send, though one plays for all.
-TEST(Links, ASharedNicCarriesAllOfItsTwins) {
+// A NIC that four GPUs share carries what the four send, though one represents all.
+TEST(Links, ASharedNicCarriesAllEquivalentRanks) {
   System system = without_latency();
   system.nics_per_node = 1;
   const Scenario scenario = pipeline(system, &one_f_one_b(), 2, 1, 3, 1, 4);

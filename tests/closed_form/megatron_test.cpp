@@ -1,4 +1,4 @@
-// What Megatron's papers say about a GPT layer, from the lists of ops.
+// Statements of Megatron's papers about a GPT layer, from the lists of ops.
 #include <gtest/gtest.h>
 
 #include "sim/layers/layer_ops.hpp"

@@ -39,23 +39,23 @@ Drawn draw(const Case& of, bool expanded = false) {
   const Scenario s = scenario(of);
   Detail detail;
   detail.expanded = expanded;
-  Drawn drawn{estimate(s, detail), activation_parts(s, RoutedLoads{s}), {}};
-  std::vector<int> reps(drawn.answer.step.classes.reps().size());
+  Drawn shown{estimate(s, detail), activation_parts(s, RoutedLoads{s}), {}};
+  std::vector<int> reps(shown.answer.step.classes.reps().size());
   std::iota(reps.begin(), reps.end(), 0);
-  drawn.over =
-      activations_over_time(drawn.answer.step, drawn.answer.timeline, s.plan, drawn.parts, reps);
-  return drawn;
+  shown.over =
+      activations_over_time(shown.answer.step, shown.answer.timeline, s.plan, shown.parts, reps);
+  return shown;
 }
 
-std::string told(const Case& of) {
+std::string case_text(const Case& of) {
   return of.schedule + " pp " + std::to_string(of.pp) + " vpp " + std::to_string(of.vpp) + " m " +
          std::to_string(of.microbatches) + (of.recompute == Recompute::full ? " full" : "") +
          (of.together ? " together" : "");
 }
 
-const Bytes& counted(const Drawn& drawn, const ActivationsOverTime& one) {
-  const RankClass& rep = drawn.answer.step.classes.reps()[static_cast<std::size_t>(one.rep)];
-  return drawn.answer.result.memory.stages[static_cast<std::size_t>(rep.at.stage)].activations;
+const Bytes& counted(const Drawn& shown, const ActivationsOverTime& one) {
+  const RankClass& rep = shown.answer.step.classes.reps()[static_cast<std::size_t>(one.rep)];
+  return shown.answer.result.memory.stages[static_cast<std::size_t>(rep.at.stage)].activations;
 }
 
 std::vector<Case> all_cases() {
@@ -84,14 +84,14 @@ TEST(MemoryOverTime, PeaksAtWhatTheEstimateCounts) {
   int cases = 0;
   for (const Case& of : all_cases())
     for (const bool expanded : {false, true}) {
-      SCOPED_TRACE(told(of) + (expanded ? " expanded" : ""));
-      const Drawn drawn = draw(of, expanded);
-      ASSERT_FALSE(drawn.over.empty());
-      EXPECT_EQ(drawn.parts.front().recomputed > Bytes{}, of.recompute == Recompute::full);
-      EXPECT_EQ(drawn.parts.front().concurrent > Bytes{}, of.together);
-      for (const ActivationsOverTime& one : drawn.over) {
+      SCOPED_TRACE(case_text(of) + (expanded ? " expanded" : ""));
+      const Drawn shown = draw(of, expanded);
+      ASSERT_FALSE(shown.over.empty());
+      EXPECT_EQ(shown.parts.front().recomputed > Bytes{}, of.recompute == Recompute::full);
+      EXPECT_EQ(shown.parts.front().concurrent > Bytes{}, of.together);
+      for (const ActivationsOverTime& one : shown.over) {
         SCOPED_TRACE("role " + std::to_string(one.rep));
-        EXPECT_NEAR(one.peak().sum() / counted(drawn, one), 1.0, 1e-12);
+        EXPECT_NEAR(one.peak().sum() / counted(shown, one), 1.0, 1e-12);
       }
       ++cases;
     }
@@ -102,13 +102,13 @@ TEST(MemoryOverTime, PeaksAtWhatTheEstimateCounts) {
 TEST(MemoryOverTime, StaysBelowTheLimitOfSchedulesThatHaveOne) {
   for (const char* schedule : {"zb-1p", "zb-2p"})
     for (const int pp : {2, 4}) {
-      const Drawn drawn = draw({schedule, pp, 1, 3 * pp});
+      const Drawn shown = draw({schedule, pp, 1, 3 * pp});
       Bytes most;
-      for (const ActivationsOverTime& one : drawn.over) {
-        EXPECT_LE(one.peak().sum() / counted(drawn, one), 1.0 + 1e-12) << schedule << pp;
+      for (const ActivationsOverTime& one : shown.over) {
+        EXPECT_LE(one.peak().sum() / counted(shown, one), 1.0 + 1e-12) << schedule << pp;
         most = std::max(most, one.peak().sum());
       }
-      EXPECT_NEAR(most / counted(drawn, drawn.over.front()), 1.0, 1e-12) << schedule << pp;
+      EXPECT_NEAR(most / counted(shown, shown.over.front()), 1.0, 1e-12) << schedule << pp;
     }
 }
 
@@ -116,13 +116,13 @@ TEST(MemoryOverTime, StaysBelowTheLimitOfSchedulesThatHaveOne) {
 // the middle of the pass that gives it back. And a rank begins and ends with nothing.
 TEST(MemoryOverTime, HasTheAreaOfWhatIsHeld) {
   for (const Case& of : all_cases()) {
-    SCOPED_TRACE(told(of));
-    const Drawn drawn = draw(of);
-    for (const ActivationsOverTime& one : drawn.over) {
-      const Scenario& s = drawn.answer.result.scenario;
+    SCOPED_TRACE(case_text(of));
+    const Drawn shown = draw(of);
+    for (const ActivationsOverTime& one : shown.over) {
+      const Scenario& s = shown.answer.result.scenario;
       EXPECT_EQ(one.held.size(), static_cast<std::size_t>(s.plan.chunks()) *
                                      static_cast<std::size_t>(s.plan.microbatches_of_chunk()));
-      double held = 0.0, drawn_area = 0.0;
+      double held = 0.0, shown_area = 0.0;
       for (const HeldActivations& each : one.held) {
         const auto middle = [](const Span& span) {
           return 0.5 * (span.start.seconds() + span.finish.seconds()).si();
@@ -133,13 +133,13 @@ TEST(MemoryOverTime, HasTheAreaOfWhatIsHeld) {
       for (std::size_t i = 0; i + 1 < one.curve.size(); ++i) {
         const MemoryMoment &a = one.curve[i], &b = one.curve[i + 1];
         ASSERT_LE(a.time, b.time);
-        drawn_area += 0.5 * (a.kept + b.kept).si() * (b.time - a.time).seconds().si();
+        shown_area += 0.5 * (a.kept + b.kept).si() * (b.time - a.time).seconds().si();
       }
-      EXPECT_NEAR(drawn_area / held, 1.0, 1e-9);
+      EXPECT_NEAR(shown_area / held, 1.0, 1e-9);
       for (const MemoryMoment& end : {one.curve.front(), one.curve.back()})
         EXPECT_EQ(end.sum(), Bytes{});
       EXPECT_EQ(one.curve.front().time, Ticks{});
-      EXPECT_EQ(one.curve.back().time, drawn.answer.timeline.makespan);
+      EXPECT_EQ(one.curve.back().time, shown.answer.timeline.makespan);
     }
   }
 }

@@ -121,8 +121,8 @@ double bytes_a_parameter(const Scenario& scenario) {
 // megatron-core reduces and keeps gradients in 16 bits: 2 + 2 and masters and moments. The low 16
 // bits of a master complete a bf16 weight: 10 of 12 bytes (NeMo, store_param_remainders; Megatron
 // Core, optimizer_config.py). DeepSeek-V3 keeps moments in bf16: 8 (arXiv 2412.19437, 3.3.3).
-// torch's DistributedDataParallel holds a 16-bit copy of the gradients in its buckets beside the
-// fp32 sums of nanotron, which uses it without ZeRO and with replicas.
+// torch's DistributedDataParallel holds a 16-bit copy of the gradients in its buckets, in addition
+// to the fp32 sums of nanotron, which uses it without ZeRO and with replicas.
 TEST(Memory, BucketsHoldACopyOfTheGradients) {
   const auto bytes_each = [](int dp, int zero) {
     PlanRequest request = plan_request(1, 1, 1, 4 * dp, 64, "nanotron");
@@ -162,7 +162,7 @@ TEST(Memory, GradientsOfWeightsWithoutMasters) {
   const std::string wide = "megatron-core-fp32-reduce";
   EXPECT_DOUBLE_EQ(bytes_a_parameter(in_formats_of(Dtype::bf16, {}, wide)), 2.0 + 4.0 + 12.0);
   EXPECT_DOUBLE_EQ(bytes_a_parameter(in_formats_of(Dtype::bf16, in_place, wide)), 2.0 + 2.0 + 4.0);
-  // ZeRO-1 over 8 ranks spreads what is beside weight and gradient.
+  // ZeRO-1 shards everything but weights and gradients over 8 ranks.
   EXPECT_DOUBLE_EQ(bytes_a_parameter(in_formats_of(Dtype::bf16, in_place, wide, "dgx-h100", 1)),
                    4.0 + 4.0 / 8);
 }

@@ -1,4 +1,4 @@
-// Dispatch and combine beside kernels: lengths of whole steps from prices chosen by hand.
+// Dispatch and combine overlapped with kernels: lengths of whole steps from costs chosen by hand.
 #include <gtest/gtest.h>
 
 #include "sim/layers/overlapped_passes.hpp"
@@ -83,18 +83,18 @@ constexpr LayerTimes long_exchanges_b{1.5, 3.0, 4.0, 7.0, 2.0};
 
 double sum(const LayerTimes& t) { return t.before + t.dispatch + t.experts + t.combine + t.after; }
 
-// What runs together is separated by columns: what B does before its exchange, alone; then each
-// exchange beside kernels of the other; then what F does after its last.
+// Columns separate what runs together: first B's kernels before its exchange, alone; then each
+// exchange concurrent with kernels of the other pass; then F's kernels after its last.
 double two_together(const LayerTimes& f, const LayerTimes& b) {
   return b.before + std::max(f.before, b.dispatch) + std::max(b.experts, f.dispatch) +
          std::max(f.experts, b.combine) + std::max(b.after, f.combine) + f.after;
 }
 
-// The first forward and the last backward pass have nobody beside them.
+// The first forward and the last backward pass have no partner.
 TEST(Overlap, AStepOfOneStageIsPairsBetweenTwoEnds) {
   for (int m : {1, 2, 5})
     for (const bool contracted : {true, false}) {
-      SCOPED_TRACE(std::to_string(m) + (contracted ? " contracted" : " drawn"));
+      SCOPED_TRACE(std::to_string(m) + (contracted ? " contracted" : " expanded"));
       const Scenario scenario = experts_of_four(m);
       EXPECT_NEAR(simulated(scenario, short_exchanges_f, short_exchanges_b, contracted),
                   sum(short_exchanges_f) + sum(short_exchanges_b) +
@@ -117,7 +117,7 @@ TEST(Overlap, ShortExchangesVanish) {
   EXPECT_NEAR(both.exposed(GroupKind::expert).si(), 0.0, 1e-12);
 }
 
-// Of the experts' 4 s, 1.5 s are weight gradients w. The forward pass's dispatch of 6 s lies beside
+// Of the experts' 4 s, 1.5 s are weight gradients w. The forward pass's dispatch of 6 s overlaps
 // the other 2.5 s, then w, and so leaves 2 s idle; w has moved into the gap and costs nothing:
 //     max(b.experts - w, dispatch) = 6 as before, where b.experts alone would fit as well;
 // with a dispatch of 3 s, 0.5 s of w fill its column and 1 s goes into the next:
@@ -149,7 +149,7 @@ PassCost uneven(LayerTimes t, const std::vector<double>& experts) {
 
 // Rank r has b(r) of the backward pass's experts and f(r) of the forward one's. All wait for all
 // before the first and after the second; in between only an exchange of 1/16 s begins when the last
-// one comes to it, which ends while somebody still computes. So the two take
+// one comes to it, which ends while another rank computes. So the two take
 //     max over r of b(r) + f(r),    not    max b + max f,
 // and no less than max b + 1/16, where those with many rows of the one have none of the other.
 TEST(Overlap, RanksWithOtherRowsTakeTurns) {
@@ -172,7 +172,7 @@ TEST(Overlap, RanksWithOtherRowsTakeTurns) {
         kernels += column.compute.si();
         for (const Segment& part : column.fused) kernels += part.compute.si();
       }
-      EXPECT_NEAR(both.compute.si(), kernels, 1e-12);  // What is left is exposed.
+      EXPECT_NEAR(both.compute.si(), kernels, 1e-12);  // The rest is exposed.
       for (const bool contracted : {true, false})
         EXPECT_NEAR(simulated(experts_of_four(2), f, b, contracted),
                     f.time().si() + b.time().si() + pair, 1e-6);
@@ -208,10 +208,10 @@ TEST(Overlap, ContextGroupsWaitForTheirOwn) {
         experts = std::max(experts, group + backward[r]);
       }
       const double met = cp > 1 ? 0.125 : 0.0;
-      for (const bool is_beside : {false, true}) {
+      for (const bool is_concurrent : {false, true}) {
         PassCost b = layer(t);
-        if (cp > 1 && !is_beside) b.append(meeting(GroupKind::context, met));
-        if (cp > 1 && is_beside) b.append_concurrent({}, meeting(GroupKind::context, met));
+        if (cp > 1 && !is_concurrent) b.append(meeting(GroupKind::context, met));
+        if (cp > 1 && is_concurrent) b.append_concurrent({}, meeting(GroupKind::context, met));
         b.append(uneven(t, backward));
         const PassCost f = uneven(t, forward);
         const Scenario scenario = experts_of_four(2, 1, 1, false, cp);
@@ -246,7 +246,7 @@ TEST(Overlap, KeepsAllWork) {
   }
 }
 
-// A pass without experts runs beside exchanges as well; what it has no use for runs by itself.
+// A pass without experts overlaps exchanges as well; the rest of it runs by itself.
 TEST(Overlap, PassesOfOtherLengths) {
   const PassCost dense = kernels(Seconds{3.0});
   const LayerTimes& b = long_exchanges_b;

@@ -82,9 +82,9 @@ TEST(Pipeline, ZeroOneSendsAsMuchInTwoHalves) {
               3 * 3.0 + 2 * (3 * 1e-6 + 0.75 * 2e9 / 10e9), 1e-8);
 }
 
-// Overlapped, a bucket's reduction runs beside the backward pass of the next. Two buckets of half
-// the parameters each, r = 1.5 x 1e9 B / 10 GB/s = 0.15 s + 6 us a bucket, tb/2 = 1 s each: only
-// the second is exposed.
+// Overlapped, a bucket's reduction is concurrent with the backward pass of the next. Two buckets of
+// half the parameters each, r = 1.5 x 1e9 B / 10 GB/s = 0.15 s + 6 us a bucket, tb/2 = 1 s each:
+// only the second is exposed.
 TEST(Pipeline, OverlapExposesTheLastBucketOnly) {
   const System system = read_system("four-by-four", test_place);
   Scenario scenario = pipeline(system, &one_f_one_b(), 1, 1, 3, 4);

@@ -56,7 +56,7 @@ TrainingStep step_of(const Scenario& scenario, const Placement& placement,
                              topology, true);
 }
 
-// By all ranks together.
+// Bytes that all ranks move together.
 Moved moved_by(const Scenario& scenario) {
   const Placement placement{scenario.plan, scenario.system};
   const Topology topology = Topology::build(scenario.system, scenario.plan.gpus());

@@ -45,8 +45,8 @@ Seconds step_of(const Scenario& scenario, Seconds forward, Seconds backward) {
   return simulate(scenario, unit_prices(scenario, forward, backward));
 }
 
-// Kernels that are longer than what travels beside them: exposed are the first gather of every
-// forward pass and the last reduction.
+// The kernels are longer than the concurrent traffic: exposed are the first gather of every forward
+// pass and the last reduction.
 TEST(Sharding, LongKernelsHideAllButTheEnds) {
   for (int m : {1, 3}) {
     const Scenario scenario = replicas(3, m, true);
@@ -106,7 +106,7 @@ TEST(Sharding, ShardedGradientsAreReducedEveryTime) {
   EXPECT_NEAR(more / ((m - 1.0) * once), 1.0, 0.05);
 }
 
-// What a member sends: its share of each gather and reduction, (n - 1) / n of the tensor.
+// A member sends its share of each gather and reduction, (n - 1) / n of the tensor.
 TEST(Sharding, BytesAreThoseOfThePublication) {
   for (int zero : {2, 3})
     for (int m : {1, 3}) {

@@ -1,4 +1,4 @@
-// One flow a hop against the rounds that it stands for, simulated one by one
+// One flow a hop against the rounds that it represents, simulated one by one
 // (docs/explanation/simulation.md).
 #include <gtest/gtest.h>
 
@@ -67,7 +67,7 @@ void add_ring_legs(std::vector<Leg>& legs, const std::vector<int>& ring, double 
     legs.push_back({Rank{ring[i]}, Rank{ring[(i + 1) % n]}, Bytes{wire}, rate, false, false});
 }
 
-// How far rounds one by one are from one flow a hop, as a share of the rounds' time.
+// The difference between single rounds and one flow a hop, as a share of the rounds' time.
 double ring_difference(const System& system, int ranks, bool second_ring) {
   // Both rings are one program each, so that neither waits for the other's rounds.
   std::vector<Leg> legs;
@@ -104,7 +104,7 @@ TEST(Stepwise, RingAlone) {
     EXPECT_NEAR(ring_difference(single_gpu_nodes(), ranks, false), 0.0, 1e-6) << ranks;
 }
 
-TEST(Stepwise, RingBesideAnotherOnTheSameNics) {
+TEST(Stepwise, RingConcurrentWithAnotherOnTheSameNics) {
   for (int ranks : {4, 8, 16, 64})
     expect_close("two rings", ranks, ring_difference(single_gpu_nodes(), ranks, true));
 }

@@ -1,4 +1,4 @@
-// Whole steps of schedules that a user has spelt out, with virtual stages in the shape of a V.
+// Whole steps of schedules that a user has written out, with virtual stages in the shape of a V.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -49,7 +49,7 @@ TEST(UserSchedule, TheTurnOfAVSendsNothing) {
               4 * 3.0 + 2 * 2 * 1.0, tolerance);
 }
 
-// First and last virtual stage are on rank 0: there is one embedding, and nobody to add it up with.
+// The first and last virtual stage are on rank 0: there is one embedding, without a reduction.
 TEST(UserSchedule, ATiedEmbeddingIsThereOnce) {
   const System system = without_latency();
   Model model = small_gpt(8, 64, 4, 128);

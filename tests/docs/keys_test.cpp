@@ -40,13 +40,13 @@ std::set<std::string> words_of_page() {
   return words;
 }
 
-// What inputs hold has pages of its own, and peers' errors have the names of programs.
+// Pages of their own describe the contents of inputs; peers' errors have the names of programs.
 void collect_keys(const json& value, std::set<std::string>& keys) {
   if (value.is_object())
     for (const auto& [key, inside] : value.items()) {
       keys.insert(key);
       if (key == "inputs")
-        for (const auto& [shelf, unused] : inside.items()) keys.insert(shelf);
+        for (const auto& [group, unused] : inside.items()) keys.insert(group);
       else if (key != "peer_errors")
         collect_keys(inside, keys);
     }

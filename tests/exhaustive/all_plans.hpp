@@ -58,8 +58,8 @@ inline int for_each_plan(const Model& model, const System& system, int gpus,
 
 inline double difference(Seconds a, Seconds b) { return std::abs(a / b - 1.0); }
 
-/// Folded, every rank and every collective by itself, and told by chains and excerpts a step takes
-/// the same time.
+/// A step takes the same time folded, with every rank and collective simulated, and by fused tasks
+/// and steady-state extrapolation.
 inline void expect_one_time(const Scenario& scenario, EstimateContext& context) {
   const Seconds time = estimate(scenario, context).result.step_time;
   const Detail whole{.unfolded = true, .expanded = true};

@@ -22,7 +22,7 @@ namespace {
 // SimGrid builds its activities before it runs, each in a microsecond or ten.
 constexpr int most_oracle_tasks = 2000;
 
-// How far two runs of the same tasks are apart.
+// The difference between two runs of the same tasks.
 struct Compared {
   int plans = 0;
   double largest_s = 0.0;
@@ -34,7 +34,7 @@ struct Compared {
     EXPECT_LE(apart, std::max(1e-11 * run.si(), 5e-10))
         << name << ": " << own.si() << " s, on SimGrid " << simgrid.si();
   }
-  // When each task begins and ends.
+  // Start and end of each task.
   void note(const Timeline& own, const Timeline& simgrid, const std::string& name) {
     ++plans;
     EXPECT_EQ(own.simulator, Simulator::own);
@@ -95,7 +95,7 @@ class Engines : public ::testing::TestWithParam<Fabric> {};
 INSTANTIATE_TEST_SUITE_P(All, Engines, ::testing::ValuesIn(fabrics()),
                          [](const auto& fabric) { return std::string{fabric.param.name}; });
 
-// Degrees, ZeRO, overlap, sequence parallelism, virtual stages; each pass in one task, and drawn.
+// Degrees, ZeRO, overlap, sequence parallelism, virtual stages; each pass as one task or expanded.
 TEST_P(Engines, AgreeOnEveryDensePlan) {
   const System& system = GetParam().system;
   EstimateContext context{system};
@@ -182,7 +182,7 @@ TEST_P(Engines, AgreeOnShards) {
 
 // Passes as fused tasks, which are skipped over while their links are idle, and with SimGrid
 // simulated phase by phase.
-TEST(EnginesOnChains, AgreeOnEveryPlan) {
+TEST(EnginesOnFusedTasks, AgreeOnEveryPlan) {
   Compared compared;
   int chained = 0;
   for (int in_node : {4, 2}) {

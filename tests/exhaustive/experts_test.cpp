@@ -14,7 +14,7 @@
 namespace orrery::experts_test {
 namespace {
 
-// How gradients and weights travel.
+// Modes of gradient and weight traffic.
 struct DataChoice {
   bool overlap;
   int zero;
@@ -108,12 +108,12 @@ TEST(UnevenExperts, HotExpertInPairs) {
 
 TEST(UnevenExperts, ZipfOnSharedNics) { compare(nodes_of(4, 2), "zipf:1", all_plans); }
 TEST(UnevenExperts, ZipfOnOneNicANode) { compare(nodes_of(4, 1), "zipf:1", all_plans); }
-TEST(UnevenExperts, DrawnWithDrops) {
+TEST(UnevenExperts, SampledWithDrops) {
   compare(read_system("two-gpus", test_place), "zipf-1-capacity", all_plans);
 }
 
-// Dispatch and combine beside kernels: of the shared experts, or of another micro-batch with its
-// weight gradients delayed or not. Where several stages need chunks, two.
+// Dispatch and combine overlapped with kernels: of the shared experts, or of another micro-batch
+// with its weight gradients delayed or not. Several stages need two chunks.
 int for_each_overlapped_plan(const System& system, const std::string& routing) {
   Model model = small_mixture(4, 1024, 8, 4096, 8, 2, 1);
   model.experts->shared_ffn = 1024;

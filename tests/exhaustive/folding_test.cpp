@@ -1,5 +1,5 @@
-// Every small plan on every small cluster, four ways: one rank a role or every rank, passes
-// contracted or drawn collective by collective. All four must tell the same time.
+// Every small plan on every small cluster in four modes: one rank a class or every rank, passes
+// coalesced or expanded collective by collective. All four must give the same time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,8 +38,8 @@ class Largest {
   std::string where_;
 };
 
-// Bytes over all outgoing and over all incoming links, each role counted as often as it stands for
-// ranks. A flow's `times` counts the twins on its NIC, not its own bytes, so it is left out here.
+// Bytes over all outgoing and over all incoming links, each class counted as often as it has ranks.
+// Without a flow's `times`, which counts the equivalent flows on its NIC, not its own bytes.
 void expect_all_that_is_sent_to_be_received(const Estimate& estimate) {
   const RankClasses& classes = estimate.step.classes;
   double sent = 0.0;
@@ -74,7 +74,7 @@ void expect_sound(const Scenario& scenario, const Estimate& estimate) {
   expect_all_that_is_sent_to_be_received(estimate);
 }
 
-// What the partition found by refinement gives, also where a recipe would have served.
+// The partition that refinement finds, also where the recipe would apply.
 Seconds refined_step(const Scenario& scenario, const Estimate& folded) {
   const Placement placement{scenario.plan, scenario.system};
   const Topology topology = Topology::build(scenario.system, scenario.plan.gpus());
@@ -102,8 +102,8 @@ struct Expected {
 
 void compare_all_plans(const System& system, int gpus, int layers, std::int64_t heads,
                        const Expected& expected) {
-  // 0.3 to 1.6 billion parameters: with tp 1 to 4 several gradient buckets of 40 million each
-  // travel beside the passes, and meet tensor-parallel traffic.
+  // Models of 0.3 to 1.6 billion parameters: with tp 1 to 4 several gradient buckets of 40 million
+  // each are concurrent with the passes, and meet tensor-parallel traffic.
   Model model = small_gpt(layers, 128 * heads, heads, 4096);
   model.tied_embeddings = true;  // Traffic between first and last stage.
   Largest folding, expanded_folding, contraction, refinement;

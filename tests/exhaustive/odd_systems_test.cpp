@@ -19,7 +19,7 @@ namespace {
 struct Fabric {
   const char* name;
   System system;
-  std::string link;  // Between two switches; without it there is another way.
+  std::string link;  // A cable between two switches; without it there is another route.
 };
 
 std::vector<Fabric> fabrics() {
@@ -53,7 +53,7 @@ struct Found {
   std::string where;
 };
 
-// What a link of each class carries, at most: the same whether twins are drawn or not.
+// The largest load of a link of each class: the same whether equivalent ranks are simulated or not.
 void expect_same_links(const Result& folded, const Result& unfolded) {
   const auto by_class = [](const Result& result) {
     std::map<std::string, double> bytes;
@@ -100,7 +100,7 @@ Found compare(const System& system) {
 
 class OddSystem : public ::testing::TestWithParam<Fabric> {};
 
-TEST_P(OddSystem, FoldedTellsTheTimeOfUnfolded) {
+TEST_P(OddSystem, FoldedGivesTheTimeOfUnfolded) {
   const System& healthy = GetParam().system;
   std::vector<std::pair<std::string, System>> systems{{"whole", healthy},
                                                       {"straggler", with_straggler(healthy)},
@@ -118,8 +118,8 @@ TEST_P(OddSystem, FoldedTellsTheTimeOfUnfolded) {
 INSTANTIATE_TEST_SUITE_P(All, OddSystem, ::testing::ValuesIn(fabrics()),
                          [](const auto& fabric) { return std::string{fabric.param.name}; });
 
-// GPT-3 175B on 1,024 GPUs with one of them at half speed: who waits for it is told apart, and
-// nobody else. Stages 8; in each stage its replica's ranks, its data-parallel peers, both, neither.
+// GPT-3 175B on 1,024 GPUs, one of them at half speed: refinement separates the ranks that wait for
+// it, and no others. Stages 8; in each its replica's ranks, its data-parallel peers, both, neither.
 TEST(Straggler, SplitsOnlyWhomItTouches) {
   System system = read_system("dgx-a100-80gb", test_place);
   system.gpu_overrides.push_back({5, 3, 0.5});
@@ -139,8 +139,8 @@ TEST(Straggler, SplitsOnlyWhomItTouches) {
   EXPECT_LT(ratio, 2.0);
 }
 
-// Beyond 48 roles how far on a ring a rank is from the straggler is given up.
-TEST(Straggler, BeyondSomeRolesItsPlaceOnARingDoesNotCount) {
+// Beyond 48 classes a rank's distance on a ring from the straggler is given up.
+TEST(Straggler, BeyondSomeClassesItsPlaceOnARingDoesNotCount) {
   System system = read_system("dgx-a100-80gb", test_place);
   system.gpu_overrides.push_back({5, 3, 0.5});
   const Model model = small_gpt(16, 1024, 16, 2048);
@@ -158,7 +158,7 @@ TEST(Straggler, BeyondSomeRolesItsPlaceOnARingDoesNotCount) {
     }
 }
 
-// On a uniform system refinement finds what the recipe knows: one role a stage, and the same ways.
+// On a uniform system refinement agrees with the recipe: one class a stage, and the same routes.
 TEST(Refinement, FindsTheRecipeOfRegularPlacements) {
   const System system = read_system("four-by-four", test_place);
   const Model model = small_gpt(8, 256, 8, 2048);
@@ -196,11 +196,11 @@ TEST(OddSystems, GroupsInsideAndBetweenPcieNodes) {
       const Scenario scenario = scenario_of(model, system, request, 16);
       SCOPED_TRACE("tp " + std::to_string(tp) + " cp " + std::to_string(cp) + " " + name(exchange));
       const Seconds folded = estimate(scenario).result.step_time;
-      const Seconds drawn =
+      const Seconds detailed =
           estimate(scenario, {.unfolded = true, .expanded = true}).result.step_time;
-      EXPECT_NEAR(folded / drawn, 1.0, 1e-3);
+      EXPECT_NEAR(folded / detailed, 1.0, 1e-3);
       EstimateContext context{system};
-      EXPECT_NEAR(step_time(scenario, context) / drawn, 1.0, 1e-3);
+      EXPECT_NEAR(step_time(scenario, context) / detailed, 1.0, 1e-3);
     }
 }
 

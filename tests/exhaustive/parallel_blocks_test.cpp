@@ -1,4 +1,4 @@
-// Every small plan of a model with parallel blocks, folded and drawn whole; and what they save.
+// Every small plan of a model with parallel blocks, folded and expanded; and what they save.
 #include <gtest/gtest.h>
 
 #include "tests/exhaustive/all_plans.hpp"
@@ -13,7 +13,7 @@ Model parallel_model(int norms) {
   return model;
 }
 
-TEST(ParallelBlocks, EveryShortcutTellsTheSameTime) {
+TEST(ParallelBlocks, EveryShortcutGivesTheSameTime) {
   const System system = read_system("four-by-four", test_place);
   EstimateContext context{system};
   for (int norms : {1, 2}) {

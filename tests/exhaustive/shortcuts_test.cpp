@@ -34,8 +34,8 @@ Seconds executed(const Scenario& scenario, EstimateContext& context, Contraction
       .makespan.seconds();
 }
 
-// Every pass as a chain in one task, against every collective drawn.
-TEST(Chains, AreWhatTheyStandFor) {
+// Every pass as one fused task, against every collective expanded.
+TEST(FusedTasks, TakeTheTimeOfTheirParts) {
   for (int in_node : {4, 2}) {
     const System system = slow_nodes_of(in_node);
     EstimateContext context{system};
@@ -52,13 +52,13 @@ TEST(Chains, AreWhatTheyStandFor) {
   }
 }
 
-// A step told from its excerpt, against all of its micro-batches; of the others it is all that is
-// simulated. Against the drawn step within what is promised of every shortcut.
+// A step extrapolated from its steady state, against all of its micro-batches, and against the
+// expanded step within the tolerance of every shortcut. Other steps are simulated whole.
 TEST(SteadyState, GoesOnAsItBegan) {
   for (int in_node : {4, 2}) {
     const System system = slow_nodes_of(in_node);
     EstimateContext context{system};
-    int told = 0;
+    int extrapolated = 0;
     const int plans = for_each_plan(small_gpt(8, 256, 8, 2048), system, 8, [&](Scenario scenario) {
       scenario.plan.microbatches *= 20;
       scenario.plan.gbs *= 20;
@@ -67,17 +67,17 @@ TEST(SteadyState, GoesOnAsItBegan) {
       EXPECT_LT(difference(step_time(scenario, context), whole.result.step_time), 1e-3);
       const auto from_excerpt = step_time_from_excerpt(scenario, context);
       if (!from_excerpt) return;
-      ++told;
+      ++extrapolated;
       EXPECT_LT(difference(*from_excerpt, whole.result.step_time), 1e-12);
     });
-    RecordProperty("told" + std::to_string(in_node), told);
-    EXPECT_GT(told, plans / 2);
+    RecordProperty("told" + std::to_string(in_node), extrapolated);
+    EXPECT_GT(extrapolated, plans / 2);
   }
 }
 
 // Every stage is like the next, so that collectives and transfers of several end at one moment by
 // different sums. In seconds, whose last bits broke such ties now this way, now that, this step
-// repeated itself nowhere; in ticks it does, and what an excerpt tells is the step to the last bit.
+// repeated itself nowhere; in ticks it does, and extrapolation gives the step to the last bit.
 TEST(SteadyState, DoesNotHangOnTheLastBit) {
   const System system = read_system("dgx-a100-80gb", test_place);
   EstimateContext context{system};
@@ -132,7 +132,7 @@ TEST(SteadyState, SeesCyclesOfSeveralPeriods) {
       Contraction fused{false};
       fused.fused = true;
       std::vector<Seconds> whole;
-      bool all_told = true;
+      bool all_extrapolated = true;
       for (int period = 23; period <= 26; ++period) {
         request.gbs = 8 / cp * period * request.pp;
         const Scenario scenario =
@@ -141,13 +141,13 @@ TEST(SteadyState, SeesCyclesOfSeveralPeriods) {
         whole.push_back(executed(scenario, context, fused));
         if (period == 23) continue;
         const auto from_excerpt = step_time_from_excerpt(scenario, context);
-        all_told = all_told && from_excerpt;
+        all_extrapolated = all_extrapolated && from_excerpt;
         if (from_excerpt) {
           EXPECT_LT(difference(*from_excerpt, whole.back()), 1e-9);
         }
       }
       const Seconds added[] = {whole[1] - whole[0], whole[2] - whole[1], whole[3] - whole[2]};
-      if (all_told && difference(added[0], added[1]) > 5e-5 &&
+      if (all_extrapolated && difference(added[0], added[1]) > 5e-5 &&
           difference(added[0], added[2]) < 1e-9)
         ++of_two;
     }
@@ -156,8 +156,8 @@ TEST(SteadyState, SeesCyclesOfSeveralPeriods) {
 
 // Where leaves have half the uplinks, the ranks of a group get their inputs one after another. A
 // pass that is one task begins with the last of them, as its first collective would. Where kernels
-// run beside every collective, as with context groups alone, the early ones go on, and passes are
-// drawn.
+// overlap every collective, as with context groups alone, the early ones go on, and passes are
+// expanded.
 TEST(Contraction, WaitsForTheLastOfAGroup) {
   for (const auto& [tp, cp] : std::vector<std::pair<int, int>>{{2, 2}, {4, 1}, {1, 4}, {1, 2}}) {
     SCOPED_TRACE(std::to_string(tp) + " " + std::to_string(cp));
@@ -167,11 +167,11 @@ TEST(Contraction, WaitsForTheLastOfAGroup) {
         scenario_of(small_gpt(4, 1024, 16, 1024),
                     read_system("hgx-h100-leaf-spine-2to1", test_place), request, 64);
     const Estimate contracted = estimate(scenario);
-    const Estimate drawn = estimate(scenario, {.expanded = true});
+    const Estimate detailed = estimate(scenario, {.expanded = true});
     if (tp > 1) {
-      EXPECT_LT(contracted.result.tasks, drawn.result.tasks);
+      EXPECT_LT(contracted.result.tasks, detailed.result.tasks);
     }
-    EXPECT_NEAR(contracted.result.step_time / drawn.result.step_time, 1.0, 1e-4);
+    EXPECT_NEAR(contracted.result.step_time / detailed.result.step_time, 1.0, 1e-4);
   }
 }
 

@@ -20,7 +20,7 @@ void expect_sound(const Scenario& scenario, const Estimate& estimate) {
   EXPECT_LE(estimate.result.lower_bound.si(), step * (1.0 + 1e-6));
   EXPECT_GE(estimate.result.lower_bound.si(), 0.5 * step);
   EXPECT_NEAR(estimate.result.range.path.total().si(), step, 1e-6 * step);
-  // What goes out comes in.
+  // The bytes sent are received.
   double sent = 0.0;
   double received = 0.0;
   for (int i = 0; i < estimate.step.graph.size(); ++i)
@@ -96,8 +96,8 @@ TEST(SplitBackward, SixteenGpusInNodesOfSix) {
   EXPECT_EQ(for_each_plan(dense(), system, 16, expect_same_four_ways), 5 * 2 * 2 * 4);
 }
 
-// Two passes together, dispatch and combine of each beside the other's kernels; weight gradients
-// in their place or where they fill what is idle.
+// Two passes together, dispatch and combine of each overlapped with the other's kernels; weight
+// gradients in their place or where they fill idle time.
 TEST(SplitBackward, DualPipeWithExperts) {
   const System system = read_system("four-by-four", test_place);
   for (int pp : {2, 4})

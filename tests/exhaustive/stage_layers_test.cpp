@@ -1,5 +1,5 @@
-// Every way to cut eight layers into two or four virtual stages: folded, unfolded, drawn collective
-// by collective and by SimGrid alone.
+// Every partition of eight layers into two or four virtual stages: folded, unfolded, expanded
+// collective by collective, and by SimGrid alone.
 #include <gtest/gtest.h>
 
 #include "sim/training/contraction.hpp"

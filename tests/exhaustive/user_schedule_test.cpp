@@ -58,7 +58,7 @@ TEST(UserSchedule, GivesTheEstimateOfTheScheduleItself) {
   EXPECT_EQ(plans, 7 * 2 * 2 * 4);
 }
 
-// Passes in pairs, beside dispatch and combine.
+// Passes in pairs, overlapped with dispatch and combine.
 TEST(UserSchedule, GivesTheEstimateOfPairs) {
   const System system = read_system("four-by-four", test_place);
   const Model model = small_mixture(8, 1024, 8, 4096, 8, 2, 1);

@@ -1,6 +1,6 @@
 // Models whose layers attend to windows of unlike patterns, so that no two stages need be alike:
-// every small plan must be told the same time by every short cut, and a window as long as the
-// sequence must change nothing.
+// every shortcut must give the same time for every small plan, and a window as long as the sequence
+// must change nothing.
 #include <gtest/gtest.h>
 
 #include "tests/exhaustive/all_plans.hpp"
@@ -17,7 +17,7 @@ Model local_model(std::int64_t window, int global_every) {
   return model;
 }
 
-TEST(Windows, EveryShortcutTellsTheSameTime) {
+TEST(Windows, EveryShortcutGivesTheSameTime) {
   const System system = read_system("four-by-four", test_place);
   EstimateContext context{system};
   for (int global_every : {2, 3, 5}) {

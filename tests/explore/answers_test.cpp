@@ -1,4 +1,4 @@
-// What a page shows is what the command that it copies prints, and what it offers can be had.
+// A page shows what the command that it copies prints, and the values that it offers are legal.
 
 #include <random>
 
@@ -12,7 +12,7 @@ namespace {
 using Json = nlohmann::json;
 
 struct Answered {
-  Json answer, knobs;
+  Json answer, parameters;
   std::string timeline;
 };
 
@@ -90,8 +90,8 @@ TEST(Answers, AreThoseOfTheCopiedCommand) {
   std::mt19937 random{19};  // NOLINT: the same states with every run.
   const auto one_of = [&](const Json& list) { return list[random() % list.size()]; };
   int ran = 0, refused = 0;
-  for (int walk = 0; walk < 20; ++walk) {
-    Json state = beginnings()[static_cast<std::size_t>(walk) % beginnings().size()];
+  for (int sequence = 0; sequence < 20; ++sequence) {
+    Json state = beginnings()[static_cast<std::size_t>(sequence) % beginnings().size()];
     for (int step = 0; step < 10; ++step) {
       SCOPED_TRACE(state.dump());
       const Answered got = answer_to(explorer, state);
@@ -113,18 +113,19 @@ TEST(Answers, AreThoseOfTheCopiedCommand) {
               Json::parse(reply.body), got.answer["result"]);
         }
       }
-      // A turn of a knob, mostly to what is legal, on clusters that are quickly simulated.
+      // A change of one parameter, mostly to a legal value, on clusters that are quickly simulated.
       for (int tries = 0; tries < 50; ++tries) {
-        const Json knob = one_of(got.knobs);
-        ASSERT_FALSE(knob["values"].empty()) << knob;
-        const Json value = one_of(knob["values"]);
+        const Json parameter = one_of(got.parameters);
+        ASSERT_FALSE(parameter["values"].empty()) << parameter;
+        const Json value = one_of(parameter["values"]);
         const bool large =
-            knob["key"] == "gpus" && std::stoi(value["word"].get<std::string>()) > 4096;
-        const bool slow = knob["key"] == "routing" || large ||
-                          (knob["key"] == "gbs" && value["word"].get<std::string>().size() > 4);
+            parameter["key"] == "gpus" && std::stoi(value["word"].get<std::string>()) > 4096;
+        const bool slow =
+            parameter["key"] == "routing" || large ||
+            (parameter["key"] == "gbs" && value["word"].get<std::string>().size() > 4);
         if (slow || (value.contains("why_not") && random() % 20 != 0)) continue;
         if (value.value("memory", 0.0) > 1.5) continue;
-        state = changed(state, knob["key"], value);
+        state = changed(state, parameter["key"], value);
         break;
       }
     }
@@ -133,20 +134,20 @@ TEST(Answers, AreThoseOfTheCopiedCommand) {
   EXPECT_GE(refused, 5);
 }
 
-// Every value of every knob: a legal one makes a plan, and the message of one that is not is that
-// which the plan gets.
-TEST(Knobs, OfferWhatIsLegalAndSayWhyNot) {
+// Every value of every parameter: a legal one makes a plan, and the message of an illegal one is
+// that which the plan gets.
+TEST(Parameters, OfferWhatIsLegalAndSayWhyNot) {
   const Explorer explorer;
   ASSERT_GT(explorer.port, 0);
   for (const std::size_t of : {std::size_t{1}, std::size_t{2}}) {
     const Json state = beginnings()[of];
     const Answered got = answer_to(explorer, state);
     int legal = 0, not_legal = 0;
-    for (const Json& knob : got.knobs) {
-      EXPECT_FALSE(knob["values"].empty()) << knob;
-      for (const Json& value : knob["values"]) {
-        if (knob["key"] == "routing" || knob["values"].size() > 20) continue;
-        const Json next = changed(state, knob["key"], value);
+    for (const Json& parameter : got.parameters) {
+      EXPECT_FALSE(parameter["values"].empty()) << parameter;
+      for (const Json& value : parameter["values"]) {
+        if (parameter["key"] == "routing" || parameter["values"].size() > 20) continue;
+        const Json next = changed(state, parameter["key"], value);
         SCOPED_TRACE(next.dump());
         const Answered there = answer_to(explorer, next);
         const Json& refused = there.answer["refused"];

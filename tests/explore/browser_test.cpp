@@ -79,7 +79,7 @@ TEST_F(Page, ARefusedPlanSaysWhyAndWhatWouldRun) {
   settle("document.getElementById('remedy-0').click()");
   EXPECT_TRUE(evaluate("document.getElementById('refusal').hidden").get<bool>());
   EXPECT_EQ(word("gbs"), "992");
-  // Memory: what it would take is drawn.
+  // The refusal shows the memory that the plan would need.
   settle(
       "document.getElementById('option').value = 'tp=1 pp=1 gbs=1024';"
       "document.getElementById('option-form').requestSubmit()");
@@ -238,7 +238,7 @@ TEST_F(Page, AnyOptionCanBeTyped) {
       "document.getElementById('tokens').value = '2T';"
       "document.getElementById('tokens').dispatchEvent(new Event('change'))");
   EXPECT_NE(text("#figure-days"), "");
-  // What is no option is a message, and the plan stays.
+  // A word that is no option gives a message, and the plan stays.
   evaluate(
       "document.getElementById('option').value = 'tpp=3';"
       "document.getElementById('option-form').requestSubmit()");
@@ -254,13 +254,13 @@ TEST_F(Page, AnyOptionCanBeTyped) {
   EXPECT_EQ(complaints.size(), 1u);
 }
 
-TEST_F(Page, KnobsCanBeTurnedWithoutAMouse) {
+TEST_F(Page, ControlsWorkWithoutAMouse) {
   evaluate("document.getElementById('knob-pp').focus()");
   const int before = evaluate("explorer.settled");
   browser_->press("ArrowRight");
   browser_->wait_for("explorer.settled > " + std::to_string(before));
   EXPECT_EQ(word("pp"), "16");
-  // The knob keeps the keyboard though all knobs were made anew.
+  // The control keeps the keyboard focus though all controls were made anew.
   EXPECT_EQ(evaluate("document.activeElement.id"), "knob-pp");
   // Whatever can be turned has a name.
   EXPECT_EQ(evaluate("[...document.querySelectorAll('input, select, button, canvas[tabindex]')]"
@@ -307,7 +307,7 @@ TEST_F(Page, HostileNamesAreInert) {
     browser_->wait_for("explorer.views.took('" + std::string{view} + "').length > 0");
   }
   EXPECT_EQ(evaluate("document.querySelectorAll('img').length"), 0);
-  // A fragment that somebody else made.
+  // A fragment from elsewhere.
   browser_->open(explorer_->address + "&%3Cimg%3E=1&layers=%3Cb%3E&pin=%22%3E%3Cimg");
   browser_->wait_for("!document.getElementById('failure').hidden");
   EXPECT_NE(text("#failure").find("the key '<img>' is unknown"), std::string::npos);

@@ -34,7 +34,7 @@ TEST_F(SearchPage, FillsTheListAndProvesIt) {
   EXPECT_TRUE(text("#search-proof").starts_with("Proven: of ")) << text("#search-proof");
   EXPECT_EQ(evaluate("document.getElementById('search-command').textContent"),
             "orrery search --model llama3-8b --system dgx-h100 --gpus 16 --gbs 64");
-  // Every plan of the list is a mark of the drawing, ties with a ring; the plan of the knobs is
+  // Every plan of the list is a mark of the chart, ties with a ring; the plan of the controls is
   // there if it is not far away.
   EXPECT_EQ(
       evaluate("document.querySelectorAll('#search-memory-chart .first').length").get<int>() >= 1,
@@ -46,7 +46,7 @@ TEST_F(SearchPage, FillsTheListAndProvesIt) {
             5);
   EXPECT_TRUE(evaluate("document.getElementById('search-cost-chart').hidden").get<bool>());
 
-  // A click turns the knobs to a plan, and undo brings back the one before.
+  // A click sets the controls to a plan, and undo brings back the one before.
   settle("document.getElementById('found-1').click()");
   EXPECT_EQ(evaluate("explorer.answer.result.step_time_s"), found["plans"][0]["step_time_s"]);
   EXPECT_EQ(word("recompute"), "none");
@@ -57,7 +57,7 @@ TEST_F(SearchPage, FillsTheListAndProvesIt) {
   EXPECT_EQ(word("recompute"), "full");
 }
 
-TEST_F(SearchPage, HoldsWhatItIsToldTo) {
+TEST_F(SearchPage, KeepsTheFixedValues) {
   show(std::string{small} + "&tokens=1T&dtype=fp8");
   EXPECT_NE(text("#search-holds").find("Kept: Format fp8"), std::string::npos)
       << text("#search-holds");
@@ -82,7 +82,7 @@ TEST_F(SearchPage, HoldsWhatItIsToldTo) {
       most_s);
 }
 
-TEST_F(SearchPage, StopsWhenAsked) {
+TEST_F(SearchPage, StopsOnRequest) {
   show("model=deepseek-v3&system=hgx-h800&gpus=2048&gbs=15360");
   click("search");
   browser_->wait_for("document.getElementById('search-said').textContent.includes('divide')");
@@ -102,7 +102,7 @@ TEST_F(SearchPage, SaysWhatIsWrong) {
   click("search");
   browser_->wait_for("explorer.search.stage === 'failed'");
   EXPECT_NE(text("#search-proof").find("--gpus"), std::string::npos) << text("#search-proof");
-  browser_->take_complaints();  // Of the reply 400, which Chromium notes.
+  browser_->take_complaints();  // Chromium notes the reply 400.
   // A plan that cannot run may be searched from.
   show("model=gpt3-175b&system=dgx-a100-80gb&gpus=64&gbs=64&tp=1&pp=1");
   EXPECT_FALSE(evaluate("document.getElementById('refusal').hidden").get<bool>());
@@ -112,7 +112,7 @@ TEST_F(SearchPage, SaysWhatIsWrong) {
   EXPECT_TRUE(evaluate("!!explorer.answer.result").get<bool>());
 }
 
-TEST_F(SearchPage, BatchesFollowTheKnobs) {
+TEST_F(SearchPage, BatchesFollowTheParameters) {
   show(small);
   EXPECT_EQ(evaluate("explorer.batches.settled"), 0) << "nobody looks at them yet";
   evaluate("document.getElementById('batches-section').scrollIntoView(); undefined");

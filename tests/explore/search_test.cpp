@@ -1,5 +1,5 @@
 // A search and batches that a page starts: their answers are those of the copied commands, and
-// their processes end with whoever asked.
+// their processes end when the page does.
 
 #include <algorithm>
 #include <fstream>
@@ -134,7 +134,7 @@ const Json long_search{
 
 class LongSearch : public testing::Test {
  protected:
-  // The reader alone is there when nobody asks anything.
+  // Without requests only the reader runs.
   bool reaches(std::size_t processes, bool at_least, double most_s = 20.0) const {
     const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(most_s);
     while (std::chrono::steady_clock::now() < until) {
@@ -158,7 +158,7 @@ TEST_F(LongSearch, EndsWithItsPage) {
     const RawConnection page{explorer_.port};
     page.send(question("one"));
     ASSERT_TRUE(reaches(3, true));  // The reader, the search, and workers of it.
-    // Meanwhile knobs are answered.
+    // The parameters are answered meanwhile.
     EXPECT_EQ(explorer_.post("answer", small.dump()).status, 200);
   }
   EXPECT_TRUE(reaches(1, false));
@@ -192,7 +192,7 @@ TEST_F(LongSearch, EndsWithTheExplorer) {
     }
     ASSERT_GE(others.size(), 3u);
     EXPECT_EQ(explorer.end(signal), signal == SIGINT ? 0 : 128 + SIGKILL);
-    // Gone, or left to whoever reaps what is dead: none works on.
+    // Each has gone or is a zombie: none works on.
     const auto works = [](pid_t process) {
       std::ifstream stat{"/proc/" + std::to_string(process) + "/stat"};
       std::string text;

@@ -72,7 +72,7 @@ TEST_F(Served, OnlyThisMachineListens) {
   EXPECT_EQ(listening, 1);
 }
 
-TEST_F(Served, WhoDoesNotKnowTheSecretIsRefused) {
+TEST_F(Served, RequestsWithoutTheSecretAreRefused) {
   std::string other = explorer.token;
   other.back() = other.back() == '0' ? '1' : '0';
   for (const std::string& path :
@@ -107,7 +107,7 @@ TEST_F(Served, ForeignHostsAndOriginsAreRefused) {
 TEST_F(Served, OtherMethodsAndMediaTypesAreRefused) {
   for (const char* method : {"PUT", "DELETE", "OPTIONS", "PATCH"})
     EXPECT_EQ(explorer.ask(explorer.request(method, page(), "")).status, 405) << method;
-  // What a form of another page can send without asking (Fetch, CORS-safelisted).
+  // Requests that a form of another page can send without preflight (Fetch, CORS-safelisted).
   for (const char* type : {"text/plain", "application/x-www-form-urlencoded", ""})
     EXPECT_EQ(explorer
                   .ask(explorer.request("POST", page() + "api/answer", small_plan,
@@ -158,7 +158,7 @@ TEST_F(Served, SlowClientsAreLeft) {
 }
 
 TEST_F(Served, TwoHundredConnectionsAtOnce) {
-  // Half of them say nothing, and hold nobody up.
+  // Half of the connections send nothing, and delay no other.
   std::vector<RawConnection> silent;
   for (int i = 0; i < 200; ++i) silent.emplace_back(explorer.port);
   for (const RawConnection& one : silent) ASSERT_TRUE(one.connected());
@@ -173,7 +173,7 @@ TEST_F(Served, TwoHundredConnectionsAtOnce) {
 }
 
 TEST_F(Served, ANewerQuestionDropsAnOlderOne) {
-  // Uneven routing over many GPUs is drawn token by token.
+  // Uneven routing over many GPUs is sampled token by token.
   const std::string long_work =
       R"({"model":"deepseek-v3","system":"hgx-h800","gpus":"2048","pp":"16","ep":"64",)"
       R"("gbs":"15360","recompute":"full","routing":"zipf:1.2"})";
@@ -218,7 +218,7 @@ bool is_gone(pid_t process) {
   return false;
 }
 
-TEST(Ending, LeavesNobodyBehind) {
+TEST(Ending, LeavesNoProcessBehind) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGKILL}) {
     Explorer explorer;
     ASSERT_GT(explorer.port, 0);
@@ -239,7 +239,7 @@ TEST(Ending, LeavesNobodyBehind) {
   }
 }
 
-TEST(Ending, TheLossOfTheReaderIsSaid) {
+TEST(Ending, TheLossOfTheReaderIsReported) {
   Explorer explorer;
   ASSERT_GT(explorer.port, 0);
   ASSERT_EQ(explorer.children().size(), 1u);
@@ -247,7 +247,7 @@ TEST(Ending, TheLossOfTheReaderIsSaid) {
   EXPECT_EQ(explorer.end(0), 1);
 }
 
-// Whoever ends it at once may come before the thread that serves.
+// An immediate end may come before the serving thread starts.
 TEST(Ending, BeforeItServes) {
   void* const entry = module_entry("liborrery_http.so", "orrery_http_server");
   const std::unique_ptr<HttpServer> server{reinterpret_cast<HttpServerEntry*>(entry)({})};

@@ -31,7 +31,7 @@ TEST(Sweep, IsThatOfTheCommand) {
   ASSERT_EQ(reply.status, 200) << reply.body;
   const std::vector<Json> lines = lines_of(reply.body);
   const Json& head = lines.front();
-  // Of 1..16 those that divide 16 GPUs.
+  // The values of 1..16 that divide 16 GPUs.
   EXPECT_EQ(head["points"], 5 * 4);
   ASSERT_EQ(lines.size(), 1 + 20 + 1);
   double best = 0.0;
@@ -136,7 +136,7 @@ TEST_F(SweepPage, DrawsAMapAndLoadsItsPlans) {
   EXPECT_EQ(evaluate("document.querySelectorAll('#sweep-drawings .chart .mark').length"), 2 * run);
   EXPECT_TRUE(text("#sweep-said").starts_with("8 points: " + std::to_string(run) + " run"))
       << text("#sweep-said");
-  // Ties are marked where they are listed and drawn.
+  // Ties are marked in the list and in the plot.
   const int ties = evaluate("explorer.sweep.rows.filter(r => r.tie).length");
   EXPECT_EQ(text("#sweep-said").find(" = may in truth") != std::string::npos, ties > 0);
   for (const bool dark : {false, true}) {
@@ -144,7 +144,7 @@ TEST_F(SweepPage, DrawsAMapAndLoadsItsPlans) {
     EXPECT_EQ(evaluate(poor_contrast), Json::array());
   }
   browser_->set_dark(false);
-  // A click turns the knobs to the best plan.
+  // A click sets the controls to the best plan.
   settle("document.getElementById('swept-1').click()");
   EXPECT_EQ(evaluate("explorer.answer.result.tokens_per_s_per_gpu"),
             evaluate("Math.max(...explorer.sweep.rows.map(r => r.tokens_per_s_per_gpu))"));
@@ -165,7 +165,7 @@ TEST_F(SweepPage, OneKeyIsACurve) {
   click("sweep");
   browser_->wait_for("explorer.sweep.stage === 'failed'");
   EXPECT_NE(text("#sweep-said").find("nonsense"), std::string::npos) << text("#sweep-said");
-  browser_->take_complaints();  // Of the reply 400, which Chromium notes.
+  browser_->take_complaints();  // Chromium notes the reply 400.
 }
 
 TEST_F(SweepPage, StopsAndIsReadableOnNarrowScreens) {

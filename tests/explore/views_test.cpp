@@ -79,7 +79,7 @@ TEST_F(ViewReplies, ClusterHasTheLinksOfTheAnswer) {
   }
 }
 
-// What `orrery kernel step --json` prints of the same words, to the last byte.
+// The same bytes that `orrery kernel step --json` prints for these words.
 TEST_F(ViewReplies, RooflineIsTheCommands) {
   for (const Json& state : states()) {
     SCOPED_TRACE(state.dump());
@@ -143,7 +143,7 @@ class Views : public ExplorerPage {
   }
 };
 
-TEST_F(Views, AreNotAskedForWhileTheyAreClosed) {
+TEST_F(Views, AreNotRequestedWhileTheyAreClosed) {
   settle(slide("mbs", 1));
   for (const std::string& address : browser_->take_requests())
     EXPECT_EQ(address.find("api/memory"), address.npos) << address;
@@ -175,7 +175,7 @@ TEST_F(Views, AreInTheLink) {
   EXPECT_EQ(text("#command").find("views"), std::string::npos);
 }
 
-TEST_F(Views, MemoryIsToldOnTheTimelinesAxis) {
+TEST_F(Views, MemoryIsShownOnTheTimelinesAxis) {
   open_view("memory");
   const double peak = evaluate("explorer.answer.result.memory.stages[0].peak_bytes");
   char shown[32];
@@ -194,7 +194,7 @@ TEST_F(Views, MemoryIsToldOnTheTimelinesAxis) {
   EXPECT_EQ(text("#memory-details strong"), shown);
   browser_->press("ArrowDown");
   EXPECT_NE(text("#memory-details").find("stage 1"), std::string::npos);
-  // Zooming here zooms the timeline, and what is drawn follows.
+  // Zooming here zooms the timeline, and the plot follows.
   const double whole = evaluate("explorer.timeline.looks[1] - explorer.timeline.looks[0]");
   browser_->press("+");
   EXPECT_LT(evaluate("explorer.timeline.looks[1] - explorer.timeline.looks[0]").get<double>(),
@@ -207,7 +207,7 @@ TEST_F(Views, MemoryIsToldOnTheTimelinesAxis) {
             evaluate("document.getElementById('timeline').clientWidth"));
 }
 
-TEST_F(Views, TheClusterIsFoldedAndItsLinksAreTold) {
+TEST_F(Views, TheClusterIsFoldedAndItsLinksAreShown) {
   open_view("cluster");
   const auto percentage = [&](const std::string& selector) {
     const std::string shown = text(selector);
@@ -216,7 +216,7 @@ TEST_F(Views, TheClusterIsFoldedAndItsLinksAreTold) {
   // Eight stages, each on 16 nodes of 8 GPUs.
   EXPECT_EQ(evaluate("document.querySelectorAll('#cluster-kinds .domain').length"), 8);
   EXPECT_NE(text("#domain-0").find("× 16 nodes of 8 GPUs"), std::string::npos);
-  // What a button says is the link table's figure.
+  // A button shows the link table's figure.
   const Json links = evaluate("explorer.answer.result.links");
   for (const Json& link : links) {
     const std::string of_class =
@@ -252,7 +252,7 @@ TEST_F(Views, TheClusterIsFoldedAndItsLinksAreTold) {
   EXPECT_EQ(text("#cluster-when"), "the whole step");
 }
 
-// What the timeline shows is what the links are drawn of, in finer slices the closer one looks.
+// The curves of the links follow the timeline, in finer slices the closer one looks.
 TEST_F(Views, LinksFollowTheTimeline) {
   open_view("cluster");
   click("bundle-kind3-nvlink-up");
@@ -312,7 +312,7 @@ TEST_F(Views, OperationsLieBelowTheirRoofs) {
             evaluate("explorer.roofline.shown.operations"
                      ".filter(o => o.flop_per_s > 0 && o.ops_per_byte > 0).length"));
   EXPECT_GE(evaluate("document.querySelectorAll('#roofline-drawing .roof').length").get<int>(), 2);
-  // None above its roof, as drawn: of the slope and the highest flat line, by the pixels.
+  // No mark is above its roofline as plotted, slope and highest flat line, by the pixels.
   EXPECT_EQ(evaluate(R"js((() => {
       const lines = [...document.querySelectorAll('#roofline-drawing .roof')]
         .map(l => ['x1', 'y1', 'x2', 'y2'].map(k => Number(l.getAttribute(k))));

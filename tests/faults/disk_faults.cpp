@@ -28,7 +28,7 @@ const char* const fault = text("FAULT");
 const long at = std::atol(text("FAULT_AT"));
 long calls = 0;
 
-// At every call: the program ends without looking back.
+// The program ends at every call without cleaning up.
 void tell_count() {
   if (!*text("FAULT_COUNT")) return;
   char number[32];
@@ -48,7 +48,7 @@ bool is_below(int file) {
   return is_below(path);
 }
 
-// Whether this call is the one that fails. Only calls that move bytes are interrupted or short.
+// True if this call is the one that fails. Only calls that move bytes are interrupted or short.
 bool is_due(bool concerned, bool moves_bytes) {
   if (!concerned || ::getpid() != process) return false;
   ++calls;

@@ -33,7 +33,7 @@ const std::string plan = "--model llama3-8b --system dgx-h100 --gpus 16 --tp 2 -
 const std::string sweep =
     "sweep run --out s -j 1 --quiet --memory-only --shards 2 " + plan + "--sweep 'mbs=1,2,4' ";
 
-// Beside a command: copies a text that the fuzzers begin with.
+// Appends to a command the copy of a text that the fuzzers begin with.
 std::string with_a_copy(const std::string& words, const std::string& text, const std::string& to) {
   return words + " && cp '" ORRERY_TEST_SOURCE "/tests/fuzz/corpus/" + text + "' " + to;
 }
@@ -98,7 +98,7 @@ TEST_P(Faults, EveryCallMayFail) {
                                   : fault == "kill" ? code == 137
                                                     : code != 1 && code >= 0 && code <= 5;
       EXPECT_TRUE(is_as_expected) << code;
-      // Under a final name stands the whole answer or nothing.
+      // A final name has the whole answer or nothing.
       const Files left = files_below(work());
       for (const auto& [name, text] : left) {
         const auto whole = expected.find(name);

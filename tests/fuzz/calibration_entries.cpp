@@ -8,7 +8,7 @@
 namespace orrery {
 namespace {
 
-// What is accepted can be written, and is then the same again.
+// An accepted record can be written, and is the same when read again.
 bool fuzz_calibration_record(const std::string& text) {
   return is_accepted([&] {
     const std::string again = record_json(calibration::parse_record(text, "fuzz.json"));

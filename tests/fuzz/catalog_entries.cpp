@@ -17,7 +17,7 @@
 namespace orrery {
 namespace {
 
-// What a model is used for first: totals must neither overflow nor come out negative.
+// The first uses of a model: totals must neither overflow nor come out negative.
 bool fuzz_model(const std::string& text) {
   return is_accepted([&] {
     const Model model = parse_model(parsed(text));
@@ -41,7 +41,7 @@ bool fuzz_kernel_tables(const std::string& text) {
   return is_accepted([&] { parse_kernel_tables(parsed(text)); });
 }
 
-// What is accepted gives every one of its rows back.
+// An accepted table gives every one of its rows back.
 bool fuzz_serving_table(const std::string& text) {
   return is_accepted([&] {
     const ServingTable table = parse_serving_table(parsed(text));
@@ -52,7 +52,7 @@ bool fuzz_serving_table(const std::string& text) {
   });
 }
 
-// What is accepted is a kernel that somebody timed, on a GPU of the catalog.
+// An accepted kernel is one that was timed, on a GPU of the catalog.
 bool fuzz_kernel_cases(const std::string& text) {
   bool any = false;
   is_accepted([&] {
@@ -70,7 +70,7 @@ bool fuzz_serving_engine(const std::string& text) {
   return is_accepted([&] { parse_serving_engine(parsed(text)); });
 }
 
-// What is accepted fills the GPUs that it was asked for.
+// An accepted deployment fills the GPUs that were requested.
 bool fuzz_deployment(const std::string& text) {
   static const Model model = read_model("deepseek-v3", nowhere);
   static const System system = read_system("dgx-b200", nowhere);
@@ -83,7 +83,7 @@ bool fuzz_deployment(const std::string& text) {
   });
 }
 
-// What is accepted says how often a job fails, and how long repairs take, from short to long.
+// An accepted profile states how often a job fails, and how long repairs take, from short to long.
 bool fuzz_reliability(const std::string& text) {
   static const Reliability base = read_reliability("default", nowhere);
   return is_accepted([&] {
@@ -94,7 +94,7 @@ bool fuzz_reliability(const std::string& text) {
   });
 }
 
-// What is accepted can be replayed: faults in order, within the record, of servers that are up.
+// An accepted trace can be replayed: faults in order, within the record, of servers that are up.
 bool fuzz_fault_trace(const std::string& text) {
   static const Reliability base = read_reliability("default", nowhere);
   return is_accepted([&] {

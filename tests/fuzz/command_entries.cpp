@@ -123,7 +123,7 @@ bool is_quick(const Arguments& words) {
   return true;
 }
 
-// A word with a '/' could name a file of somebody else.
+// A word with a '/' could name a file outside of the test.
 bool is_within(const std::string& word) {
   return word.find('/') == word.npos && word.find("..") == word.npos &&
          word.find('\0') == word.npos;

@@ -41,27 +41,28 @@ bool fuzz_explorer_state(const std::string& text) {
 bool fuzz_explorer_search(const std::string& text) {
   static WarmInputs inputs{names(), Detail{}};
   return is_accepted([&] {
-    const ExploredSearch asked = ExploredSearch::read(text, names());
-    require_no_file(asked.state);
-    require_one_line(asked.command());
-    const SearchRequest request = asked.request(inputs);
+    const ExploredSearch requested = ExploredSearch::read(text, names());
+    require_no_file(requested.state);
+    require_one_line(requested.command());
+    const SearchRequest request = requested.request(inputs);
     if (request.gpus.empty() || request.gbs.empty() || request.systems.size() != 1)
       __builtin_trap();
-    if (request.fixed.size() != asked.fixed_keys().size()) __builtin_trap();
+    if (request.fixed.size() != requested.fixed_keys().size()) __builtin_trap();
   });
 }
 
 bool fuzz_explorer_sweep(const std::string& text) {
   return is_accepted([&] {
-    const ExploredSweep asked = ExploredSweep::read(text, names());
-    require_no_file(asked.state);
-    require_one_line(asked.command());
-    const Grid grid{asked.sweep};
+    const ExploredSweep requested = ExploredSweep::read(text, names());
+    require_no_file(requested.state);
+    require_one_line(requested.command());
+    const Grid grid{requested.sweep};
     const std::int64_t points = grid.count_points();
-    if (points < 1 || points > ExploredSweep::most_points || asked.axes().empty()) __builtin_trap();
+    if (points < 1 || points > ExploredSweep::most_points || requested.axes().empty())
+      __builtin_trap();
     for (std::int64_t number = 0; number < grid.combinations(); ++number)
       if (grid.is_point(number)) {
-        require_no_file(asked.state_at(grid, number));
+        require_no_file(requested.state_at(grid, number));
         break;
       }
   });

@@ -35,7 +35,7 @@ void print_list() {
 
 }  // namespace
 
-// Nothing that is fuzzed starts a process: whoever tries must say that it could not.
+// No fuzzed code may start a process: an attempt must be reported as failed.
 extern "C" pid_t fork() noexcept {
   errno = EAGAIN;
   return -1;

@@ -57,7 +57,7 @@ bool fuzz_smi_topology(const std::string& text) {
   return is_accepted([&] { system_json(read_smi_topology(text, "fuzz.txt", answers), answers); });
 }
 
-// What is accepted is one step, nanosecond for nanosecond, and its record can be read again.
+// An accepted profile is one step, nanosecond for nanosecond, and its record can be read again.
 bool fuzz_kineto(const std::string& text) {
   static const KernelNames names;
   return is_accepted([&] {

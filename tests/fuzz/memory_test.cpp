@@ -19,8 +19,8 @@ namespace {
 long until = 0;  // Allocations up to the one that fails; 0: none does.
 
 // nlohmann_json's destructor, libstdc++'s directory_iterator and toml++ allocate where they promise
-// not to throw, and end the program where they cannot: nobody gets a wrong answer, nor could we
-// help it.
+// not to throw, and end the program where they cannot: no answer is wrong, and we could not prevent
+// it.
 bool promises_not_to_throw(void* frame) {
   Dl_info about{};
   if (!::dladdr(frame, &about) || !about.dli_sname) return false;
@@ -29,8 +29,7 @@ bool promises_not_to_throw(void* frame) {
   return false;
 }
 
-// dladdr walks through all symbols of the program: what it said of a frame is kept, without
-// allocating.
+// dladdr searches all symbols of the program: its result for a frame is kept, without allocating.
 bool is_known_to_promise(void* frame) {
   struct Known {
     void* frame = nullptr;

@@ -53,7 +53,7 @@ bool fuzz_flags(const std::string& text) {
   return is_accepted([&] { set_flags(request, text); }) && make_scenarios(request);
 }
 
-// What is accepted runs, and is the same after it was printed and read again.
+// An accepted schedule runs, and is the same after it was printed and read again.
 bool fuzz_schedule(const std::string& text) {
   return is_accepted([&] {
     const ExplicitOrder order = read_schedule(text, "fuzz");

@@ -8,16 +8,16 @@
 namespace orrery {
 namespace {
 
-StepCosts quick_law() {
-  StepCosts law;
-  law.dense = [](double tokens) { return Seconds{1e-3 + 1e-6 * tokens}; };
-  law.decode_attention = [](double, double context) { return Seconds{1e-9 * context}; };
-  law.prefill_attention = [](double tokens, double) { return Seconds{1e-7 * tokens}; };
-  law.head = law.host = law.gap = [](double) { return Seconds{}; };
-  return law;
+StepCosts quick_costs() {
+  StepCosts costs;
+  costs.dense = [](double tokens) { return Seconds{1e-3 + 1e-6 * tokens}; };
+  costs.decode_attention = [](double, double context) { return Seconds{1e-9 * context}; };
+  costs.prefill_attention = [](double tokens, double) { return Seconds{1e-7 * tokens}; };
+  costs.head = costs.host = costs.gap = [](double) { return Seconds{}; };
+  return costs;
 }
 
-// What is accepted is in order, and all of it is answered, whoever schedules.
+// An accepted trace is in order, and every scheduler answers all of it.
 bool fuzz_request_trace(const std::string& text) {
   return is_accepted([&] {
     RequestTrace trace = parse_request_trace(text, "fuzz", {});
@@ -37,7 +37,7 @@ bool fuzz_request_trace(const std::string& text) {
     }
     for (const SchedulerKind* scheduling : schedulers()) {
       shape.replica.rules.scheduler = scheduling;
-      const ReplayTotals totals = replay_requests(trace.list, shape, quick_law()).counts.totals;
+      const ReplayTotals totals = replay_requests(trace.list, shape, quick_costs()).counts.totals;
       if (totals.finished != static_cast<std::int64_t>(trace.list.requests.size()) ||
           totals.kv_peak > 1.0)
         __builtin_trap();
@@ -45,7 +45,7 @@ bool fuzz_request_trace(const std::string& text) {
   });
 }
 
-// Laws of traffic, as flags say them. What is accepted can be drawn from.
+// Distributions of traffic as flags give them. An accepted one can be sampled.
 bool fuzz_traffic(const std::string& text) {
   RequestTraffic traffic;
   traffic.requests = 20;

@@ -11,7 +11,7 @@
 namespace orrery {
 namespace {
 
-// What is accepted is written and read as the same sweep, and every combination can be looked at.
+// An accepted sweep is the same when written and read, and all its combinations can be enumerated.
 void check_sweep(const SweepBuilder& builder) {
   const Sweep sweep = builder.sweep();
   const std::string text = sweep_json(sweep);

@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 class ChangedCatalog {
  public:
   ChangedCatalog() {
-    for (const char* shelf : {"topologies", "workloads", "calibration/data"})
-      for (const auto& entry : fs::recursive_directory_iterator{source_ / shelf}) {
+    for (const char* folder : {"topologies", "workloads", "calibration/data"})
+      for (const auto& entry : fs::recursive_directory_iterator{source_ / folder}) {
         const fs::path copy = path_ / fs::relative(entry.path(), source_);
         if (entry.is_directory()) fs::create_directories(copy);
         if (!entry.is_regular_file() || entry.path().extension() != ".json") continue;
@@ -50,17 +50,17 @@ class ChangedCatalog {
 // A question for which every kind of table is read; of models, systems and software the changed one
 // is meant.
 void ask(const fs::path& table) {
-  const std::string shelf = table.parent_path().filename().string();
+  const std::string folder = table.parent_path().filename().string();
   const std::string name = table.stem().string();
-  const Model model = read_model(shelf == "models" ? name : "mixtral-8x7b", nowhere);
-  const System system = read_system(shelf == "systems" ? name : "dgx-h100", nowhere);
+  const Model model = read_model(folder == "models" ? name : "mixtral-8x7b", nowhere);
+  const System system = read_system(folder == "systems" ? name : "dgx-h100", nowhere);
   PlanRequest request;
   request.gbs = 16;
   request.tp = 2;
   request.ep = model.experts ? 2 : 1;
   request.seq = 2048;
-  request.software = shelf == "software" ? name : "megatron-core";
-  if (shelf == "economics") read_economics(name, "");
+  request.software = folder == "software" ? name : "megatron-core";
+  if (folder == "economics") read_economics(name, "");
   const CollectiveTime time{system};
   time(CollectiveKind::all_reduce, Bytes{1e6}, {8, 1, 8});
   const Scenario scenario = make_scenario(model, system, request, 16, nowhere);

@@ -34,8 +34,8 @@ std::vector<std::string> vocabulary_of(const EntryPoint& entry) {
   }
   if (entry.shape == Shape::lines)
     for (const PlanKey& key : plan_keys()) words.insert("--" + key.name);
-  for (const char* shelf : {"workloads/software", "topologies/systems", "topologies/gpus"})
-    for (const std::string& name : list_catalog(shelf)) words.insert(name);
+  for (const char* folder : {"workloads/software", "topologies/systems", "topologies/gpus"})
+    for (const std::string& name : list_catalog(folder)) words.insert(name);
   std::erase_if(words, [](const std::string& word) {
     for (const char c : word)
       if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e) return true;

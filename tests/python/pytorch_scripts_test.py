@@ -163,13 +163,13 @@ class Record(unittest.TestCase):
             record.record([row(gpu="NVIDIA B200")], self.machine())
 
     def test_what_was_measured_becomes_records(self):
-        shelf = os.path.join(SOURCE, "calibration/data/records/h200-sxm")
+        records = os.path.join(SOURCE, "calibration/data/records/h200-sxm")
         with tempfile.TemporaryDirectory() as folder:
             for name, kind, count in (("attention", "attention", 90),
                                       ("grouped", "grouped_gemm", 85)):
-                with open(os.path.join(shelf, name + ".csv"), newline="") as file:
+                with open(os.path.join(records, name + ".csv"), newline="") as file:
                     rows = list(csv.DictReader(file))
-                with open(os.path.join(shelf, "record.json")) as file:
+                with open(os.path.join(records, "record.json")) as file:
                     text, left = record.record(rows, json.load(file))
                 measured = json.loads(text)["measurements"]
                 self.assertEqual({m["kind"] for m in measured}, {kind})
@@ -178,7 +178,7 @@ class Record(unittest.TestCase):
                 with open(path, "w") as file:
                     file.write(text)
             done = subprocess.run(
-                [ORRERY, "calibrate", "fit", os.path.join(shelf, "record.json"),
+                [ORRERY, "calibrate", "fit", os.path.join(records, "record.json"),
                  *(os.path.join(folder, name + ".json") for name in ("attention", "grouped")),
                  "-o", os.path.join(folder, "own.json")], capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stderr)

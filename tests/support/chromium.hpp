@@ -20,7 +20,7 @@
 namespace orrery {
 
 /// A headless Chromium with one page, driven over a pipe by the Chrome DevTools Protocol: messages
-/// of JSON, each ended by a zero byte. No driver is needed beside it.
+/// of JSON, each ended by a zero byte. No further driver is needed.
 class Chromium {
  public:
   using Json = nlohmann::json;

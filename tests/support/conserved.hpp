@@ -65,7 +65,7 @@ inline void expect_time_conserved(const Result& result) {
   }
 }
 
-/// What is dispatched comes back: on every link that others do not use as well.
+/// All dispatched bytes come back, also on every link that others do not use.
 inline void expect_tokens_to_come_back(const Result& result) {
   for (const LinkReport& link : result.links) {
     const double there = link.of(LinkUser::dispatch).si();

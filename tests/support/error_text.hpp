@@ -6,7 +6,7 @@
 
 namespace orrery {
 
-/// What `action` tells the user when it refuses its input; "no error" where it does not.
+/// The message with which `action` refuses its input; "no error" if it does not.
 template <class Action>
 std::string error_text(Action action) {
   try {

@@ -17,7 +17,7 @@
 
 namespace orrery {
 
-/// What an HTTP server said, its chunks put together.
+/// The reply of an HTTP server, its chunks put together.
 struct HttpReply {
   int status = 0;  ///< 0: it closed the connection without a word.
   std::string head, body;
@@ -141,7 +141,7 @@ class Explorer {
     process_ = -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
-  /// Of all it started, and what they started.
+  /// All processes that it started, and theirs.
   std::vector<pid_t> children() const { return children_of(process_); }
   static std::vector<pid_t> children_of(pid_t parent) {
     std::vector<pid_t> found;

@@ -57,7 +57,7 @@ class ExplorerPage : public testing::Test {
     browser_->open(address);
     browser_->wait_for("window.explorer && explorer.settled > 0 && explorer.answer");
   }
-  // Whatever a test did: the page had nothing to complain of, and asked nobody else.
+  // Invariant of all tests: the page logged no error, and sent requests to no other server.
   void TearDown() override {
     if (!browser_) return;
     for (const std::string& complaint : browser_->take_complaints()) ADD_FAILURE() << complaint;
@@ -76,7 +76,7 @@ class ExplorerPage : public testing::Test {
   std::string word(const std::string& key) {
     return evaluate("explorer.answer.state['" + key + "'] ?? ''");
   }
-  // Until a turn of a knob is answered whole.
+  // Waits until a change of a parameter is answered whole.
   void settle(const std::string& turn) {
     const int before = evaluate("explorer.settled");
     evaluate(turn + "; undefined");
@@ -88,7 +88,7 @@ class ExplorerPage : public testing::Test {
     return "{ const s = document.getElementById('knob-" + key + "'); s.value = Number(s.value) + " +
            std::to_string(by) + "; s.dispatchEvent(new Event('input', {bubbles: true})) }";
   }
-  // What is shown says what the JSON says.
+  // The page shows the values of the JSON.
   void expect_consistent() {
     const double step = evaluate("explorer.answer.result.step_time_s");
     char shown[32];

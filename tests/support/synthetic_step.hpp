@@ -7,8 +7,8 @@
 namespace orrery {
 
 /// Two steps of rank 0 of llama3.2-1b on 8 GPUs, tp 2 with sequence parallelism, 1 micro-batch of
-/// 8,192 tokens, as Megatron-LM runs them: kernels in their order, with times that follow a law
-/// which no GPU has. For documents and for tests that know what comes of it.
+/// 8,192 tokens, as Megatron-LM runs them: kernels in their order, with times of a formula that no
+/// GPU has. It serves documents, and tests that know the result.
 class SyntheticStep {
  public:
   static constexpr std::int64_t tokens = 8192, hidden = 2048, ffn = 8192, heads = 16, kv_heads = 4,
@@ -94,7 +94,7 @@ class SyntheticStep {
     product((heads + 2 * kv_heads) * head_dim, hidden, tokens);
     collect("ReduceScatter", "_reduce_scatter_base", tensor, tokens * hidden * 2, false);
     stream("void transformer_engine::normalization::rmsnorm_bwd_tuned_kernel<bf16>", 2);
-    // Gradients of four layers, beside the layers below.
+    // Gradients of four layers, concurrent with the layers below.
     if (layer % 4 == 0)
       collect("ReduceScatter", "_reduce_scatter_base", data, 4 * 30'000'000 * 2, true);
   }
@@ -126,9 +126,9 @@ class SyntheticStep {
   void stream(const std::string& name, int passes) {
     place(name, 5000 + whole(as_double(passes * tokens * hidden * 2) / 2.4e12), compute);
   }
-  // 20 us and 330 GB/s; beside compute, or with it waiting.
+  // 20 us and 330 GB/s; concurrent with compute, or with compute waiting.
   void collect(const std::string& kind, const std::string& called, Stream stream,
-               std::int64_t bytes, bool beside) {
+               std::int64_t bytes, bool concurrent) {
     gpu_[stream] = std::max(gpu_[stream], gpu_[compute]);
     const std::string group =
         stream == tensor ? "TENSOR_MODEL_PARALLEL_GROUP" : "DATA_PARALLEL_GROUP_WITH_CP";
@@ -138,7 +138,7 @@ class SyntheticStep {
           ", \"Collective name\": \"" + called +
               "\", \"dtype\": \"BFloat16\", \"Group size\": " + (stream == tensor ? "2" : "4") +
               ", \"Process Group Description\": \"" + group + "\"");
-    if (!beside) gpu_[compute] = gpu_[stream];
+    if (!concurrent) gpu_[compute] = gpu_[stream];
   }
   void place(const std::string& name, std::int64_t length, Stream stream,
              const std::string& args = "", const std::string& operation = "",

@@ -12,7 +12,7 @@ namespace orrery {
 /// are in nanoseconds from where the trace begins.
 class TraceText {
  public:
-  /// `head`: keys beside "traceEvents", as JSON, each followed by a comma.
+  /// `head`: keys next to "traceEvents", as JSON, each followed by a comma.
   explicit TraceText(std::string head = "") : head_{std::move(head)} {}
 
   static constexpr const char* h100 =

@@ -68,7 +68,7 @@ class ThreadBlocks {
   void wait_for_block() { wait(Waits::for_block); }
   void* shared() { return shared_.data(); }
 
-  /// What a lane shows to the others of its warp.
+  /// The values that a lane shows to the others of its warp.
   struct Slot {
     std::uint32_t words[6];
     const void* pointer;
@@ -100,7 +100,7 @@ class ThreadBlocks {
   };
 
   ThreadBlocks(unsigned threads, std::size_t shared_bytes, const std::function<void()>& kernel)
-      // Poison: what nobody has written is no number.
+      // Poison: unwritten memory is no number.
       : kernel_{kernel}, fibers_(threads), slots_(2 * threads), shared_(shared_bytes / 16 + 1) {
     std::memset(shared_.data(), 0xff, shared_.size() * sizeof(uint4));
   }
@@ -220,7 +220,7 @@ inline float __expf(float x) { return std::exp(x); }
 inline void atomicAdd(float* to, float value) { *to += value; }
 inline void atomicXor(unsigned* to, unsigned value) { *to ^= value; }
 
-// Matrix instructions, after the PTX ISA; what a lane holds is drawn in warp_matrix.cuh.
+// Matrix instructions, after the PTX ISA; warp_matrix.cuh has a figure of what a lane holds.
 
 inline void load_matrices_at(std::uint32_t (&r)[4], const std::uint16_t* row, bool transposed) {
   ThreadBlocks& block = *ThreadBlocks::current();

@@ -15,7 +15,7 @@ namespace {
 // transformers/examples/pytorch, trl/examples/scripts and DeepSpeedExamples.
 const WordPairs programs = words_by_meaning({
     {"an encoder", "mlm glue squad run_qa run_ner classif bert"},
-    {"an encoder beside the decoder", "t5 seq2seq translation summarization whisper"},
+    {"an encoder and a decoder", "t5 seq2seq translation summarization whisper"},
     {"images", "image vision _vlm _vit cifar"},
     {"pairs of texts that are compared", "dpo"},
     {"texts that are compared", "kto"},
@@ -77,14 +77,14 @@ const std::string model_name =
     "model_name_or_path|model_id|base_model|model_name|model_path|pretrained_model_name_or_path";
 
 constexpr PricedOtherwise trainer_differences[] = {
-    {"auto_find_batch_size", "halves the batch until it fits; priced is the one that is written"},
-    {"torch_compile", "compiles the model; priced are PyTorch's own kernels"},
-    {"use_liger_kernel", "fuses kernels and never writes the logits; priced are PyTorch's own"},
-    {"fp8", "computes products in fp8; priced are 16 bits"},
+    {"auto_find_batch_size", "halves the batch until it fits; assumed: the one that is written"},
+    {"torch_compile", "compiles the model; assumed: PyTorch's own kernels"},
+    {"use_liger_kernel", "fuses kernels and never writes the logits; assumed: PyTorch's own"},
+    {"fp8", "computes products in fp8; assumed: 16 bits"},
     {"full_determinism", "takes slower kernels, which are not priced"},
     {"offload",
      "keeps weights and the optimizer's state on the host, which are counted on the GPU"},
-    {"sparse", "leaves out a part of attention; priced is all of it"},
+    {"sparse", "leaves out a part of attention; assumed: all of it"},
 };
 constexpr PricedOtherwise engine_differences[] = {
     {"zero_optimization.cpu_offload",
@@ -94,23 +94,23 @@ constexpr PricedOtherwise engine_differences[] = {
     {"zero_optimization.offload_param.device",
      "keeps weights on the host, which are counted on the GPU"},
     {"zero_optimization.zero_quantized_weights",
-     "gathers weights in 8 bits (ZeRO++); priced is a gather in 16"},
+     "gathers weights in 8 bits (ZeRO++); assumed: a gather in 16"},
     {"zero_optimization.zero_quantized_gradients",
-     "reduces gradients in 4 bits (ZeRO++); priced are 16"},
+     "reduces gradients in 4 bits (ZeRO++); assumed: 16"},
     {"zero_optimization.zero_hpz_partition_size",
-     "keeps a copy of the weights in each node (ZeRO++); priced is one over all replicas"},
+     "keeps a copy of the weights in each node (ZeRO++); assumed: one over all replicas"},
     {"zero_optimization.mics_shard_size",
-     "shards over a part of the replicas (MiCS); priced is sharding over all"},
-    {"sparse_attention", "leaves out a part of attention; priced is all of it"},
-    {"compile.enabled", "compiles the model; priced are PyTorch's own kernels"},
+     "shards over a part of the replicas (MiCS); assumed: sharding over all"},
+    {"sparse_attention", "leaves out a part of attention; assumed: all of it"},
+    {"compile.enabled", "compiles the model; assumed: PyTorch's own kernels"},
     {"activation_checkpointing.cpu_checkpointing",
      "moves activations to the host, which are counted on the GPU"},
     {"activation_checkpointing.partition_activations",
      "shards kept activations over tensor-parallel ranks, which are counted whole"},
-    {"progressive_layer_drop", "leaves out layers; priced are all of them"},
-    {"data_efficiency", "shortens sequences or leaves out tokens; priced are all of them"},
-    {"autotuning.enabled", "looks for its settings itself; priced are those that are written"},
-    {"curriculum_learning.enabled", "lets sequences grow; priced are the longest"},
+    {"progressive_layer_drop", "leaves out layers; assumed: all of them"},
+    {"data_efficiency", "shortens sequences or leaves out tokens; assumed: all of them"},
+    {"autotuning.enabled", "looks for its settings itself; assumed: those that are written"},
+    {"curriculum_learning.enabled", "lets sequences grow; assumed: the longest"},
 };
 
 // They change neither time nor memory of a step.
@@ -267,7 +267,7 @@ class TrainerReader {
            "offloads weights and the optimizer's state to the host, which are counted on the GPU");
     if (hybrid)
       r_.notes.push_back(
-          "hybrid sharding is over a part of the replicas; priced is sharding over all");
+          "hybrid sharding is over a part of the replicas; assumed: sharding over all");
   }
 
   void precision() {
@@ -342,10 +342,10 @@ class TrainerReader {
     const std::string optimizer = t_.word("optim", "adamw_torch");
     const bool is_adam = optimizer.find("adam") != optimizer.npos;
     if (optimizer.find("4bit") != optimizer.npos || !is_adam)
-      note(t_, "optim", "is " + shown_text(optimizer) + "; priced is AdamW with fp32 state");
+      note(t_, "optim", "is " + shown_text(optimizer) + "; assumed: AdamW with fp32 state");
     const std::string own = e_.word("optimizer.type", "AdamW");
     if (own != "AdamW" && own != "Adam" && own != "auto")
-      note(e_, "optimizer.type", "is " + shown_text(own) + "; priced is AdamW");
+      note(e_, "optimizer.type", "is " + shown_text(own) + "; assumed: AdamW");
     e_.find("zero_optimization.stage3_gather_16bit_weights_on_model_save");
     note_unread(t_, inactive_arguments, r_.notes);
     note_unread(e_, inactive_of_engine, r_.notes);

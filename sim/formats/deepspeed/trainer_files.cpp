@@ -66,7 +66,7 @@ class FilesReader {
       if (is_settings_file(file.path)) {
         add(file);
       } else if (script) {
-        fail_input({file.path, ""}, "is a script too, beside " + script->path,
+        fail_input({file.path, ""}, "is a second script, after " + script->path,
                    "name one launch script");
       } else {
         script = &file;

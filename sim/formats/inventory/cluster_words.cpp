@@ -88,7 +88,7 @@ void find_wiring(const Gpu& gpu, SystemDraft& draft) {
         (draft.nvlink_domain > draft.gpus_per_node
              ? ", with " + std::to_string(draft.nvlink_domain) + " in an NVLink domain"
              : "") +
-        "; else give --wiring");
+        "; override with --wiring");
     return;
   }
   // NVIDIA HGX A100 and HGX H100 specifications: boards of four GPUs join each pair directly, those
@@ -104,7 +104,7 @@ void find_wiring(const Gpu& gpu, SystemDraft& draft) {
   draft.notes.push_back(std::string{"GPUs of a node are assumed to be joined by "} +
                         (is_mesh ? "NVLinks between each pair, as on HGX boards of four"
                                  : "NVSwitches, as on HGX boards of eight") +
-                        "; else give --wiring");
+                        "; override with --wiring");
 }
 
 void find_network(const SystemAnswers& words, SystemDraft& draft) {
@@ -117,7 +117,8 @@ void find_network(const SystemAnswers& words, SystemDraft& draft) {
   const bool is_infiniband =
       std::find(std::begin(rates), std::end(rates), draft.nic_gbit_per_s) != std::end(rates);
   draft.fabric = is_infiniband ? "infiniband" : "ethernet";
-  draft.notes.push_back("the network is assumed to be " + draft.fabric + "; else give --network");
+  draft.notes.push_back("the network is assumed to be " + draft.fabric +
+                        "; override with --network");
 }
 
 Json sourced(const Json& value, const std::string& source) {
@@ -171,10 +172,10 @@ void find_tree(const SystemAnswers& words, bool rails, SystemDraft& draft) {
     draft.notes.push_back(
         std::string{"leaves are assumed to have "} + std::to_string(ports) + " ports, " +
         std::to_string(down) + " of them down: " + std::to_string(nodes) + " nodes a " +
-        (rails ? "pod" : "leaf") + "; else give --switch-ports or --nodes-per-leaf");
+        (rails ? "pod" : "leaf") + "; override with --switch-ports or --nodes-per-leaf");
   if (!given_spines)
     draft.notes.push_back("each leaf is assumed to have a cable to each of " +
-                          std::to_string(spines) + " spines; else give --spines");
+                          std::to_string(spines) + " spines; override with --spines");
   // A spine has a port for each leaf.
   const int leaves_a_group = rails ? std::min(draft.nics_per_node, draft.gpus_per_node) : 1;
   const int groups = ports / leaves_a_group;
@@ -198,7 +199,7 @@ void find_fabric(const SystemAnswers& words, SystemDraft& draft) {
                  "add --fabric leaf-spine or --fabric rail-optimized");
   if (!word)
     draft.notes.push_back(
-        "the nodes are assumed to be on one switch that never blocks; else give --fabric");
+        "the nodes are assumed to be on one switch that never blocks; override with --fabric");
 }
 
 std::string title_of(const Gpu& gpu, const SystemDraft& draft, const SystemAnswers& words) {

@@ -350,7 +350,7 @@ class FlagWriter {
     flag("exp-avg-sq-dtype", plan_key("exp_avg_sq").text(plan_));
     if (s_.software.main_gradient_bytes == 2.0) flag("main-grads-dtype", "bf16");
     if (plan_.main_params == MainParams::fp32 && plan_.dtype == Dtype::bf16)
-      leave_out("main_params=fp32: beside bf16 weights Megatron-LM keeps the lower 16 bits");
+      leave_out("main_params=fp32: with bf16 weights Megatron-LM keeps the lower 16 bits");
   }
 
   void overlaps() {

@@ -304,7 +304,7 @@ namespace {
 
 // Programs of Megatron-LM and of its examples that train another kind of model.
 const WordPairs programs = words_by_meaning({
-    {"an encoder beside the decoder (T5)", "t5"},
+    {"an encoder and a decoder (T5)", "t5"},
     {"an encoder (BERT)", "bert"},
     {"two encoders (ICT)", "pretrain_ict"},
     {"retrieval (RETRO)", "retro"},
@@ -327,16 +327,16 @@ const WordPairs others = words_by_meaning({
 // Arguments of features that GPT-like models lack.
 const WordPairs arguments = words_by_meaning({
     {"an image encoder", "vision_model_type img_h"},
-    {"an image encoder beside the language model", "language_model_type"},
+    {"an image encoder and a language model", "language_model_type"},
     {"several encoders (MIMO)", "dataset_provider"},
-    {"an encoder beside the decoder", "encoder_num_layers decoder_num_layers decoder_seq_length"},
+    {"an encoder and a decoder", "encoder_num_layers decoder_num_layers decoder_seq_length"},
     {"retrieval (RETRO)", "retro_"},
     {"Mamba and other hybrid layers",
      "hybrid_layer_pattern hybrid_override_pattern hybrid_attention_ratio is_hybrid_model"},
     {"linear attention", "linear_attention"},
     {"layers of different shapes", "heterogeneous_layers_config"},
     {"an experimental attention", "experimental_attention_variant"},
-    {"a teacher beside the model that it trains", "export_kd_teacher"},
+    {"distillation from a teacher", "export_kd_teacher"},
 });
 
 // Words of the layer specification (--spec).

@@ -42,7 +42,7 @@ struct Difference {
   std::string_view what;
 };
 constexpr const char* batch_grows =
-    "lets the batch grow; priced is a step of the largest (orrery run knows all)";
+    "lets the batch grow; assumed: a step of the largest (orrery run knows all)";
 constexpr Difference differences[] = {
     {"activation_func_fp8_input_store",
      "keeps activations' inputs in fp8, which are counted in 16 bits"},
@@ -52,8 +52,8 @@ constexpr Difference differences[] = {
     {"optimizer_cpu_offload",
      "moves the optimizer's state to the host, which is counted on the GPU"},
     {"overlap_param_gather_with_optimizer_step",
-     "gathers weights beside the optimizer; priced is a gather after it"},
-    {"perform_rl_step", "generates text between steps (RL); priced are its training steps"},
+     "gathers weights during the optimizer; assumed: a gather after it"},
+    {"perform_rl_step", "generates text between steps (RL); assumed: its training steps"},
     {"rampup_batch_size", batch_grows},
     {"step_batch_size_schedule", batch_grows},
 };
@@ -64,7 +64,7 @@ void note_weights(const MegatronArguments& run, std::vector<std::string>& senten
   if (fp8 && !run.flag("fp8_param_gather"))
     sentences.push_back(
         "without --fp8-param-gather the layers' weights are kept in fp8, once for each direction, "
-        "beside 16 bits: 2 bytes a parameter more than are counted");
+        "with 16 bits: 2 bytes a parameter more than are counted");
 }
 
 }  // namespace
@@ -105,11 +105,10 @@ std::optional<std::string> captured_in_graphs(const MegatronArguments& arguments
   for (const char* stated : {"attn", "moe_router", "moe_preprocess"})
     if (experts) scope.erase(stated);
   if (!scope.empty() || !(attention || router))
-    notes.push_back(
-        flag +
-        " launches kernels by CUDA graphs; priced is a host that launches those of each "
-        "layer" +
-        (attention || router ? ", but for attention and router" : ""));
+    notes.push_back(flag +
+                    " launches kernels by CUDA graphs; assumed: a host that launches those of each "
+                    "layer" +
+                    (attention || router ? ", but for attention and router" : ""));
   if (!attention && !router) return std::nullopt;
   return attention && router ? "attention+router" : attention ? "attention" : "router";
 }

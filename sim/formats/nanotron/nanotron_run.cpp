@@ -104,7 +104,7 @@ class NanotronModel {
               "give its model: --model NAME or a config.json");
     if (s_.flag(key("_use_doc_masking"), false))
       notes_.push_back(key("_use_doc_masking") +
-                       " hides documents from one another; priced is attention over the whole "
+                       " hides documents from one another; assumed: attention over the whole "
                        "sequence");
   }
 
@@ -221,11 +221,11 @@ class NanotronReader {
                                                                  : granularity;
     if (!s_.flag("parallelism.tp_recompute_allgather", true) && r_.sp && r_.tp > 1)
       note("parallelism.tp_recompute_allgather",
-           "keeps what was gathered; priced is a second gather in the backward pass");
+           "keeps what was gathered; assumed: a second gather in the backward pass");
     if (const std::int64_t ep = s_.number("parallelism.expert_parallel_size", 1); ep != 1)
       s_.fail("parallelism.expert_parallel_size",
               "is " + grouped(ep) +
-                  ": ranks of experts stand beside the replicas, not among them, "
+                  ": expert ranks are separate from the replicas, "
                   "which no plan can say",
               "write 1 (--set parallelism.expert_parallel_size=1), and try --ep of `orrery "
               "estimate`");
@@ -235,7 +235,7 @@ class NanotronReader {
   void optimizer() {
     const std::string name = s_.word("optimizer.optimizer_factory.name", "adamW");
     if (name != "adamW" && name != "adam")
-      note("optimizer.optimizer_factory.name", "is " + shown_text(name) + "; priced is AdamW");
+      note("optimizer.optimizer_factory.name", "is " + shown_text(name) + "; assumed: AdamW");
   }
 
   void batch() {
@@ -258,7 +258,7 @@ class NanotronReader {
       s_.find("fp8");  // Formats of each tensor.
       note(type,
            "is of nanotron's branches for fp8, which keep weights and the optimizer's state "
-           "in narrow formats; priced is Megatron-Core's fp8");
+           "in narrow formats; assumed: Megatron-Core's fp8");
     } else if (word != "bfloat16" && word != "float16")
       s_.fail(type, "is '" + shown_text(word) + "', which has no prices",
               "write bfloat16: --set model.dtype=bfloat16");
@@ -293,7 +293,7 @@ class NanotronReader {
                                   : "megatron-core-fp32-reduce";
     if (runs_forward_first_)
       note("parallelism.pp_engine",
-           "runs all forward passes before all backward passes; priced is 1f1b, which takes as "
+           "runs all forward passes before all backward passes; assumed: 1f1b, which takes as "
            "long and holds fewer activations");
     r_.notes.push_back("the nearest software is " + r_.software +
                        ": nanotron launches PyTorch's kernels one by one, of which it fuses fewer");

@@ -85,7 +85,7 @@ constexpr SameMeaning of_run[] = {
 const WordPairs unpriced = words_by_meaning({
     {"an image encoder",
      "model.mm_cfg model.vision model.language_transformer_config model.vision_transformer_config"},
-    {"an encoder beside the decoder", "model.encoder.num_layers model.encoder"},
+    {"an encoder and a decoder", "model.encoder.num_layers model.encoder"},
     {"an encoder (BERT)", "model.bert_binary_head"},
     {"retrieval (RETRO)", "model.retro"},
     {"Mamba layers", "model.mamba_ngroups_dim"},
@@ -414,12 +414,12 @@ const std::vector<std::string> inactive = words_in(R"(
 
 constexpr PricedOtherwise recipe_differences[] = {
     {"model.mcore_customization_config.parallel_attention",
-     "runs attention and MLP side by side; priced is one after the other"},
-    {"model.sync_batch_comm", "waits for transfers between stages; priced is no such wait"},
+     "runs attention and MLP side by side; assumed: one after the other"},
+    {"model.sync_batch_comm", "waits for transfers between stages; assumed: no such wait"},
     {"model.activations_checkpoint_layers_per_pipeline",
-     "computes fewer layers again on later stages; priced is the same on all"},
+     "computes fewer layers again on later stages; assumed: the same on all"},
     {"model.num_micro_batches_with_partial_activation_checkpoints",
-     "computes fewer layers of some micro-batches again; priced is the same for all"},
+     "computes fewer layers of some micro-batches again; assumed: the same for all"},
 };
 
 constexpr std::string_view log_begins = "Task Configuration";
@@ -490,11 +490,11 @@ ImportedRun import_nemo_run(const std::string& text, const std::string& file,
   note_otherwise(settings, recipe_differences, run.notes);
   if (settings.word("model.fsdp_sharding_strategy", "full") == "hybrid")
     run.notes.push_back(
-        "model.fsdp_sharding_strategy is over a part of the replicas; priced is sharding over all");
+        "model.fsdp_sharding_strategy is over a part of the replicas; assumed: sharding over all");
   if (const std::string order = settings.word("model.transformer_block_type", "pre_ln");
       order != "pre_ln")
     run.notes.push_back("model.transformer_block_type is " + shown_text(order) +
-                        "; priced is pre_ln");
+                        "; assumed: pre_ln");
   if (!is_printed) note_unread(settings, inactive, run.notes);
   const std::string software = JsonValue::parse(run.json, file).at("software").text();
   run.notes.push_back("the nearest software is " + software +

@@ -102,9 +102,9 @@ constexpr std::array<std::string_view, 4> of_the_model = {
 
 // Other settings of the script that change time.
 constexpr PricedOtherwise script_differences[] = {
-    {"use_tokendrop", "drops tokens that overfill an expert; priced are all of them"},
-    {"deterministic", "takes deterministic kernels; priced are the usual ones"},
-    {"lock_gpu_freq", "fixes the GPU's clock; priced is the usual one"},
+    {"use_tokendrop", "drops tokens that overfill an expert; assumed: all of them"},
+    {"deterministic", "takes deterministic kernels; assumed: the usual ones"},
+    {"lock_gpu_freq", "fixes the GPU's clock; assumed: the usual one"},
 };
 
 SettingsTree scalar(const std::string& text, std::size_t line = 0) {
@@ -319,7 +319,7 @@ class RunOfCommand {
     notes.push_back(
         "what the script leaves open is as in Megatron-Bridge's performance recipe of August 2026");
     if (question.recipe == "kimi_k2" && given_.word("optimizer_type", "muon") == "muon")
-      notes.push_back("the recipe's optimizer is Muon; priced is Adam");
+      notes.push_back("the recipe's optimizer is Muon; assumed: Adam");
     for (const auto& [name, sentence] : script_differences)
       if (const std::string word = given_.word(name, "false"); word != "false" && word != "False")
         notes.push_back("--" + std::string{name} + " " + sentence);

@@ -216,7 +216,7 @@ class ServerFinder {
       require_text(file.text, file.path, "a script that starts servers, or a file of settings");
       if (is_settings_file(file.path)) continue;
       if (script)
-        fail_input({file.path, ""}, "is a script too, beside " + script->path,
+        fail_input({file.path, ""}, "is a second script, after " + script->path,
                    "name one script and the files of settings that it names");
       script = &file;
     }

@@ -259,7 +259,7 @@ class FlagsWriter {
     const bool mixed_halves =
         with_experts && half_ && (weights == Dtype::bf16 || experts == Dtype::bf16);
     if ((!as_published && experts != weights) || mixed_halves)
-      leave_out("no flag has experts in " + name(experts) + " beside weights in " + name(weights));
+      leave_out("no flag has experts in " + name(experts) + " and weights in " + name(weights));
     if (checkpoint_ != hub_name(spec_.model))
       leave_out(checkpoint_ + " stands for a checkpoint in " + name(weights) + "; name yours");
     const Dtype usual = half_ ? Dtype::fp16 : Dtype::bf16;

@@ -302,7 +302,7 @@ namespace {
 
 // Settings that are on and not priced so. All engines share the list: their names do not clash.
 constexpr std::array<PricedOtherwise, 20> otherwise{
-    {{"enforce_eager|disable_cuda_graph", "launches kernels one by one; priced are CUDA graphs"},
+    {{"enforce_eager|disable_cuda_graph", "launches kernels one by one; assumed: CUDA graphs"},
      {"enable_dbo|enable_two_batch_overlap",
       "overlaps two halves of a batch, which is not modelled"},
      {"enable_eplb|moe_config.load_balancer|eplb_config",
@@ -310,12 +310,12 @@ constexpr std::array<PricedOtherwise, 20> otherwise{
      {"swap_space", "was for preemption by swapping; modelled is computing again"},
      {"stream_interval", "sends several tokens at a time; ITL is priced token by token"},
      {"disable_overlap_schedule|disable_overlap_scheduler",
-      "prepares iterations one after the other; priced is the overlapped host"},
+      "prepares iterations one after the other; assumed: the overlapped host"},
      {"limit_mm_per_prompt|enable_multimodal", "concerns images, which are not modelled"},
      {"kv_cache_config.max_tokens|max_total_tokens|num_gpu_blocks_override",
       "limits the KV cache, which is priced as the memory allows"},
      {"kv_cache_config.max_attention_window", "limits attention; windows are those of the model"},
-     {"enable_torch_compile", "compiles kernels; priced are those of the tables"},
+     {"enable_torch_compile", "compiles kernels; assumed: those of the tables"},
      {"scheduling_policy", "orders requests; modelled is first come, first served"},
      {"schedule_policy", "orders requests; modelled is first come, first served"},
      {"attention_dp_config.enable_balance",
@@ -356,7 +356,7 @@ const std::vector<std::string> inactive = words_in(R"(
 
 void ServerReader::note_rest() {
   if (!flag("async_scheduling", true))
-    note("async_scheduling", "is off; priced is the overlapped host");
+    note("async_scheduling", "is off; assumed: the overlapped host");
   for (const Settings* settings : {&command_.words, &command_.file}) {
     note_otherwise(*settings, otherwise, part_.notes);
     note_unread(*settings, inactive, part_.notes);
@@ -439,7 +439,7 @@ ImportedRun import_servers(const std::vector<RecipeFile>& files, const RecipeAns
   const Pool& decode = pools[2];
   if (all.keys ? prefill.keys || decode.keys : !prefill.keys || !decode.keys)
     fail_input(place,
-               all.keys ? "starts servers of pools beside servers without"
+               all.keys ? "starts servers of pools and servers without"
                         : std::string{"starts no server that "} +
                               (prefill.keys ? "goes on with the prompts" : "computes prompts"),
                "give a script that starts both pools, or neither");

@@ -155,13 +155,13 @@ constexpr PricedOtherwise differences[] = {
      "keeps weights and the optimizer's state on the host, which "
      "are counted on the GPU"},
     {"parallelism.disable_loss_parallel|training.disable_loss_parallel",
-     "gathers the logits of all ranks; priced is a loss on each rank's share"},
+     "gathers the logits of all ranks; assumed: a loss on each rank's share"},
     {"optimizer.early_step_in_backward",
-     "runs the optimizer within the backward pass; priced is one after it"},
-    {"fault_tolerance.enable", "replicates by TorchFT; priced are replicas of one job"},
+     "runs the optimizer within the backward pass; assumed: one after it"},
+    {"fault_tolerance.enable", "replicates by TorchFT; assumed: replicas of one job"},
     {"parallelism.module_fqns_per_model_part|experimental.pipeline_parallel_split_points|"
      "parallelism.pipeline_parallel_split_points",
-     "chooses the layers of each stage; priced are those that torchtitan chooses by itself"},
+     "chooses the layers of each stage; assumed: those that torchtitan chooses by itself"},
 };
 
 // Words in the names of models that are not supported.
@@ -225,7 +225,7 @@ class TorchtitanReader {
     if (flavor.ends_with("_flex") || flavor.ends_with("_flex_attn") ||
         flavor.ends_with("_varlen") || flavor.ends_with("_varlen_attn"))
       note("model.flavor",
-           "hides documents from one another; priced is attention over the whole sequence");
+           "hides documents from one another; assumed: attention over the whole sequence");
   }
 
   [[noreturn]] void fail_without_model(const std::string& family, const std::string& flavor) const {
@@ -343,7 +343,7 @@ class TorchtitanReader {
               "write a multiple");
     if (all > 0)
       note("training.global_batch_size",
-           "fills and drains the pipeline once for each local batch; priced is one pipeline of "
+           "fills and drains the pipeline once for each local batch; assumed: one pipeline of "
            "all its micro-batches");
   }
 
@@ -402,18 +402,18 @@ class TorchtitanReader {
                               "training.enable_fp8_linear|training.fp8_linear");
     r_.software = "torchtitan";
     if (experts && !linear)
-      note("model.converters", "computes experts in fp8; priced are all products in 16 bits");
+      note("model.converters", "computes experts in fp8; assumed: all products in 16 bits");
     if (linear) float8(experts);
     for (const std::string& converter : converters)
       if (converter.find("float8") == converter.npos)
-        note("model.converters", "has " + shown_text(converter) +
-                                     ", which is not read; priced is the model without it");
+        note("model.converters",
+             "has " + shown_text(converter) + ", which is not read; assumed: the model without it");
   }
 
   void float8(bool experts) {
     if (r_.dtype == "fp32")
       s_.fail("training.mixed_precision_param",
-              "is 'float32' beside float8 products, which has no prices",
+              "is 'float32' with float8 products, which has no prices",
               "write bfloat16: --set training.mixed_precision_param=bfloat16");
     r_.dtype = "fp8";
     const std::string recipe = s_.choice(
@@ -422,21 +422,21 @@ class TorchtitanReader {
     if (!recipe.empty()) r_.software = "torchtitan-rowwise";
     if (recipe == "high")
       note("quantize.linear.float8.recipe_name|float8.recipe_name",
-           "computes gradients of weights in 16 bits; priced are all products in fp8");
+           "computes gradients of weights in 16 bits; assumed: all products in fp8");
     const std::string gather =
         "quantize.linear.float8.enable_fsdp_float8_all_gather|"
         "float8.enable_fsdp_float8_all_gather";
     if (s_.flag(gather, false))
-      note(gather, "gathers weights in fp8; priced is a gather in 16 bits");
+      note(gather, "gathers weights in fp8; assumed: a gather in 16 bits");
     if (r_.model->experts && !experts)
-      note("model.converters", "leaves experts in 16 bits; priced are all products in fp8");
+      note("model.converters", "leaves experts in 16 bits; assumed: all products in fp8");
     const std::string fqns = "quantize.linear.float8.filter_fqns|float8.filter_fqns";
     std::string kept;
     for (const std::string& word : s_.words(fqns))
       if (word != "output" && word != "router.gate" && !word.starts_with("auto_filter"))
         kept += " " + shown_text(word);
     if (!kept.empty())
-      note(fqns, "leaves" + kept + " in 16 bits; priced are all products of layers in fp8");
+      note(fqns, "leaves" + kept + " in 16 bits; assumed: all products of layers in fp8");
   }
 
   void recompute() {
@@ -451,21 +451,21 @@ class TorchtitanReader {
     r_.recompute = mode == "none" ? "none" : "full";
     if (mode == "budget")
       note("activation_checkpoint.mode",
-           "lets the compiler choose what is computed again; priced is everything");
+           "lets the compiler choose what is computed again; assumed: everything");
     if (mode == "selective" && option == "op") {
       if (simple)
         r_.recompute = "selective";
       else
         note("activation_checkpoint.selective_ac_option",
-             "computes every other product again, which is known of dense layers alone; priced is "
+             "computes every other product again, which is known only for dense layers; assumed: "
              "everything");
     } else if (mode == "selective" && option != "1") {
       note("activation_checkpoint.selective_ac_option",
-           "computes one of " + shown_text(option) + " layers again; priced is every layer");
+           "computes one of " + shown_text(option) + " layers again; assumed: every layer");
     }
     if (mode != "none" && !stops)
       note("activation_checkpoint.early_stop",
-           "runs a layer again to its end; priced is as far as is needed");
+           "runs a layer again to its end; assumed: as far as is needed");
   }
 
   void differences_and_rest() {
@@ -473,16 +473,16 @@ class TorchtitanReader {
     const bool layers = components.empty() || std::find(components.begin(), components.end(),
                                                         "model") != components.end();
     if (!s_.flag(compiled, false))
-      note(compiled, "is off; priced are kernels that torch.compile fused");
+      note(compiled, "is off; assumed: kernels that torch.compile fused");
     else if (!layers)
       note("compile.components",
-           "leaves out the model; priced are kernels that torch.compile "
+           "leaves out the model; assumed: kernels that torch.compile "
            "fused");
     const std::string optimizer = s_.word("optimizer.name", "AdamW");
     if (optimizer != "AdamW" && optimizer != "Adam")
-      note("optimizer.name", "is " + shown_text(optimizer) + "; priced is AdamW");
+      note("optimizer.name", "is " + shown_text(optimizer) + "; assumed: AdamW");
     if (const std::string how = s_.word("optimizer.implementation", "fused"); how != "fused")
-      note("optimizer.implementation", "is " + shown_text(how) + "; priced is the fused AdamW");
+      note("optimizer.implementation", "is " + shown_text(how) + "; assumed: the fused AdamW");
     s_.find("optimizer.fused");
     note_otherwise(s_, differences, r_.notes);
     note_unread(s_, inactive, r_.notes);

@@ -196,9 +196,9 @@ def schedule(name: str, **options: Any) -> Drawing:
     return _draw("schedule", name, "svg", options)
 
 
-def names(shelf: str) -> list[str]:
+def names(kind: str) -> list[str]:
     """What the catalog has of models, systems, gpus, software, engines, ..."""
-    return [line.split()[0] for line in run_program(["list", shelf]).text.splitlines()]
+    return [line.split()[0] for line in run_program(["list", kind]).text.splitlines()]
 
 
 def version() -> str:

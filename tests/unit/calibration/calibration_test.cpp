@@ -1,4 +1,4 @@
-// From a record to a file, and from the file to prices.
+// The path from a record to a file, and from the file to times.
 
 #include <gtest/gtest.h>
 
@@ -78,25 +78,25 @@ calibration::Record record_of_short_runs() {
 
 // Every price that the file holds is the one that was measured.
 TEST(Calibration, PricesWhatWasMeasuredAsItWas) {
-  const SyntheticLaw law;
+  const SyntheticTruth truth;
   const System system = calibrated("four-by-four", synthetic_fit(record_of_short_runs()));
   EstimateContext context{system};
   const KernelModel& kernels = context.kernels(Dtype::bf16);
   const KernelTime gemm = kernels.gemm(GemmPass::forward, 4096, 6144, 4096);
   EXPECT_EQ(gemm.tag, Tag::measured);
-  EXPECT_NEAR(gemm.time.si() * 1e6, law.gemm_us(4096, 6144, 4096), 1e-3);
+  EXPECT_NEAR(gemm.time.si() * 1e6, truth.gemm_us(4096, 6144, 4096), 1e-3);
   const KernelTime attention = kernels.attention_forward({1, 4096, 4096, 16, 4, 128, true});
   EXPECT_EQ(attention.tag, Tag::measured);
-  EXPECT_NEAR(attention.time.si() * 1e6, law.attention_us(4096, 16), 1e-3);
+  EXPECT_NEAR(attention.time.si() * 1e6, truth.attention_us(4096, 16), 1e-3);
   const KernelTime backward = kernels.attention_backward({1, 4096, 4096, 16, 4, 128, true});
-  EXPECT_NEAR(backward.time / attention.time, law.attention_backward, 1e-3);
+  EXPECT_NEAR(backward.time / attention.time, truth.attention_backward, 1e-3);
   const KernelTime copy = kernels.memory(Bytes{1e9});  // At 0.85 of 1 TB/s.
   EXPECT_EQ(copy.tag, Tag::interpolated);
-  EXPECT_NEAR(copy.time.si(), 1e-3 / law.copy_efficiency, 1e-7);
+  EXPECT_NEAR(copy.time.si(), 1e-3 / truth.copy_efficiency, 1e-7);
   const CollectiveCost all_reduce =
       context.collectives({})(CollectiveKind::all_reduce, Bytes{1 << 22}, {4, 1, 4});
   EXPECT_EQ(all_reduce.tag, Tag::measured);
-  EXPECT_NEAR(all_reduce.time().si() * 1e6, law.all_reduce_us(4, 1 << 22), 1e-3);
+  EXPECT_NEAR(all_reduce.time().si() * 1e6, truth.all_reduce_us(4, 1 << 22), 1e-3);
 
   EstimateContext without{read_system("four-by-four", nowhere)};
   EXPECT_EQ(without.kernels(Dtype::bf16).gemm(GemmPass::forward, 4096, 6144, 4096).tag,
@@ -106,7 +106,7 @@ TEST(Calibration, PricesWhatWasMeasuredAsItWas) {
 // Products in fp8 and fp16 have their own tables, of nothing but the product: fp8 is not quantised
 // again, fp16 is not taken for bf16.
 TEST(Calibration, EachFormatHasItsOwnProducts) {
-  const SyntheticLaw law;
+  const SyntheticTruth truth;
   calibration::Record record = record_of_short_runs();
   std::vector<calibration::Measurement> more;
   for (const auto& one : record.measurements)
@@ -119,7 +119,7 @@ TEST(Calibration, EachFormatHasItsOwnProducts) {
       }
   record.measurements.insert(record.measurements.end(), more.begin(), more.end());
   EstimateContext context{calibrated("four-by-four", synthetic_fit(record))};
-  const double us = law.gemm_us(4096, 6144, 4096);
+  const double us = truth.gemm_us(4096, 6144, 4096);
   for (const auto& [dtype, factor] :
        {std::pair{Dtype::bf16, 1.0}, {Dtype::fp8, 0.55}, {Dtype::fp16, 1.1}}) {
     const KernelTime time = context.kernels(dtype).gemm(GemmPass::forward, 4096, 6144, 4096);
@@ -131,7 +131,7 @@ TEST(Calibration, EachFormatHasItsOwnProducts) {
 // A clock that sinks stretches products, and what is stretched is no longer what was measured. What
 // the benchmark's own clock lost meanwhile is not lost again.
 TEST(Calibration, ASustainedClockStretchesProducts) {
-  const SyntheticLaw law;
+  const SyntheticTruth truth;
   const System system = calibrated("four-by-four", synthetic_fit());
   EstimateContext context{system};
   const GemmTime benchmark{system.gpu, Dtype::bf16, &*system.calibration->kernels};
@@ -139,8 +139,8 @@ TEST(Calibration, ASustainedClockStretchesProducts) {
   const KernelTime gemm = context.kernels(Dtype::bf16).gemm(GemmPass::forward, 4096, 6144, 4096);
   EXPECT_EQ(gemm.tag, Tag::interpolated);
   const double sustained = system.calibration->kernels->sustained;
-  EXPECT_NEAR(sustained, law.sustained, 1e-3);
-  EXPECT_NEAR(gemm.time.si() * 1e6, law.gemm_us(4096, 6144, 4096) / throttle / sustained, 0.01);
+  EXPECT_NEAR(sustained, truth.sustained, 1e-3);
+  EXPECT_NEAR(gemm.time.si() * 1e6, truth.gemm_us(4096, 6144, 4096) / throttle / sustained, 0.01);
 }
 
 TEST(Calibration, WhatItLacksIsAsItCameWithTheProject) {
@@ -187,7 +187,7 @@ TEST(CalibrationChart, HasAPointForEachRowAndOneInTheLegend) {
   EXPECT_EQ(circles, 16u + 1u + 12u + 1u);
 }
 
-TEST(CalibrationText, NamesRowsThatNobodyExplains) {
+TEST(CalibrationText, NamesUnexplainedRows) {
   calibration::Record record = synthetic_record();
   for (auto& one : record.measurements)
     if (one.what.id() == "gemm forward bf16 m=4096 n=6144 k=4096")

@@ -76,7 +76,7 @@ TEST(CorrectTable, ARatioBySizeIsFollowed) {
   EXPECT_LT(middle(corrected.after, 0.9), 0.03);
 }
 
-// What the record holds is exact, and not taken for a published row's; no row is tagged measured.
+// The record's rows are exact, and not taken for a published row's; no row is tagged measured.
 TEST(CorrectTable, KeepsTheRecordsRowsAndSaysThatOthersAreDerived) {
   const Published published;
   GemmRow odd{4096, 4096, 4096, {}};

@@ -43,7 +43,7 @@ const MeasuredGpu gpu{{.peak_16bit = FlopPerSecond{1e15}, .peak_fp8 = FlopPerSec
                       BytesPerSecond{3e12},
                       132};
 
-GemmBase law() {
+GemmBase truth() {
   GemmBase base;
   base.overhead = microseconds(2.5);
   base.tile_overhead = microseconds(0.9);
@@ -54,7 +54,7 @@ GemmBase law() {
   return base;
 }
 
-// Rows of the law, each `off(i)` times as long.
+// Rows of the true formula, each `off(i)` times as long.
 template <class Off>
 std::vector<GemmRow> gemm_rows(Off off) {
   std::vector<GemmRow> rows;
@@ -63,13 +63,13 @@ std::vector<GemmRow> gemm_rows(Off off) {
     for (const std::int64_t n : {1024, 4096, 6144, 14336})
       for (const std::int64_t k : {1024, 4096, 8192, 28672}) {
         const GemmProduct product{m, n, k};
-        const double us = gemm_formula_us(law(), machine, Dtype::bf16, {&product, 1}, false);
+        const double us = gemm_formula_us(truth(), machine, Dtype::bf16, {&product, 1}, false);
         rows.push_back({m, n, k, microseconds(us * off(rows.size()))});
       }
   return rows;
 }
 
-// predicted / law - 1 of all rows.
+// predicted / true - 1 of all rows.
 std::vector<double> errors_of(const GemmBase& base) {
   std::vector<double> errors;
   const GemmMachine machine = gemm_machine(gpu, Dtype::bf16);
@@ -87,7 +87,7 @@ double worst(const GemmBase& base) {
   return most;
 }
 
-TEST(FitGemm, FindsTheLawThatMadeTheRows) {
+TEST(FitGemm, FindsTheFormulaThatMadeTheRows) {
   EXPECT_LT(worst(fit_gemm(gemm_rows([](std::size_t) { return 1.0; }), gpu, Dtype::bf16)), 0.02);
 }
 
@@ -108,17 +108,17 @@ TEST(FitGemm, ATenthOfRowsThreeTimesTooSlowDoesNotMoveIt) {
 }
 
 // A GPU 10 % slower than it says is found 10 % slower, not explained away.
-TEST(FitGemm, ABiasIsPartOfTheLaw) {
+TEST(FitGemm, ABiasIsPartOfTheFit) {
   const auto slow = [](std::size_t) { return 1.1; };
   const GemmBase base = fit_gemm(gemm_rows(slow), gpu, Dtype::bf16);
   const GemmProduct large{8192, 14336, 28672};
   const GemmMachine machine = gemm_machine(gpu, Dtype::bf16);
   EXPECT_NEAR(gemm_formula_us(base, machine, Dtype::bf16, {&large, 1}, false) /
-                  gemm_formula_us(law(), machine, Dtype::bf16, {&large, 1}, false),
+                  gemm_formula_us(truth(), machine, Dtype::bf16, {&large, 1}, false),
               1.1, 0.01);
 }
 
-TEST(FitAttention, FindsTheLawThatMadeTheRows) {
+TEST(FitAttention, FindsTheFormulaThatMadeTheRows) {
   AttentionBase base;
   base.head_dim = 128;
   base.overhead = microseconds(4.5);

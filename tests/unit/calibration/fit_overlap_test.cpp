@@ -8,17 +8,17 @@ namespace {
 using calibration::make_case;
 using calibration::Measurement;
 
-Measurement beside_busy(std::int64_t busy, double slowdown) {
+Measurement with_busy(std::int64_t busy, double slowdown) {
   Measurement one;
   one.what = make_case("overlap", {"busy_multiprocessors"}, {8192, 8192, 8192, busy});
   one.figures = {{"slowdown_ratio", slowdown}};
   return one;
 }
 
-// Speeds 0.9, 0.8 and 0.6 beside 10, 20 and 40 of 100: all that is busy is missed, and no more.
+// Speeds 0.9, 0.8 and 0.6 with 10, 20 and 40 of 100 busy: the loss is exactly the busy share.
 TEST(FitOverlap, BusyMultiprocessorsAreMissed) {
-  const OverlapFit fit = fit_overlap(
-      {beside_busy(10, 1 / 0.9), beside_busy(20, 1 / 0.8), beside_busy(40, 1 / 0.6)}, 100);
+  const OverlapFit fit =
+      fit_overlap({with_busy(10, 1 / 0.9), with_busy(20, 1 / 0.8), with_busy(40, 1 / 0.6)}, 100);
   ASSERT_TRUE(fit.share);
   EXPECT_NEAR(*fit.share, 1.0, 1e-12);
   EXPECT_EQ(fit.busy_cases, 3u);
@@ -26,11 +26,11 @@ TEST(FitOverlap, BusyMultiprocessorsAreMissed) {
   for (const double error : fit.checks[0].errors) EXPECT_NEAR(error, 0.0, 1e-12);
 }
 
-// Lost 0.1, 0.1 and 0.4 beside shares of 0.1, 0.2 and 0.4: the slope is
-// (0.01 + 0.02 + 0.16) / (0.01 + 0.04 + 0.16) = 19 / 21.
+// Losses of 0.1, 0.1 and 0.4 at shares of 0.1, 0.2 and 0.4: the slope is (0.01 + 0.02 + 0.16) /
+// (0.01 + 0.04 + 0.16) = 19 / 21.
 TEST(FitOverlap, IsTheSlopeThroughTheOrigin) {
-  const OverlapFit fit = fit_overlap(
-      {beside_busy(10, 1 / 0.9), beside_busy(20, 1 / 0.9), beside_busy(40, 1 / 0.6)}, 100);
+  const OverlapFit fit =
+      fit_overlap({with_busy(10, 1 / 0.9), with_busy(20, 1 / 0.9), with_busy(40, 1 / 0.6)}, 100);
   ASSERT_TRUE(fit.share);
   EXPECT_NEAR(*fit.share, 19.0 / 21.0, 1e-12);
   // The second is predicted at 1 - 0.2 * 19 / 21 of its speed and ran at 0.9.
@@ -38,14 +38,14 @@ TEST(FitOverlap, IsTheSlopeThroughTheOrigin) {
 }
 
 TEST(FitOverlap, TwoCasesAreTooFew) {
-  const OverlapFit fit = fit_overlap({beside_busy(10, 1.2), beside_busy(20, 1.3)}, 100);
+  const OverlapFit fit = fit_overlap({with_busy(10, 1.2), with_busy(20, 1.3)}, 100);
   EXPECT_FALSE(fit.share);
   EXPECT_EQ(fit.busy_cases, 2u);
   EXPECT_TRUE(fit_overlap({}, 100).checks.empty());
 }
 
 TEST(FitOverlap, CopiesAndCollectivesAreHeldAgainstLosingNothing) {
-  Measurement copy = beside_busy(0, 1.25);
+  Measurement copy = with_busy(0, 1.25);
   copy.what = make_case("overlap", {"copy"}, {8192, 8192, 8192, 0});
   Measurement collective;
   collective.what = make_case("collective_overlap", {"all_gather"}, {8, 1 << 28, 4096, 8192, 8192});

@@ -45,8 +45,8 @@ void slow_down(Measurement& one, double factor) {
     }
 }
 
-TEST(Fit, FindsTheLawOfARecord) {
-  const SyntheticLaw law;
+TEST(Fit, FindsTheFormulasOfARecord) {
+  const SyntheticTruth truth;
   const CalibrationFit fit = fit_of(synthetic_record());
   EXPECT_EQ(fit.gpu.name, "test-gpu");
   ASSERT_TRUE(fit.kernels.has_value());
@@ -56,12 +56,12 @@ TEST(Fit, FindsTheLawOfARecord) {
   EXPECT_EQ(table.rows.size(), 16u);
   EXPECT_LT(table.left_out->median, 0.01);
   EXPECT_LT(table.left_out->p90, 0.03);
-  EXPECT_NEAR(fit.kernels->wgrad_efficiency.value, law.wgrad_efficiency, 0.01);
-  EXPECT_NEAR(fit.kernels->copy_efficiency.value, law.copy_efficiency, 1e-9);
-  EXPECT_NEAR(fit.kernels->overlap_loss_share.value, law.overlap_loss_share, 1e-12);
+  EXPECT_NEAR(fit.kernels->wgrad_efficiency.value, truth.wgrad_efficiency, 0.01);
+  EXPECT_NEAR(fit.kernels->copy_efficiency.value, truth.copy_efficiency, 1e-9);
+  EXPECT_NEAR(fit.kernels->overlap_loss_share.value, truth.overlap_loss_share, 1e-12);
   // Against the fitted table, whose own falling clock is fitted as well.
-  EXPECT_NEAR(fit.kernels->sustained.value, law.sustained, 1e-3);
-  EXPECT_NEAR(fit.kernels->attention_backward.value, law.attention_backward, 1e-3);
+  EXPECT_NEAR(fit.kernels->sustained.value, truth.sustained, 1e-3);
+  EXPECT_NEAR(fit.kernels->attention_backward.value, truth.attention_backward, 1e-3);
   for (const FittedFactor* factor : {&fit.kernels->wgrad_efficiency, &fit.kernels->copy_efficiency,
                                      &fit.kernels->sustained, &fit.kernels->attention_backward})
     EXPECT_TRUE(factor->measured);
@@ -75,12 +75,12 @@ TEST(Fit, FindsTheLawOfARecord) {
   EXPECT_EQ(fit.curves[0].points.size(), 8u);
 }
 
-// All products a tenth slower: the law is a tenth slower, and the ratio of passes is as it was.
+// All products a tenth slower: the formula is a tenth slower, and the ratio of passes is as it was.
 TEST(Fit, ABiasOfAllIsNotOneOfAPass) {
   const CalibrationFit fit = fit_after([](Measurement& one) {
     if (one.what.kind == "gemm") slow_down(one, 1.1);
   });
-  EXPECT_NEAR(fit.kernels->wgrad_efficiency.value, SyntheticLaw{}.wgrad_efficiency, 0.015);
+  EXPECT_NEAR(fit.kernels->wgrad_efficiency.value, SyntheticTruth{}.wgrad_efficiency, 0.015);
 }
 
 // wgrad alone a tenth slower: the forward table is what it was, wgrad's share falls by as much.
@@ -157,7 +157,7 @@ TEST(Fit, WhatWasNotMeasuredIsAsWithoutARecord) {
   EXPECT_TRUE(fit.curves.empty());
 }
 
-TEST(Fit, OwnAttentionKernelsAreTakenWhenAsked) {
+TEST(Fit, OwnAttentionKernelsAreTakenOnRequest) {
   Record record = synthetic_record();
   for (Measurement& one : record.measurements)
     if (one.what.kind == "attention") one.implementation = "orrery mma.sync kernel";
@@ -252,7 +252,7 @@ TEST(Fit, TheUsualClockCounts) {
 }
 
 TEST(Fit, RefusesCopiesFasterThanTheMemory) {
-  Record record = synthetic_record(SyntheticLaw{.copy_efficiency = 1.2});
+  Record record = synthetic_record(SyntheticTruth{.copy_efficiency = 1.2});
   EXPECT_EQ(error_text([&] { fit_of(record); }),
             "copies reach 120.0 % of the memory bandwidth of 'test-gpu'; no GPU can: correct the "
             "catalog's bandwidth, or give --gpu NAME");
@@ -357,7 +357,7 @@ TEST(Fit, CollectivesThatNoPlanDoesAreNamed) {
 // What docs/guides/calibrate.md fits: each time is 2 % off or not at all.
 TEST(Fit, TheExampleIsTheSyntheticRecord) {
   expect_golden("synthetic-record.json",
-                calibration::record_json(synthetic_record(SyntheticLaw{.noise = 0.02})));
+                calibration::record_json(synthetic_record(SyntheticTruth{.noise = 0.02})));
 }
 
 // A published table, as if a record had measured every fifth row: nothing is to be corrected.

@@ -73,7 +73,7 @@ TEST(KernelRecord, KernelsOfOneOperationAreOneTime) {
   EXPECT_DOUBLE_EQ(traced.record.measurements[0].warm->median_us, 9.0);
 }
 
-TEST(KernelRecord, LeavesOutWhatRunsBesideCommunication) {
+TEST(KernelRecord, LeavesOutWhatOverlapsCommunication) {
   TraceText text{TraceText::h100};
   launched(text, "aten::mm", "[[4096, 512], [512, 1024]]", "nvjet", 0, 10'000);       // 1 to 11 us
   launched(text, "aten::mm", "[[4096, 512], [512, 1024]]", "nvjet", 20'000, 50'000);  // 21 to 71
@@ -166,7 +166,7 @@ TEST(KernelRecord, AFitLearnsTheStepsClock) {
   EXPECT_TRUE(fit.kernels->tables.gemm.empty());  // A step's clock says nothing of a benchmark's.
 }
 
-TEST(KernelRecord, TimesOfAWholeStepAreTheLaws) {
+TEST(KernelRecord, TimesOfAWholeStepAreTheFormulas) {
   const TracedKernels traced = kernels_of_traces({parse(SyntheticStep::text())}, KernelNames{});
   EXPECT_EQ(traced.record.measurements.size(), 16u);
   for (const calibration::Measurement& one : traced.record.measurements) {

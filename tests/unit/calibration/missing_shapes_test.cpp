@@ -33,7 +33,7 @@ double weight_of(const std::vector<calibration::Case>& cases, const std::string&
   return 0.0;
 }
 
-// qkv, 4096 tokens to 6144 channels, is a row of the H100's table until somebody erases it. 6
+// qkv, 4096 tokens to 6144 channels, is a row of the H100's table until it is erased. 6
 // micro-batches x 16 layers of the second stage.
 TEST(MissingShapes, AreThoseWithoutARow) {
   auto tables = read_kernel_tables("h100-sxm");

@@ -21,7 +21,7 @@ using calibration::Measurement;
 // An H200 whose products take `slower` times as long as published, and which under load keeps
 // `steady` of the clock that it has for its first milliseconds (the table's own falling clock taken
 // out); wgrad runs at `wgrad` of the forward products' rate, copies at `copies` of the memory's.
-struct Law {
+struct Truth {
   double slower = 1.08;
   double steady = 0.9;
   double wgrad = 0.94;
@@ -30,7 +30,7 @@ struct Law {
 
 class PaperH200 : public calibration::Bench {
  public:
-  explicit PaperH200(const Law& law) : law_{law} {}
+  explicit PaperH200(const Truth& truth) : truth_{truth} {}
 
   Measurement measure(const Case& what, const calibration::StoppingLimits&) override {
     clock_s_ += 1.0;
@@ -66,21 +66,21 @@ class PaperH200 : public calibration::Bench {
     return {us, 0.995 * us, 1.01 * us, 0.004, 0.001, 30};
   }
   double gemm_us(const Case& what) const {
-    const double us = law_.slower * published_us(what.choice("dtype"), what.size("m"),
-                                                 what.size("n"), what.size("k"));
-    return what.choice("pass") == "wgrad" ? us / law_.wgrad : us;
+    const double us = truth_.slower * published_us(what.choice("dtype"), what.size("m"),
+                                                   what.size("n"), what.size("k"));
+    return what.choice("pass") == "wgrad" ? us / truth_.wgrad : us;
   }
   // Windows of a millisecond for as long as the case says; power acts with a tenth of a second.
   void sustained(Measurement& one) const {
     const std::int64_t m = one.what.size("m"), n = one.what.size("n"), k = one.what.size("k");
     const GemmTime& table = one.what.choice("dtype") == "fp8" ? fp8_ : bf16_;
     const double cool_us =
-        law_.slower * 1e6 * table.without_cast(m, n, k).time.si() / table.throttle(m, n, k);
+        truth_.slower * 1e6 * table.without_cast(m, n, k).time.si() / table.throttle(m, n, k);
     calibration::ClockSeries series;
     while (series.length_s() < static_cast<double>(one.what.size("seconds"))) {
       const double fallen = 1.0 - std::exp(-series.length_s() / 0.1);
-      series.add(cool_us * (1.0 + (1.0 / law_.steady - 1.0) * fallen), 1);
-      series.tell({1.9e9, 690.0, 60.0, fallen > 0.1 ? 4u : 0u});
+      series.add(cool_us * (1.0 + (1.0 / truth_.steady - 1.0) * fallen), 1);
+      series.note({1.9e9, 690.0, 60.0, fallen > 0.1 ? 4u : 0u});
     }
     one.warm = series.sustained();
     one.figures = {{"burst_us", series.burst_us()}, {"sustained_us", one.warm->median_us}};
@@ -89,11 +89,11 @@ class PaperH200 : public calibration::Bench {
   void copy(Measurement& one) const {
     const double bytes = 4.0 * static_cast<double>(one.what.size("rows")) *
                          static_cast<double>(one.what.size("width"));
-    one.warm = one.cold = time(2.0 + bytes / (law_.copies * gpu_.memory_bandwidth.si() * 1e-6));
+    one.warm = one.cold = time(2.0 + bytes / (truth_.copies * gpu_.memory_bandwidth.si() * 1e-6));
     one.figures = {{"moved_bytes", bytes}};
   }
 
-  Law law_;
+  Truth truth_;
   Gpu gpu_ = read_gpu("h200-sxm", {"", ""});
   KernelTables tables_ = *read_kernel_tables("h200-sxm");
   GemmTime bf16_{gpu_, Dtype::bf16, &tables_}, fp8_{gpu_, Dtype::fp8, &tables_};
@@ -137,9 +137,9 @@ double worst(const GemmTable& table, const PaperH200& bench, double slower) {
   return *std::max_element(errors.begin(), errors.end());
 }
 
-TEST(Rehearsal, TwoMachinesAndACallThatIsCutOffComeToTheLaw) {
-  const Law law;
-  PaperH200 first{law}, second{law};
+TEST(Rehearsal, TwoMachinesAndACallThatIsCutOffComeToTheTruth) {
+  const Truth truth;
+  PaperH200 first{truth}, second{truth};
   first.cut_off_after = 70;
   const calibration::Record a = call(first, "aaaa", {}, 1e9);
   EXPECT_EQ(a.measurements.size(), 70u);  // All of them, also those that no check settled.
@@ -149,22 +149,22 @@ TEST(Rehearsal, TwoMachinesAndACallThatIsCutOffComeToTheLaw) {
 
   const CalibrationFit fit = fit_calibration({{"a.json", a}, {"b.json", b}}, {}, {});
   ASSERT_TRUE(fit.kernels.has_value());
-  EXPECT_NEAR(fit.kernels->sustained.value, law.steady, 2e-3);
+  EXPECT_NEAR(fit.kernels->sustained.value, truth.steady, 2e-3);
   EXPECT_TRUE(fit.kernels->sustained.measured);
-  EXPECT_NEAR(fit.kernels->wgrad_efficiency.value, law.wgrad, 2e-3);
-  EXPECT_NEAR(fit.kernels->copy_efficiency.value, law.copies, 1e-6);
+  EXPECT_NEAR(fit.kernels->wgrad_efficiency.value, truth.wgrad, 2e-3);
+  EXPECT_NEAR(fit.kernels->copy_efficiency.value, truth.copies, 1e-6);
   for (const GemmTable& table : fit.kernels->tables.gemm)
     if (table.dtype != Dtype::fp16) {
       EXPECT_GT(table.rows.size(), 1900u);
-      EXPECT_LT(worst(table, first, law.slower), 2e-3) << name(table.dtype);
+      EXPECT_LT(worst(table, first, truth.slower), 2e-3) << name(table.dtype);
     }
 }
 
 // The same with the published clock throughout: nothing is left to correct, and `sustained` is 1
 // only because this GPU does keep its clock.
 TEST(Rehearsal, AGpuAsPublishedLeavesTheTablesAsTheyAre) {
-  const Law law{1.0, 1.0, 0.95, 0.9};
-  PaperH200 bench{law};
+  const Truth truth{1.0, 1.0, 0.95, 0.9};
+  PaperH200 bench{truth};
   const CalibrationFit fit = fit_calibration({{"a.json", call(bench, "aaaa", {}, 1e9)}}, {}, {});
   EXPECT_NEAR(fit.kernels->sustained.value, 1.0, 1e-3);
   for (const GemmTable& table : fit.kernels->tables.gemm)
@@ -175,8 +175,8 @@ TEST(Rehearsal, AGpuAsPublishedLeavesTheTablesAsTheyAre) {
 
 // A call of 40 s has launches and two steady clocks, which are held against the published tables.
 TEST(Rehearsal, AShortCallHasTheClock) {
-  const Law law{1.0, 0.87, 0.95, 0.9};
-  PaperH200 bench{law};
+  const Truth truth{1.0, 0.87, 0.95, 0.9};
+  PaperH200 bench{truth};
   const CalibrationFit fit = fit_calibration({{"a.json", call(bench, "aaaa", {}, 6.0)}}, {}, {});
   EXPECT_TRUE(fit.kernels->tables.gemm.empty());
   EXPECT_TRUE(fit.kernels->sustained.measured);

@@ -30,7 +30,7 @@ inline std::string replaced_everywhere(std::string text, const std::string& righ
   return text;
 }
 
-/// What `action` refuses with.
+/// The message with which `action` refuses.
 template <class Action>
 std::string refusal_of(Action action) {
   try {

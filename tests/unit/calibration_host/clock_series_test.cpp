@@ -15,7 +15,7 @@ ClockSeries power_limited(double tau_s, double length_s) {
   while (series.length_s() < length_s) {
     const double fall = 1.0 - std::exp(-series.length_s() / tau_s);
     series.add(1000.0 * (1.0 + (1.0 / 0.87 - 1.0) * fall), 1);
-    series.tell({1.98e9 / (1.0 + (1.0 / 0.87 - 1.0) * fall), 700.0, 60.0,
+    series.note({1.98e9 / (1.0 + (1.0 / 0.87 - 1.0) * fall), 700.0, 60.0,
                  series.length_s() > tau_s ? 4u : 0u});
   }
   return series;
@@ -51,7 +51,7 @@ TEST(ClockSeries, RunsOfAnyLength) {
 }
 
 // 20 windows of the burst, then ten a decade: from 20 ms to 20 s are three decades.
-TEST(ClockSeries, FewPointsTellAll) {
+TEST(ClockSeries, FewPointsSuffice) {
   const std::vector<SeriesPoint> points = power_limited(0.2, 20.0).points();
   EXPECT_GE(points.size(), 48u);
   EXPECT_LE(points.size(), 52u);

@@ -203,7 +203,7 @@ TEST(Overrides, TheNetworkIsTheLastWayInsideANode) {
   EXPECT_EQ(names(topology, 0, 1), (Names{"node0.gpu0.nvlink.up", "node0.gpu1.nvlink.down"}));
 }
 
-// Half of 1 GB/s, and only there; a slower GPU is told by its rank.
+// Half of 1 GB/s, and only there; a slower GPU is found by its rank.
 TEST(Overrides, SlowerLinksAndGpus) {
   System system = fabric_system(FabricLayout::single_switch);
   LinkOverride slow;
@@ -229,7 +229,7 @@ TEST(Overrides, SlowerLinksAndGpus) {
     EXPECT_EQ(topology.gpu_speed(Rank{rank}), rank == 7 ? 0.8 : 1.0);
 }
 
-TEST(Overrides, NoWayIsSaidWithBothEndsAndWhatIsDown) {
+TEST(Overrides, AMissingRouteIsReportedWithBothEndsAndWhatIsDown) {
   System system = leaf_spine(1, 2, 4e9);
   system = with_down(with_down(system, "leaf1-spine0"), "spine1-leaf1");
   const Topology topology = Topology::build(system, 12);
@@ -283,7 +283,7 @@ TEST(Overrides, NamesOfNoLinkAreRefused) {
   EXPECT_EQ(error(fabric_system(FabricLayout::single_switch), "leaf0-spine0"),
             "test: /overrides: 'leaf0-spine0' is not a link of this system; name a NIC, as in "
             "\"node0.nic0\": this fabric is one switch");
-  // What only a larger run of the same system uses is no mistake.
+  // Settings that only a larger run of the same system uses are no mistake.
   EXPECT_EQ(error(tree, "node9.nic0"), "no error");
   EXPECT_EQ(error(tree, "leaf9-spine1"), "no error");
 }

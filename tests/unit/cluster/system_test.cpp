@@ -220,7 +220,7 @@ TEST(SystemErrors, AnUnknownNameGetsTheNearest) {
   }
 }
 
-// What a user may leave out, the catalog must say.
+// The catalog must state what a user may leave out.
 TEST(Catalog, NamesASourceOfEveryFigure) {
   for (const std::string& name : list_catalog("topologies/systems")) {
     const System system = read_system(name, flag);
@@ -242,7 +242,7 @@ TEST(ParseSystem, TakesPlainFiguresAsTheUsersOwn) {
   EXPECT_EQ(parse_system(*system.document).nics_per_node, 4);
 }
 
-TEST(ParseSystem, TellsAllErrorsAtOnce) {
+TEST(ParseSystem, ReportsAllErrorsAtOnce) {
   const std::string wrong =
       replaced("\"5 us\"", "\"5 s\"",
                replaced("\"450 GB/s\"", "\"450 GBps\"", replaced("\"nvswitch\"", "\"nvswich\"")));

@@ -41,7 +41,7 @@ TEST(TopologyText, NamesWhatIsOverridden) {
   EXPECT_NE(text.find("  bisection              4 GB/s each way\n"), text.npos) << text;
 }
 
-// Every node and switch of the graph is declared or is one of the nodes drawn as boxes, and every
+// Every node and switch of the graph is declared or is one of the nodes shown as boxes, and every
 // cable is an edge: 4 GPUs to the switch and 4 to their NICs, 4 NICs of node 0, 3 nodes, 2 wires.
 TEST(TopologyDot, HasEveryCableOnce) {
   const System system = leaf_spine(2, 1, 4e9);

@@ -206,8 +206,8 @@ constexpr double wire = 7.0 / 8 * 512 * mib;
 constexpr double by_formula = 9.2e-6 + 7 * 0.88e-6 + wire / (0.925 * 240e9) +
                               37e-6 * wire / (wire + 2.6e6) + 512 * mib / 8 / (2.44 * 240e9);
 
-// Eight is the most that was measured: without its sweep there are no neighbours on both sides, and
-// the formula alone is left. The sweep says otherwise, so that it cannot have told.
+// Eight is the largest measured size: without its sweep there are no neighbours on both sides, and
+// only the formula is left. The sweep has another time, so that it cannot have been used.
 TEST(CollectiveTime, WhatIsLeftOutIsPredicted) {
   CollectiveOptions options;
   options.left_out = CollectiveShape{CollectiveKind::all_gather, node};
@@ -243,7 +243,7 @@ TEST(CollectiveTime, BetweenTwoNumbersOfRanksTheFormulaIsCorrectedByBoth) {
   EXPECT_GT(std::abs(residual(2, share) - residual(4, share)), 1e-3);
 }
 
-TEST(CollectiveTime, AStandInIsNotMeasured) {
+TEST(CollectiveTime, AProxyIsNotMeasured) {
   const Bytes bytes{512 * mib};
   EXPECT_EQ(CollectiveTime{system("dgx-a100-40gb")}(CollectiveKind::all_gather, bytes, node).tag,
             Tag::interpolated);

@@ -15,7 +15,7 @@ int children(int node, int nodes, bool second) {
   return count;
 }
 
-TEST(DoubleTree, EightNodesAsDrawn) {
+TEST(DoubleTree, EightNodesAsInTheFigure) {
   const std::vector<int> first{-1, 2, 4, 2, 0, 6, 4, 6};
   const std::vector<int> second{1, 3, 1, 7, 5, 3, 5, -1};
   for (int node = 0; node < 8; ++node) {

@@ -42,7 +42,7 @@ TEST(FoldFlows, ARingOnAUniformMachineIsTwoFlows) {
 }
 
 // Two GPUs a NIC: a flow out of the node names it twice.
-TEST(FoldFlows, TwinsOnALinkCount) {
+TEST(FoldFlows, EquivalentFlowsOnALinkCount) {
   const System system = nodes_of(4, 2);
   const Topology topology = Topology::build(system, 16);
   const std::vector<Flow> folded = fold_flows(

@@ -32,7 +32,7 @@ TEST(Rings, AsManyBetweenDomainsAsTheSmallestHasMembers) {
 
 // Whatever the group and the nodes, unfolded or folded: every port that sends also receives, the
 // same bytes, and no rank sends twice of a kind.
-TEST(GroupFlows, WhatARoleSendsItReceives) {
+TEST(GroupFlows, WhatAClassSendsItReceives) {
   CollectiveCost cost;
   cost.scale_up_bytes = Bytes{100.0};
   cost.scale_up_rate = BytesPerSecond{1e9};
@@ -81,13 +81,13 @@ TEST(GroupFlows, AGroupInOneDomainIsAsSlowAsTheMostSpread) {
   }
 }
 
-TEST(GroupFlows, RolesOfAGroupAscendAndAreDistinct) {
+TEST(GroupFlows, ClassesOfAGroupAscendAndAreDistinct) {
   const RankClasses classes = RankClasses::folded(placement_of(2, 2, 2, nodes_of(4, 4)));
   EXPECT_EQ(reps_in(classes, {{0}, {1}, {6}}), (std::vector<int>{0, 1}));
 }
 
 // Folded, four GPUs on a NIC: a flow of one counts for the four that send with it.
-TEST(Wiring, ATwinOnTheSameNicCounts) {
+TEST(Wiring, AnEquivalentRankOnTheSameNicCounts) {
   const System system = nodes_of(4, 1);
   const RankClasses classes = RankClasses::folded(placement_of(1, 8, 1, system));
   Topology topology = Topology::build(system, 8);
@@ -99,8 +99,8 @@ TEST(Wiring, ATwinOnTheSameNicCounts) {
   }
 }
 
-// The twin that receives may lie elsewhere than the rank that plays it: rank 5's role is played by
-// rank 4 of the same stage, but from rank 0 the way is still one out of the node.
+// The equivalent receiver may lie elsewhere than the rank that represents it: rank 4 of the same
+// stage represents rank 5's class, but from rank 0 the route is still one out of the node.
 TEST(Wiring, UnfoldedTheWayIsTheRoute) {
   const System system = nodes_of(4, 4);
   const RankClasses classes = RankClasses::unfolded(placement_of(4, 4, 1, system));

@@ -32,7 +32,7 @@ double sum(const Exchange& exchange) {
   return all;
 }
 
-// What flows put on each link: bytes, each as often as flows of its kind cross it.
+// Bytes that flows put on each link, each as often as flows of its kind cross it.
 std::map<std::string, double> loads(const Topology& topology, const std::vector<Flow>& flows) {
   std::map<std::string, double> bytes;
   for (const Flow& flow : flows)
@@ -100,7 +100,7 @@ TEST(ExchangeFlows, OneFlowAPortWhereAllAreAlike) {
 // Two ranks of one node, the first with 100 B for the second, which has 30 B for it.
 TEST(ExchangeFlows, InAndOutApartWhereTheyDiffer) {
   const System system = nodes_of(4, 4);
-  // Two stages: two roles, though one group of ours.
+  // Two stages: two classes, though one group of ours.
   const RankClasses classes = RankClasses::folded(placement_of(4, 1, 2, system));
   Topology topology = Topology::build(system, 8);
   const std::vector<Flow> flows =

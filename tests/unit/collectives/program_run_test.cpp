@@ -28,8 +28,8 @@ TEST(ProgramRun, OneMessage) {
   EXPECT_NEAR(seconds(outside), 10e-6 + 1.0, 1e-8);
 }
 
-// A rank waits for its own earlier steps, not for everybody's: 0 -> 1 -> 2 in a row, while 4 -> 5
-// is long done with both of its steps.
+// A rank waits for its own earlier steps, not for those of all ranks: 0 -> 1 -> 2 in a row, while 4
+// -> 5 is long done with both of its steps.
 TEST(ProgramRun, ARankWaitsForItsOwnSteps) {
   CollectiveProgram program;
   add_message(program, 0, 0, 1, 1e9);

@@ -22,7 +22,7 @@ std::vector<Scored> some_candidates(std::uint32_t seed, int count) {
   return all;
 }
 
-// What sorting all of them gives, by the definition of each kind.
+// The result of sorting all of them, by the definition of each kind.
 std::vector<std::int64_t> expected(std::vector<Scored> all, BestList list) {
   std::erase_if(all, [](const Scored& one) { return one.score == never; });
   std::sort(all.begin(), all.end(), [](const Scored& a, const Scored& b) {
@@ -56,7 +56,7 @@ TEST(BestCandidates, AreWhatSortingAllOfThemGives) {
           const bool listed =
               std::any_of(best.ranked().begin(), best.ranked().end(),
                           [&](const Scored& other) { return other.number == one.number; });
-          // What a bound rules out is never listed.
+          // A candidate that a bound excludes is never listed.
           ASSERT_TRUE(may || (!listed && best.ranked().size() == before)) << seed;
           ASSERT_FALSE(may && one.score == never);
         }

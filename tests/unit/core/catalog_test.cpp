@@ -16,10 +16,10 @@ const Place at{"command line", "--model"};
 class Catalog : public testing::Test {
  protected:
   Catalog() {
-    const std::filesystem::path shelf = folder_.path() / "workloads" / "models";
-    std::filesystem::create_directories(shelf);
+    const std::filesystem::path folder = folder_.path() / "workloads" / "models";
+    std::filesystem::create_directories(folder);
     for (const char* file : {"gpt3-175b.json", "llama3-8b.json", "notes.txt", "bert.json"})
-      std::ofstream{shelf / file} << "{}";
+      std::ofstream{folder / file} << "{}";
     ::setenv("ORRERY_DATA", folder_.path().c_str(), 1);
   }
   ~Catalog() override { ::unsetenv("ORRERY_DATA"); }
@@ -67,19 +67,19 @@ TEST_F(Catalog, ContinuesAWordThatWasCutShort) {
   const auto error = [](const std::string& word) {
     return error_text([&] { find_in_catalog("workloads/models", word, {}); });
   };
-  const std::filesystem::path shelf = folder_.path() / "workloads" / "models";
+  const std::filesystem::path folder = folder_.path() / "workloads" / "models";
   const std::string path = " (a path needs a '/' or ends in .json)";
-  std::ofstream{shelf / "llama3-70b.json"} << "{}";
+  std::ofstream{folder / "llama3-70b.json"} << "{}";
   EXPECT_EQ(error("llama3"),
             "'llama3' is not in the catalog; did you mean 'llama3-70b' or 'llama3-8b'?" + path);
-  std::ofstream{shelf / "llama3-405b.json"} << "{}";
-  std::ofstream{shelf / "llamas.json"} << "{}";  // Nearer by letters, and no more meant.
+  std::ofstream{folder / "llama3-405b.json"} << "{}";
+  std::ofstream{folder / "llamas.json"} << "{}";  // Nearer by letters, and no more meant.
   EXPECT_EQ(error("llama"),
             "'llama' is not in the catalog; did you mean 'llama3-405b', 'llama3-70b', 'llama3-8b' "
             "or 'llamas'?" +
                 path);
   EXPECT_EQ(error("lamas"), "'lamas' is not in the catalog; did you mean 'llamas'?" + path);
-  for (int i = 0; i < 20; ++i) std::ofstream{shelf / ("m" + std::to_string(i) + ".json")} << "{}";
+  for (int i = 0; i < 20; ++i) std::ofstream{folder / ("m" + std::to_string(i) + ".json")} << "{}";
   EXPECT_EQ(error("something"), "'something' is not in the catalog; see orrery list models" + path);
 }
 

@@ -22,7 +22,7 @@ TEST(ChartScale, TicksAreRoundAndInside) {
             "2 ms | 3 ms | 4 ms");
   EXPECT_EQ(labels(ChartScale::linear("tokens_per_s", 8200, 10764, 0, 100)),
             "8,500 | 9,000 | 9,500 | 10,000 | 10,500");
-  // A single value has room on both sides.
+  // A single value has space on both sides.
   const ChartScale one = ChartScale::linear("mfu", 0.5, 0.5, 0, 100);
   EXPECT_NEAR(one.pixel(0.5), 50.0, 1e-6);
   for (double first : {1e-9, 0.3, 7.0, 1e12})

@@ -16,7 +16,7 @@ TEST(NumberText, SetsThousandsApart) {
   EXPECT_EQ(grouped(-123), "-123");
 }
 
-TEST(NumberText, RoundsToTheDecimalsAskedFor) {
+TEST(NumberText, RoundsToTheRequestedDecimals) {
   EXPECT_EQ(fixed(80412.26, 1), "80,412.3");
   EXPECT_EQ(fixed(999.96, 1), "1,000.0");
   EXPECT_EQ(fixed(0.4, 0), "0");

@@ -61,7 +61,7 @@ TEST(ObjectReader, ChecksTogetherOnlyWhatIsRightByItself) {
             "a.json: the key 'b' is missing; add it (is 'a' a misspelling of it?)");
 }
 
-TEST(ObjectReader, SaysAMisspeltKeyOnce) {
+TEST(ObjectReader, NamesAMisspelledKeyOnce) {
   EXPECT_EQ(errors_of(R"({"a": 1, "bb": 2, "cc": 0})"),
             "a.json: the key 'bb' is unknown; did you mean 'b'?\n"
             "a.json: the key 'cc' is unknown; did you mean 'c'?");

@@ -8,7 +8,7 @@
 namespace orrery::random_test {
 namespace {
 
-TEST(Random, KeysTellStreamsApart) {
+TEST(Random, KeysSeparateStreams) {
   EXPECT_EQ(Random({1, 2}).next(), Random({1, 2}).next());
   EXPECT_NE(Random({1, 2}).next(), Random({2, 1}).next());
   EXPECT_NE(Random({1}).next(), Random({1, 0}).next());

@@ -25,7 +25,7 @@ TEST(Ticks, AreWhole) {
   EXPECT_EQ(ticks(2.5), Ticks{2});
 }
 
-TEST(Ticks, AreNeverFarFromWhatTheyStandFor) {
+TEST(Ticks, AreNeverFarFromTheirTime) {
   for (double time = 1e-15; time < 2e6; time *= 1.1) {
     const double there_and_back = Ticks::nearest(Seconds{time}).seconds().si();
     // Above 2,048 s a double's own last bit is more than a tick.

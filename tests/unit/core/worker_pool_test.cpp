@@ -150,7 +150,7 @@ TEST(WorkerPool, ACrashFailsItsTaskAlone) {
   }
 }
 
-// Somebody else's kill is no property of the task: another worker gets it.
+// A kill from outside is no property of the task: another worker gets it.
 TEST(WorkerPool, AKilledWorkersTaskIsDoneAllTheSame) {
   char once[] = "/tmp/orrery-once-XXXXXX";
   const int file = ::mkstemp(once);
@@ -191,7 +191,7 @@ TEST(WorkerPool, ATaskThatTakesTooLongIsStopped) {
     EXPECT_EQ(outcomes[i].failure, i == 20 ? "took longer than 0.2 s" : "") << i;
 }
 
-#if !defined(__SANITIZE_ADDRESS__)  // Whose shadow memory is terabytes of address space.
+#if !defined(__SANITIZE_ADDRESS__)  // Its shadow memory is terabytes of address space.
 TEST(WorkerPool, ATaskThatNeedsTooMuchMemoryFails) {
   WorkerLimits limits;
   limits.memory = Bytes{2e9};

@@ -103,8 +103,8 @@ TEST_F(Execute, DirectionsDoNotShare) {
   EXPECT_NEAR(run().makespan.seconds().si(), 1.0, 1e-9);
 }
 
-// What folding rests on: a flow that stands for four twins crosses its link four times, and a flow
-// that stands for itself once. Five flows share 1 GB/s: 0.2 GB/s each, so that 1e9 B take 5 s.
+// The basis of folding: a flow that represents four equivalent ones crosses its link four times,
+// and a flow of itself once. Five flows share 1 GB/s: 0.2 GB/s each, so that 1e9 B take 5 s.
 TEST_F(Execute, ALinkNamedFourTimesCountsAsFourFlows) {
   graph_.add(transfer(0.0, {flow(0, 2, 1e9, no_cap, 4)}));
   graph_.add(transfer(0.0, {flow(0, 4, 1e9, no_cap, 1)}));
@@ -149,7 +149,7 @@ TEST_F(Execute, FlowsThatFollowEachOtherDoNotMeet) {
   EXPECT_EQ(run().spans[1].finish, Ticks::nearest(Seconds{0.1}) + Ticks::nearest(Seconds{0.1}));
 }
 
-// A link may be named twice in one way: the flow crosses it twice, alone as well as beside another.
+// A route may name a link twice: the flow crosses it twice, alone and concurrent with another.
 TEST_F(Execute, AFlowMayCrossALinkTwice) {
   Flow twice = flow(0, 2, 1e9, no_cap);
   twice.route.push_back(twice.route.front());

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/engine/chain.hpp"
+#include "sim/engine/fused_task.hpp"
 #include "sim/engine/simulation.hpp"
 #include "tests/support/scenarios.hpp"
 
@@ -27,7 +27,7 @@ Task computes(Seconds duration) {
   return task;
 }
 
-Task walks(std::shared_ptr<const FusedTask> fused) {
+Task fused_task_of(std::shared_ptr<const FusedTask> fused) {
   Task task;
   task.fused = std::move(fused);
   return task;
@@ -118,8 +118,8 @@ TEST_F(ThreeLinks, AFlowConnectsOthers) {
       }
 }
 
-// A chain in one task, and the same drawn: beside every flow that may come across it.
-TEST_F(ThreeLinks, AChainIsWhatItStandsFor) {
+// A fused task against the same expanded, concurrent with every flow that may come across it.
+TEST_F(ThreeLinks, AFusedTaskTakesTheTimeOfItsParts) {
   const auto phase_of = [&](double concurrent, double before, std::vector<Flow> flows) {
     return FusedTask::Phase{Ticks::nearest(Seconds{concurrent}), Ticks::nearest(Seconds{before}),
                             std::move(flows)};
@@ -137,11 +137,11 @@ TEST_F(ThreeLinks, AChainIsWhatItStandsFor) {
     for (int when = 0; when <= 40; ++when)
       for (double bytes : {1e6, 0.2e9, 0.9e9}) {
         double ends[2];
-        for (bool drawn : {false, true}) {
+        for (bool expanded : {false, true}) {
           TaskGraph graph;
           const TaskId gate = graph.add(join());
           TaskId last = gate;
-          if (drawn) {
+          if (expanded) {
             for (const FusedTask::Phase& phase : phases) {
               const TaskId sent = graph.add(sends(phase.before.seconds().si(), phase.flows));
               const TaskId computed = graph.add(computes(phase.concurrent.seconds()));
@@ -153,13 +153,13 @@ TEST_F(ThreeLinks, AChainIsWhatItStandsFor) {
               last = both;
             }
           } else {
-            last = graph.add(walks(fused));
+            last = graph.add(fused_task_of(fused));
             graph.depends(last, gate);
           }
           if (route > 0)
             for (double later : {0.0, 0.3})
               graph.add(sends(0.05 * when + later, {flow(route, bytes, 0.8e9)}));
-          ends[drawn] = execute(graph, topology_).of(last).finish.seconds().si();
+          ends[expanded] = execute(graph, topology_).of(last).finish.seconds().si();
         }
         EXPECT_NEAR(ends[0], ends[1], 1e-11) << route << " at " << when << " " << bytes;
       }

@@ -24,9 +24,9 @@ TrainingRun answer() {
   return training_run(scenario, Seconds{2.0}, question, read_economics("h100-sxm", ""));
 }
 
-// Stretches of a log follow each other from 0 to the end of the run, and each way to lose time has
-// what the tally says, in every replicate.
-TEST(RunReport, LogsAddUpToTheirTallies) {
+// Stretches of a log follow each other from 0 to the end of the run, and add up to the totals of
+// each kind of lost time, in every replicate.
+TEST(RunReport, LogsAddUpToTheirTotals) {
   const TrainingRun run = answer();
   ReplicateSetup setup = run.prepared.setup;
   setup.keeps_log = true;

@@ -12,7 +12,7 @@ const Place nowhere{"test", ""};
 // 100 TFLOP/s = 1e8 flop/us, 1 TB/s = 1e6 bytes/us, 100 multiprocessors.
 Gpu round_gpu() { return read_gpu("test-gpu", nowhere); }
 
-// Efficiency 0.5, no diagonal, no tail, no lone block: the formula is flop / 5e7 + bytes / 1e6.
+// Efficiency 0.5, no diagonal, no tail, no isolated block: the formula is flop / 5e7 + bytes / 1e6.
 KernelTables round_tables() {
   const Gpu gpu = round_gpu();
   KernelTables tables;
@@ -141,7 +141,7 @@ TEST(AttentionTime, WithoutATableHalfOfThePeak) {
   EXPECT_NEAR(newer.backward(square).time / newer.forward(square).time, 2.5 / 0.83, 1e-12);
 }
 
-TEST(AttentionTime, StandInsAreNeverMeasured) {
+TEST(AttentionTime, ProxiesAreNeverMeasured) {
   for (const std::string name : {"b300-sxm", "a100-sxm-40gb"}) {
     const auto tables = read_kernel_tables(name);
     const AttentionTime attention{read_gpu(name, nowhere), &*tables};
@@ -172,7 +172,7 @@ TEST(AttentionTime, TrainingRowsCorrectTheTable) {
   EXPECT_EQ(attention.forward(shape).tag, Tag::interpolated);
   shape.format = Dtype::fp8;
   EXPECT_NEAR(attention.forward(shape).time.si() * 1e6, std::pow(0.25, kept) * training_us, 1e-9);
-  // What nobody measured costs what the table says, and is no measurement.
+  // A shape without measurements costs what the table predicts, and is no measurement.
   shape.format = Dtype::mxfp8;
   EXPECT_NEAR(attention.forward(shape).time.si() * 1e6, training_us, 1e-9);
   EXPECT_EQ(attention.forward(shape).tag, Tag::default_value);

@@ -94,7 +94,7 @@ TEST(GemmTime, TheResidualFadesOutsideTheTable) {
   EXPECT_NEAR(gemm(1 << 15, 1 << 15, 512).time / gemm.base(1 << 15, 1 << 15, 512), 1.0, 0.01);
 }
 
-TEST(GemmTime, AStandInKeepsTheFormAndTakesItsOwnSpeeds) {
+TEST(GemmTime, AProxyKeepsTheFormAndTakesItsOwnSpeeds) {
   KernelTables tables = round_tables({{4096, 4096, 4096, microseconds(3000)}});
   tables.used_for = "twice";
   Gpu twice = round_gpu();

@@ -46,7 +46,7 @@ TEST(GroupedGemm, NoTokensTakeNoTime) {
 // Times of experts are kept: whatever was asked before, an answer is that of an object of its own.
 // Of 1024 rows, 2048 and 4096 a forward product, a gradient and a weight gradient have each other's
 // shapes; the last two have more rows than are kept.
-TEST(GroupedGemm, WhatWasAskedBeforeChangesNothing) {
+TEST(GroupedGemm, EarlierQueriesChangeNothing) {
   const Gpu gpu = read_gpu("h100-sxm", nowhere);
   const auto tables = read_kernel_tables("h100-sxm");
   const GemmTime kept{gpu, Dtype::bf16, &*tables};
@@ -86,15 +86,15 @@ TEST(GroupedGemm, SmallExpertsCostAWholeTileEach) {
   // The same 8192 tokens: the fewer an expert has, the slower.
   EXPECT_GT(time(256, 32), 1.5 * time(64, 128));
   EXPECT_GT(time(64, 128), time(8, 1024));
-  // And a busy expert beside idle ones is faster than all of them busy.
+  // A busy expert with idle neighbours is also faster than all of them busy.
   Tokens uneven(8, 0);
   uneven[3] = 8192;
   EXPECT_LT(model.grouped_gemm({GemmPass::forward, 2048, 7168}, uneven).time.si(), time(8, 1024));
 }
 
-// On Blackwell experts follow each other: eight of them take eight times one, but for the residual
-// between its knots. On Ampere they share the multiprocessors: 616 rows are 12 tiles of 256 x 128 x
-// 6 beside 108 multiprocessors, so that eight experts take much less.
+// Blackwell runs experts one after the other: eight of them take eight times one, except for the
+// residual between its knots. On Ampere they share the multiprocessors: 616 rows are 12 tiles of
+// 256 x 128 x 6 on 108 multiprocessors, so that eight experts take much less.
 TEST(GroupedGemm, ExpertsShareAnAmpereAndFollowEachOtherOnBlackwell) {
   const auto ratio = [](const char* gpu) {
     const auto tables = read_kernel_tables(gpu);

@@ -17,7 +17,7 @@ TEST(KernelModel, TrainingRunsAtItsShareOfABenchmark) {
     const KernelTime bench = benchmark(4096, 8192, 4096);
     ASSERT_EQ(bench.tag, Tag::measured);
     const KernelTime forward = model.gemm(GemmPass::forward, 4096, 8192, 4096);
-    // What the benchmark's own clock lost is not lost again.
+    // The loss of the benchmark's own clock is not applied twice.
     EXPECT_DOUBLE_EQ(bench.time / forward.time,
                      tables->sustained * benchmark.throttle(4096, 8192, 4096));
     if (gpu.architecture == Architecture::ampere) {

@@ -24,7 +24,7 @@ double flop(const Ops& ops) {
   return sum;
 }
 
-// What a rank puts on the wire.
+// Bytes that a rank puts on the wire.
 double wire_bytes(const Ops& ops, int cp) {
   double sum = 0.0;
   for (const Op& op : ops) {
@@ -53,7 +53,7 @@ TEST(AttentionOps, RanksShareTheFlopOfTheSequenceEvenly) {
 double own_key_values(int cp) { return 2 * 2 * b * (s / cp) * k * d; }
 
 // Forward they visit the cp - 1 other ranks; backward once more, and their gradients come home in
-// cp - 1 hops. A hop runs beside a kernel.
+// cp - 1 hops. A hop overlaps a kernel.
 TEST(AttentionOps, ARingPassesKeysAndValuesOn) {
   for (int cp : {2, 4, 8}) {
     const Scenario scenario = shared_by(cp, ContextExchange::p2p);

@@ -119,7 +119,7 @@ TEST(AttentionWindow, WithoutATableTheKeysAreTheTime) {
 // cuDNN 9.22 and 9.26 with a window of 128 tokens: two sequences, 128 heads of 64 and as many keys
 // (NVIDIA/cudnn-frontend, benchmark/sdpa_benchmark_training/results/gpt_oss/gb200, 2026-04-24, and
 // benchmark/attention_training/results/gpt_oss/h200, 2026-08-26). Microseconds. Nothing was fitted
-// to them: short walks over keys reach half to three quarters of the rate of long ones, which the
+// to them: short loops over keys reach half to three quarters of the rate of long ones, which the
 // formula does not know. A whole sequence of 4096 tokens would take 3 to 7 times as long.
 TEST(AttentionWindow, IsFasterThanWhatWasMeasuredByHalfAtMost) {
   struct Measured {
@@ -165,7 +165,7 @@ double flop(const Ops& ops) {
   return sum;
 }
 
-TEST(AttentionWindow, LayersAreToldApartWhereAWindowLeavesKeysOut) {
+TEST(AttentionWindow, LayersDifferWhereAWindowLeavesKeysOut) {
   const LayerKind local{false, 100};
   EXPECT_EQ(local_layers(100).kinds(), (std::vector<LayerKind>{local, LayerKind::dense}));
   EXPECT_EQ(local_layers(100).kind_of(3), local);

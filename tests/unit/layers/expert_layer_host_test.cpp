@@ -111,7 +111,7 @@ TEST(ExpertLayerHost, TheGpuWaitsPartByPart) {
   }
 }
 
-// What is decided by the host is counted as its own.
+// Time that the host decides counts as the host's own.
 TEST(ExpertLayerHost, WaitsAreTheHosts) {
   const PassCost pass = layer_of(mixture(4, 1.0)).forward;
   EXPECT_NEAR(pass.decisive.total().si(), pass.time().si(), 1e-9);

@@ -69,7 +69,7 @@ TEST(LayerActivations, SomeLayersAreComputedAgain) {
   EXPECT_DOUBLE_EQ(none, 8 * whole);
   for (int n = 1; n <= 8; ++n) {
     const Scenario some = scenario_with(request_of(("full:" + std::to_string(n)).c_str()));
-    // While a layer is computed again, it is held whole beside the rest.
+    // A layer is held whole in addition to the rest while it is recomputed.
     EXPECT_DOUBLE_EQ(activations(some), n * input + (8 - n) * whole + whole) << n;
     for (int layer = 0; layer < 8; ++layer) EXPECT_EQ(some.kind_of(layer).kept, layer >= n);
   }
@@ -121,10 +121,10 @@ TEST(Offloading, WaitsForWhatTheLinkCannotHide) {
     return cost;
   };
   const double bytes = activations_on_host(s).si();
-  const StageCost fast = cost_with(bytes / 1e-3);  // A millisecond beside two.
+  const StageCost fast = cost_with(bytes / 1e-3);  // One millisecond concurrent with two.
   EXPECT_DOUBLE_EQ(fast.buckets[1].forward.time().si(), 1e-3);
   EXPECT_DOUBLE_EQ(fast.buckets[1].backward.time().si(), 1e-3);
-  const StageCost slow = cost_with(bytes / 5e-3);  // Five beside two: three are waited for.
+  const StageCost slow = cost_with(bytes / 5e-3);  // Five concurrent with two: three are exposed.
   EXPECT_DOUBLE_EQ(slow.buckets[0].forward.time().si(), 1e-3);
   EXPECT_DOUBLE_EQ(slow.buckets[1].forward.time().si(), 4e-3);
   EXPECT_DOUBLE_EQ(slow.buckets[1].backward.time().si(), 4e-3);

@@ -1,4 +1,4 @@
-// What ops read and write, by hand; the intensities are those of textbooks.
+// Bytes that ops read and write, by hand; the intensities are those of textbooks.
 #include "sim/layers/op_work.hpp"
 
 #include <gtest/gtest.h>
@@ -108,7 +108,7 @@ TEST(OpWork, EagerKernelsComputeNoMore) {
   EXPECT_DOUBLE_EQ(vector_flop(op, eager)->si(), flop);
 }
 
-// What a model of the catalog does in a step has a name that is known, and traffic.
+// Every op of a catalog model's step has a known name and traffic.
 TEST(OpWork, KnowsAllThatLayersAreMadeOf) {
   int seen = 0;
   for (const std::string& name : list_catalog("workloads/models")) {

@@ -41,7 +41,7 @@ double count(const Ops& ops, std::string_view name) {
 double bytes(const Ops& ops, std::string_view name) {
   return sum_of(ops, [&](const Op& op) { return op.name == name ? op.bytes.si() : 0.0; });
 }
-// How often each kind of collective goes, all with the whole tensor of 2 T h bytes.
+// The count of each kind of collective, all with the whole tensor of 2 T h bytes.
 std::map<CollectiveKind, int> collectives(const Ops& ops) {
   std::map<CollectiveKind, int> times;
   for (const Op& op : ops)

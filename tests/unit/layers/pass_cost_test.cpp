@@ -20,8 +20,8 @@ class Pricing : public ::testing::Test {
     return collective("reduce", CollectiveKind::all_reduce, 1e6, hidden);
   }
   static constexpr double reduce_time = 1.002e-3;
-  // 1 MB sent is 3 MB of memory traffic: what is sent is read, what arrives is written, and what it
-  // is added to is read. Streaming kernels beside it lose the time that copies need for as much.
+  // 1 MB sent is 3 MB of memory traffic: it is read, written where it arrives, and what it is added
+  // to is read. Concurrent memory-bound kernels lose the time that copies need for as much.
   static constexpr double reduce_traffic = 3e6 / 850e9;
 
   System system_ = read_system("two-gpus", test_place);
@@ -48,14 +48,14 @@ TEST_F(Pricing, AnExposedCollectiveIsWaitedFor) {
 
 // Hidden behind a kernel that is long enough it costs its traffic; behind a short one, the
 // difference.
-TEST_F(Pricing, AHiddenCollectiveRunsBesideTheNextKernel) {
+TEST_F(Pricing, AHiddenCollectiveOverlapsTheNextKernel) {
   EXPECT_NEAR(price({reduce(1.0), memory("two", 1700e6), millisecond("b")}).time().si(),
               3e-3 + reduce_traffic, 1e-12);
   EXPECT_NEAR(price({reduce(1.0), memory("tenth", 85e6), millisecond("b")}).time().si(),
               reduce_time + 1e-3, 1e-12);
 }
 
-// 60 % beside the kernel of 1 ms, 40 % after it.
+// 60 % overlap the kernel of 1 ms, 40 % follow it.
 TEST_F(Pricing, APartlyHiddenCollectiveLeavesARest) {
   const PassCost cost = price({reduce(0.6), millisecond("a"), millisecond("b")});
   EXPECT_NEAR(cost.time().si(), 1e-3 + 0.6 * reduce_traffic + 0.4 * reduce_time + 1e-3, 1e-12);
@@ -96,9 +96,9 @@ TEST_F(Pricing, TagsAddUp) {
               (cost.compute + cost.communication).si(), 1e-12);
 }
 
-// 1 ms of a; then 0.9 ms of b beside a collective of 1.002 ms, which decides; then one behind it;
-// then the host, which needs 20 ms for two launches: 2 us + 1 ms of each collective count, b does
-// not.
+// 1 ms of a; then 0.9 ms of b concurrent with a collective of 1.002 ms, which decides; then one
+// behind it; then the host, which needs 20 ms for two launches: 2 us + 1 ms of each collective
+// count, b does not.
 TEST_F(Pricing, WhatDecidesAddsUpToTheTime) {
   software_.host_launch = Seconds{10e-3};
   PassCost cost = price({millisecond("a"), reduce(1.0), memory("b", 765e6), reduce(0.0)});

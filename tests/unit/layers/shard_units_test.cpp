@@ -88,7 +88,7 @@ TEST(ShardUnits, CutsHoldTheSameKernels) {
   }
 }
 
-// 2 calls of 5 us for each of 4 ranks are 40 us. Ahead is gathered only beside a module whose own
+// 2 calls of 5 us for each of 4 ranks are 40 us. Prefetching overlaps only a module whose own
 // matrix is below the limit: 3 h^2 + 1 lets qkv and proj (3 and 1 h^2) but not fc1 and fc2 go on.
 TEST(ShardUnits, TheHostIsBusyBeforeEachCollective) {
   const Scenario scenario = scenario_of(by_tensor(2, 3 * h2 + 1), Recompute::full);

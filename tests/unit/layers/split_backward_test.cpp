@@ -21,7 +21,7 @@ Op gather(double hidden) {
   return collective("", CollectiveKind::all_gather, 1e6, hidden, GroupKind::tensor);
 }
 
-TEST(PartOf, LeavesBareWhatStoodBesideWeightGradients) {
+TEST(PartOf, ExposesWhatOverlappedWeightGradients) {
   const Ops whole{
       gather(0.0), product(GemmPass::dgrad), gather(1.0), product(GemmPass::wgrad), memory("", 8),
       gather(0.5), product(GemmPass::dgrad)};

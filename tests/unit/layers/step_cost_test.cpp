@@ -144,7 +144,7 @@ TEST(StepTraffic, TheHostCutsWeightsIntoSlices) {
   EXPECT_EQ(StepTraffic(other, collectives, four_ranks).sliced_gather_host(0), Seconds{});
 }
 
-// Its ZeRO-1 sums up all gradients on all ranks, and after the passes unless told otherwise.
+// Its ZeRO-1 sums up all gradients on all ranks, and after the passes by default.
 TEST(StepTraffic, GradientsOfNanotronsZero1) {
   const Scenario scenario = nanotron(1, 2, 1);
   EXPECT_FALSE(scenario.plan.dp_overlap);

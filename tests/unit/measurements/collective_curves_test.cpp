@@ -49,7 +49,7 @@ TEST(CollectiveCurves, SaysWhatCannotBeMeant) {
             "\"orrery.curves/1\"");
 }
 
-TEST(CollectiveCurves, NobodyMeasuredIsNoError) {
+TEST(CollectiveCurves, MissingMeasurementsAreNoError) {
   EXPECT_TRUE(read_collective_curves("no-such-gpu").empty());
 }
 

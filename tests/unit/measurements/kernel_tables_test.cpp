@@ -164,7 +164,7 @@ TEST(KernelTables, RefusesOtherKindsOfFile) {
             "/reference/peak_fp8");
 }
 
-TEST(KernelTables, GpusWithoutTablesHaveStandIns) {
+TEST(KernelTables, GpusWithoutTablesHaveProxies) {
   struct Case {
     std::string gpu, gemm_of, attention_of;
   };

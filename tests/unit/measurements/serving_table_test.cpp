@@ -50,7 +50,7 @@ TEST(ServingTable, RefusesWhatCannotBeMeant) {
             "[\"n\", \"k\"], \"along\": \"m\"");
 }
 
-TEST(ServingTable, ReadsNothingOutsideItsShelf) {
+TEST(ServingTable, ReadsNothingOutsideItsFolder) {
   EXPECT_FALSE(read_serving_table("../kernels", "h100-sxm"));
   EXPECT_FALSE(read_serving_table("h100-sxm", "gemm-fp8-nobody"));
   EXPECT_TRUE(has_serving_tables("h100-sxm"));

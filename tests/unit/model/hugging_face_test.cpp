@@ -23,7 +23,7 @@ std::string config(const std::string& type, const std::string& more = "") {
          (more.empty() ? "" : ", " + more) + "}";
 }
 
-TEST(HuggingFace, IsToldFromOurFormatByItsKeys) {
+TEST(HuggingFace, IsDistinguishedFromOurFormatByItsKeys) {
   const auto is = [](const std::string& text) {
     return is_hugging_face(JsonValue::parse(text, "x.json"));
   };

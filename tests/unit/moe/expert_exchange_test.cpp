@@ -102,7 +102,7 @@ TEST(ExpertExchange, OnceForEachNodeIsLessThanOnceForEachExpert) {
               1.0 - missed, 1e-12);
 }
 
-TEST(ExpertExchange, AStandInIsNoMeasurement) {
+TEST(ExpertExchange, AProxyIsNoMeasurement) {
   EXPECT_EQ(deep_ep("dgx-a100-80gb", {8, 1, 8}, 4096, 20).dispatch.tag, Tag::default_value);
   EXPECT_EQ(deep_ep("dgx-b200", {8, 1, 8}, 4096, 20).dispatch.tag, Tag::interpolated);
   EXPECT_EQ(deep_ep("dgx-b200", {16, 2, 8}, 4096, 20).dispatch.tag, Tag::default_value);
@@ -132,7 +132,7 @@ TEST(ExpertExchange, HybridEpReachesWhatItsAuthorsPublished) {
 }
 
 // GB300, B200, B300 and a node of H100 by GB200; H200 between nodes by H100.
-TEST(ExpertExchange, HybridEpsStandInsAreNoMeasurement) {
+TEST(ExpertExchange, HybridEpsProxiesAreNoMeasurement) {
   const auto hybrid = [](const char* system, GroupShape group) {
     return deep_ep(system, group, 4096, 0, ExpertDispatcher::hybridep).dispatch;
   };

@@ -107,8 +107,8 @@ TEST(Router, TheSameDrawEverywhere) {
             (std::vector<std::int64_t>{960, 499, 392, 1465, 419, 2923, 730, 612}));
 }
 
-// A drawn load is a binomial: mean T v, variance T v (1 - v).
-TEST(Router, DrawnLoadsHaveTheirMoments) {
+// A sampled load is a binomial: mean T v, variance T v (1 - v).
+TEST(Router, SampledLoadsHaveTheirMoments) {
   RoutingPlan plan = read_routing("uniform", at);
   plan.even = false;
   const RoutingShape shape = shape_of(64, 4, 8, 8, 512, 1);
@@ -223,7 +223,7 @@ TEST(Router, WhatCannotBeIsRefused) {
 }
 
 // 64 ranks, 256 experts, 61 layers, 100 micro-batches: well under a second.
-TEST(Router, AWholeStepIsDrawnQuickly) {
+TEST(Router, AWholeStepIsSampledQuickly) {
   const RoutingShape shape = shape_of(256, 8, 64, 8, 4096, 61);
   const Router router{read_routing("zipf:1", at), shape, at};
   const auto start = std::chrono::steady_clock::now();

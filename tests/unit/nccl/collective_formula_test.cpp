@@ -112,7 +112,7 @@ TEST(CollectiveModel, RoundNumbers) {
   EXPECT_DOUBLE_EQ(spread.network_bytes.si(), 0.6e9);
   EXPECT_NEAR(spread.time().si(), 10e-6 + 0.6, 1e-12);
 
-  // Everybody passes everything on: 3 hops and 1.2e9 / 10e9.
+  // Every rank passes everything on: 3 hops and 1.2e9 / 10e9.
   EXPECT_NEAR(model(CollectiveKind::broadcast, bytes, node).time().si(), 3e-6 + 0.12, 1e-12);
   EXPECT_NEAR(model(CollectiveKind::reduce, bytes, node).time().si(), 3e-6 + 0.12, 1e-12);
   EXPECT_NEAR(model(CollectiveKind::send_recv, bytes, node).time().si(), 1e-6 + 0.12, 1e-12);
@@ -129,7 +129,7 @@ TEST(CollectiveModel, PcieRingsCrossHostBridges) {
   EXPECT_NEAR(rate(2), 0.588 * 64e9, 1.0);
   for (int n : {3, 4}) EXPECT_NEAR(rate(n), 0.716 * 0.588 * 64e9, 1.0) << n;
   for (int n : {5, 6, 7, 8}) EXPECT_NEAR(rate(n), 0.628 * 0.588 * 64e9, 1.0) << n;
-  // Cards that nobody measured share a host's bridges as these do.
+  // Cards without measurements share a host's bridges as these do.
   const CollectiveModel other{read_system("a100-pcie-nvlink-bridge", test_place)};
   const CollectiveCost four = other(CollectiveKind::all_reduce, Bytes{gib}, {4, 1, 4});
   EXPECT_NEAR(four.scale_up_rate.si(), 0.716 * 0.588 * 32e9, 1.0);

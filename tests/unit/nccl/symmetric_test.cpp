@@ -99,7 +99,7 @@ TEST(Symmetric, NeedsOneDomainBehindSwitches) {
 }
 
 // NCCL takes it only for buffers that the program has registered.
-TEST(Symmetric, IsTakenOnlyIfAsked) {
+TEST(Symmetric, IsTakenOnlyOnRequest) {
   const NcclAlgorithm& symmetric = algorithm("Symmetric");
   EXPECT_FALSE(NcclSelection{}.allows(reduce, symmetric));
   EXPECT_FALSE(parse_nccl_selection("^Ring", "").allows(reduce, symmetric));

@@ -89,8 +89,8 @@ std::string label(int p, int m, int v = 1) {
 // recomputation that the forward pass pays for.
 const std::vector<std::pair<int, int>> pass_times{{1, 2}, {1, 1}, {3, 2}};
 
-// What the executor is worth: three orders whose end can be seen by eye.
-TEST(Executor, TellsADeadlockFromAMakespan) {
+// Three orders whose end can be seen by eye test the executor itself.
+TEST(Executor, DistinguishesADeadlockFromAMakespan) {
   const Slot f0{Pass::forward, 0, 0}, b0{Pass::backward, 0, 0};
   const Slot f1{Pass::forward, 0, 1}, b1{Pass::backward, 0, 1};
   EXPECT_EQ(makespan({{f0, b0}}, 1, 1, 2), 3);            // One stage: 1 + 2.
@@ -185,7 +185,7 @@ TEST(Gpipe, HoldsEveryMicrobatch) {
   for (int m = 1; m <= 8; ++m) EXPECT_EQ(peak_in_flight(order_of(gpipe(), 0, {1, 1, m})), m);
 }
 
-// What 1F1B is for: p - 1 - s warm-up passes and the one that runs, for any number of
+// The purpose of 1F1B: p - 1 - s warm-up passes and the one that runs, for any number of
 // micro-batches.
 TEST(OneFOneB, HoldsItsDistanceToTheEnd) {
   for (int p = 1; p <= 8; ++p)
@@ -246,8 +246,8 @@ TEST(Pairs, CostNoBubble) {
   }
 }
 
-// Beside a chunk's first forward pass weights are gathered, and beside its last backward pass
-// gradients reduced: these passes run by themselves.
+// A chunk's first forward pass overlaps the gather of its weights, its last backward pass the
+// reduction of gradients: these passes run by themselves.
 TEST(Pairs, LeaveTheEndsAlone) {
   for (int p = 1; p <= 6; ++p)
     for (int v = p == 1 ? 1 : 2; v <= 4; ++v)

@@ -257,8 +257,8 @@ TEST(DualPipe, RunsEveryPassOnceAndHoldsOneMoreThanStages) {
           EXPECT_EQ(peak_in_flight(order), p + 1);
           for (std::size_t i = 0; i < order.size(); ++i) {
             if (!order[i].with_next) continue;
-            // Weights are gathered beside the first pass of a chunk and gradients reduced beside
-            // the last one, so that these run by themselves.
+            // The first pass of a chunk overlaps the gather of weights, the last one the reduction
+            // of gradients, so that these run by themselves.
             EXPECT_EQ(order[i].pass, Pass::forward);
             EXPECT_EQ(order[i + 1].pass, Pass::backward);
             EXPECT_FALSE(order[i + 1].inputs_only);

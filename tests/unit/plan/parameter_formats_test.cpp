@@ -38,7 +38,7 @@ TEST(ParameterFormats, Fp32OfEverySoftwareThatHasIt) {
       EXPECT_EQ(software.gradient_bytes, 4.0);
       EXPECT_EQ(software.optimizer_bytes, 40.0);
     }
-  // ZeRO-3: shards of the weights are held beside those that a pass has gathered.
+  // ZeRO-3 holds shards of the weights in addition to those that a pass has gathered.
   for (const char* name : {"deepspeed", "hf-trainer", "torchtitan"})
     EXPECT_EQ(trained("fp32", name).software.state_bytes, 12.0) << name;
 }

@@ -222,7 +222,7 @@ TEST(PlanKeys, HostileWordsAreEscapedAndCut) {
   EXPECT_LT(error.size(), 200u);
 }
 
-// All 127 lists: what is written is read as the same, and what lies in "moe" is not told twice.
+// All 127 lists are the same when written and read, and "moe" is not repeated by its parts.
 TEST(RecomputeChoice, EveryListIsReadAsItIsWritten) {
   const auto& names = enum_words<RecomputeModule>;
   for (unsigned subset = 1; subset < 1u << names.size(); ++subset) {

@@ -267,7 +267,7 @@ TEST(Scenario, PicksTheSoftwareOfTheTime) {
   EXPECT_EQ(default_software(plan, volta), "megatron-core");
 }
 
-TEST(Scenario, TakesTheNearestSoftwareThatHasWhatIsAskedFor) {
+TEST(Scenario, TakesTheNearestSoftwareThatHasWhatIsRequested) {
   PlanRequest plan = request(1, 4, 8);
   set_plan_flag(plan, "schedule", "gpipe");
   const Scenario s = make_scenario(small_model(), small_system(), plan, 8, plan_file);
@@ -282,7 +282,7 @@ TEST(Scenario, TakesTheNearestSoftwareThatHasWhatIsAskedFor) {
   set_plan_flag(loops, "vpp", "2");
   const Scenario looped = make_scenario(small_model(), small_system(), loops, 8, plan_file);
   EXPECT_EQ(looped.plan.software, "torchtitan");
-  EXPECT_EQ(looped.plan.mbs, 1);  // Not torchtitan's own default, which nobody asked for.
+  EXPECT_EQ(looped.plan.mbs, 1);  // torchtitan's own default was not requested.
 
   plan.software = "megatron-core";
   EXPECT_EQ(refusal(plan, 8),

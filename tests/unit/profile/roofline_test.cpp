@@ -51,9 +51,9 @@ OperationList operations() {
 
 RooflineChart chart() { return {"a step", "of one rank", machine(), operations().operations}; }
 
-TEST(Roofline, IsDrawnAsBefore) { expect_golden("charts/roofline.svg", roofline_svg(chart())); }
+TEST(Roofline, MatchesItsGolden) { expect_golden("charts/roofline.svg", roofline_svg(chart())); }
 
-// Letters are those that are drawn; the collective has no place.
+// The table has the letters of the plot; the collective has no place.
 TEST(Roofline, TextMarksWhatHasAPlace) {
   const std::string text = roofline_text(chart());
   const std::string plot = text.substr(text.find("TFLOP/s\n"), text.find("+---") - 0);

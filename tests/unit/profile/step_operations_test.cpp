@@ -37,8 +37,8 @@ const std::vector<Plan1>& plans() {
   return all;
 }
 
-// The kernels that are listed take as long as the passes that estimates are made of, less what no
-// kernel does: waits for the host, and what kernels lose beside collectives.
+// The listed kernels take as long as the passes of estimates, less the time without kernels: waits
+// for the host, and what kernels lose to concurrent collectives.
 TEST(StepOperations, AddUpToThePassesOfAnEstimate) {
   for (const Plan1& plan : plans()) {
     const Scenario scenario = scenario_of(plan.model, plan.gpus, plan.keys);

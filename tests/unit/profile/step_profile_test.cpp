@@ -208,7 +208,7 @@ TEST(StepProfile, AWholeStepAddsUpInAnyOrder) {
   const StepProfile found = profile_step(trace, KernelNames{});
   EXPECT_EQ(found.step, 1);
   EXPECT_EQ(sum(found), found.length_ns());
-  // 16 layers of 4 products forward and 8 back, and the head's 3; by their law.
+  // 16 layers of 4 products forward and 8 back, and the head's 3; by their formula.
   using Step = SyntheticStep;
   const auto ns = Step::product_ns;
   const std::int64_t t = Step::tokens, h = Step::hidden, f = Step::ffn, a = 1024, qkv = 1536;

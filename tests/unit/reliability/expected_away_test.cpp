@@ -57,13 +57,14 @@ FailureDistribution failures(std::vector<double> per_day) {
   return distribution;
 }
 
-struct Drawn {
+struct SampledShares {
   double days = 0.0, ettr = 0.0, goodput = 0.0;
 };
 
 // Shares of the time of all runs, without the wait for the last write.
-Drawn drawn(const ReplicateSetup& setup, const FailureDistribution& distribution, int replicates) {
-  Drawn sum;
+SampledShares sampled_shares(const ReplicateSetup& setup, const FailureDistribution& distribution,
+                             int replicates) {
+  SampledShares sum;
   double all = 0.0, steps = 0.0, productive = 0.0;
   for (const RunTotals& run : run_replicates(setup, distribution, 1, replicates)) {
     const auto total = static_cast<double>(run.total() - setup.tiers.front().write);
@@ -99,20 +100,20 @@ TEST(PolicyShares, AreTheClosedFormWithASpareAlways) {
 // are in repair. Within 0.1 % at 10,000 replicates. With two spares a job waits for a quarter of
 // the time, and runs of 30 days are 0.17 % off: a run is as long as it takes, so that what it waits
 // is counted from its end, which steps.
-TEST(PolicyShares, OfSparesThatRunOutAreThoseOfWalks) {
+TEST(PolicyShares, OfSparesThatRunOutAreThoseOfReplicates) {
   for (const auto& [spares, days] : {std::pair{2, 90.0}, {4, 30.0}, {7, 30.0}}) {
     ReplicateSetup setup = steps_of_days(days);
     setup.spares = spares;
     const FailureDistribution distribution = failures({6.0, 3.0});
     const PolicyShares shares =
         policy_shares(setup, distribution.per_day, log_uniform, work_of(setup));
-    const Drawn walks = drawn(setup, distribution, 10'000);
-    EXPECT_NEAR(walks.ettr / shares.ettr, 1.0, 1e-3) << spares;
+    const SampledShares sampled = sampled_shares(setup, distribution, 10'000);
+    EXPECT_NEAR(sampled.ettr / shares.ettr, 1.0, 1e-3) << spares;
   }
 }
 
 // An elastic job of ten replicas, each of a unit.
-TEST(PolicyShares, OfElasticJobsAreThoseOfWalks) {
+TEST(PolicyShares, OfElasticJobsAreThoseOfReplicates) {
   for (const bool hold : {false, true})
     for (const int spares : {0, 2}) {
       ReplicateSetup setup = steps_of_days(30.0);
@@ -126,9 +127,9 @@ TEST(PolicyShares, OfElasticJobsAreThoseOfWalks) {
       const FailureDistribution distribution = failures({4.0, 2.0});
       const PolicyShares shares =
           policy_shares(setup, distribution.per_day, log_uniform, work_of(setup));
-      const Drawn walks = drawn(setup, distribution, 10'000);
-      EXPECT_NEAR(walks.ettr / shares.ettr, 1.0, 1e-3) << hold << spares;
-      EXPECT_NEAR(walks.goodput / shares.goodput, 1.0, 1e-3) << hold << spares;
+      const SampledShares sampled = sampled_shares(setup, distribution, 10'000);
+      EXPECT_NEAR(sampled.ettr / shares.ettr, 1.0, 1e-3) << hold << spares;
+      EXPECT_NEAR(sampled.goodput / shares.goodput, 1.0, 1e-3) << hold << spares;
     }
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr Micros day = 86'400'000'000;
 
-FailureDistribution plain_law(std::vector<double> per_day) {
+FailureDistribution plain_failures(std::vector<double> per_day) {
   FailureDistribution distribution;
   distribution.per_day = std::move(per_day);
   distribution.repair_us = {1e9, 1e9};
@@ -33,7 +33,7 @@ Moments moments(int count, Draw draw) {
 
 // Of a Poisson process: as many in a time as its mean, with that variance; causes by their rates.
 TEST(FailureDraws, ComeAsAPoissonProcess) {
-  const FailureDistribution distribution = plain_law({2.0, 6.0});
+  const FailureDistribution distribution = plain_failures({2.0, 6.0});
   std::uint64_t replicate = 0;
   double second = 0.0, all = 0.0;
   const Moments count = moments(4000, [&] {
@@ -64,7 +64,7 @@ TEST(FailureDraws, GammaHasItsMoments) {
 
 // Counts of months of a Gamma rate: variance = mean + (mean x deviation)^2.
 TEST(FailureDraws, MonthsDiffer) {
-  FailureDistribution distribution = plain_law({10.0});
+  FailureDistribution distribution = plain_failures({10.0});
   distribution.month = 10 * day;
   distribution.month_deviation = 0.5;
   std::uint64_t replicate = 0;
@@ -81,7 +81,7 @@ TEST(FailureDraws, MonthsDiffer) {
 // Three batches of one for each of two: 5 failures in 4 batches, and counts whose variance over
 // their mean is E[b^2] / E[b] = 7 / 5. What comes together is repaired together.
 TEST(FailureDraws, ComeInBatches) {
-  FailureDistribution distribution = plain_law({10.0});
+  FailureDistribution distribution = plain_failures({10.0});
   distribution.batches = {3.0, 1.0};
   distribution.repair_us = {1e9, 1e11};
   std::uint64_t replicate = 0;
@@ -108,7 +108,7 @@ TEST(FailureDraws, ComeInBatches) {
 
 // 100 events: a rate known to 10 %. A factor of 2: 5 % below a half and 5 % above 2.
 TEST(FailureDraws, RatesAreAsUncertainAsTheyWereCounted) {
-  FailureDistribution distribution = plain_law({1.0});
+  FailureDistribution distribution = plain_failures({1.0});
   distribution.error.events = 100.0;
   std::uint64_t replicate = 0;
   const Moments counted = moments(20'000, [&] {
@@ -137,8 +137,8 @@ TEST(FailureDraws, RepairsFollowTheirQuantiles) {
 
 // The failures of a replicate do not depend on who asks, and half the rate doubles their times.
 TEST(FailureDraws, AreCommonToAllPolicies) {
-  const FailureDistribution distribution = plain_law({3.0});
-  const FailureDistribution half = plain_law({1.5});
+  const FailureDistribution distribution = plain_failures({3.0});
+  const FailureDistribution half = plain_failures({1.5});
   FailureDraws one{distribution, 7, 5}, other{distribution, 7, 5}, rarer{half, 7, 5};
   for (int i = 0; i < 100; ++i) {
     const Failure f = one.next();
@@ -149,7 +149,7 @@ TEST(FailureDraws, AreCommonToAllPolicies) {
 
 // The same on every machine: nothing but integers and IEEE's operations takes part.
 TEST(FailureDraws, AreTheSameEverywhere) {
-  FailureDistribution distribution = plain_law({3.0});
+  FailureDistribution distribution = plain_failures({3.0});
   distribution.month = 29 * day;
   distribution.month_deviation = 0.73;
   distribution.error.factor = 1.7;

@@ -92,7 +92,7 @@ TEST(FaultReplay, TimeAddsUpAndTheSameSeedIsTheSameRun) {
 
 // A job on the whole fleet meets every fault and waits for each repair; one on half of it meets
 // half of them on average.
-TEST(FaultReplay, StrikesWhoIsThere) {
+TEST(FaultReplay, StrikesTheUnitsInUse) {
   FaultRecord apart;
   apart.length = 400 * day;
   for (int i = 0; i < 40; ++i) apart.faults.push_back({(10 * i + 5) * day, day, 0, 10});

@@ -106,9 +106,9 @@ TEST(FaultReplay, StepFunsFirstHalfPredictsTheSecond) {
   const FailureDistribution distribution = distribution_of(profile, 3200);
   const auto runs = run_replicates(job_of(0, profile.causes.size()), distribution, 1, 1000);
   for (const double share : {0.9, 0.99}) {
-    std::vector<double> drawn;
-    for (const RunTotals& run : runs) drawn.push_back(units_away({&run, 1}, share));
-    const ChanceRange range = chance_range(drawn);
+    std::vector<double> sampled;
+    for (const RunTotals& run : runs) sampled.push_back(units_away({&run, 1}, share));
+    const ChanceRange range = chance_range(sampled);
     const int was = quantile(second, share);
     EXPECT_LE(range.low, was) << share;
     EXPECT_GE(range.high, was) << share;

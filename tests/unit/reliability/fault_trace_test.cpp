@@ -22,7 +22,7 @@ FaultTrace small() {
     {"server": "c", "start": "3 d", "end": "5 d", "cause": "GPU", "group": "gpu"}]})");
 }
 
-// What overlaps on one server is one fault, of the cause that took it away; what nobody saw end
+// Overlapping faults of one server are one, of the cause that took it away; a fault without an end
 // lasts until the end of the record.
 TEST(FaultTrace, SpansOfEachServer) {
   const FaultTrace trace = small();

@@ -22,11 +22,11 @@ Scenario llama(int tp, int pp, int gpus, int zero = 1) {
 }
 
 RunQuestion question(const std::string& profile = "default") {
-  RunQuestion asked;
-  asked.tokens = 1e12;
-  asked.reliability = read_reliability(profile, test_place);
-  asked.replicates = 200;
-  return asked;
+  RunQuestion wanted;
+  wanted.tokens = 1e12;
+  wanted.reliability = read_reliability(profile, test_place);
+  wanted.replicates = 200;
+  return wanted;
 }
 
 double formula(const PreparedRun& run) { return expected_ettr(run); }
@@ -48,7 +48,7 @@ TEST(CheckpointSize, OfAReplicaWithoutZero) {
   EXPECT_NEAR(size.a_gpu.si(), size.total.si() / 8.0, 0.01 * size.a_gpu.si());
 }
 
-// What ranks send adds up to the checkpoint, whoever saves: all, or one replica's.
+// The bytes that ranks send add up to the checkpoint, whether all save or one replica.
 TEST(CheckpointSize, IsWhatItsRanksSend) {
   for (const Scenario& scenario :
        {llama(4, 2, 64), llama(2, 4, 64), llama(8, 1, 64, 0), llama(4, 4, 64, 0)}) {
@@ -90,7 +90,7 @@ TEST(RunStates, CountReplicasThatStopWithANode) {
   EXPECT_EQ(replicas_of_unit(llama(1, 1, 64)), 8);
 }
 
-// The batch of a replica stays: 8 sequences each, whoever is there.
+// The batch of a replica stays: 8 sequences each, however many replicas are present.
 TEST(RunStates, KeepTheBatchOfAReplica) {
   const Scenario scenario = llama(8, 1, 64);
   const std::vector<AwayState> states =
@@ -157,16 +157,16 @@ TEST(RunStates, SlowStatesDoNotDependOnWorkers) {
 TEST(TrainingRun, ReplacesSlowGpusWhereItPays) {
   const Scenario scenario = llama(4, 4, 64);
   const Seconds step = estimate(scenario).result.step_time;
-  RunQuestion asked = question("bloom");
-  asked.reliability.slow.per_gpu_day *= 20.0;
+  RunQuestion wanted = question("bloom");
+  wanted.reliability.slow.per_gpu_day *= 20.0;
   const Economics economics = read_economics("h100-sxm", "");
-  const TrainingRun stay = training_run(scenario, step, asked, economics);
+  const TrainingRun stay = training_run(scenario, step, wanted, economics);
   const auto worth = std::find_if(stay.worth.begin(), stay.worth.end(), [](const Improvement& one) {
     return one.what == "slow GPUs replaced where it pays";
   });
   ASSERT_NE(worth, stay.worth.end());
-  asked.policy.evict = EvictionRule{};
-  const TrainingRun leave = sampled_run(scenario, step, asked, economics);
+  wanted.policy.evict = EvictionRule{};
+  const TrainingRun leave = sampled_run(scenario, step, wanted, economics);
   EXPECT_NEAR(stay.figures.days.mean - leave.figures.days.mean, worth->days.mean, 1e-9);
   EXPECT_GT(worth->days.mean, 0.0);
   EXPECT_GT(leave.figures.evictions.mean, 1.0);
@@ -178,18 +178,18 @@ TEST(TrainingRun, ReplacesSlowGpusWhereItPays) {
   EXPECT_LT(leave.figures.days.mean, stay.figures.days.mean);
 }
 
-// What is drawn has the mean that the formula says, where rates are known and do not change.
+// Sampled runs have the mean of the formula if rates are known and do not change.
 TEST(PreparedRun, AgreesWithItsFormula) {
   const Scenario scenario = llama(8, 2, 512);
   const Seconds step = estimate(scenario).result.step_time;
-  RunQuestion asked = question();
-  asked.replicates = 2000;
-  asked.policy.spares = 1 << 16;
-  asked.reliability.spread = 1.0;
-  asked.reliability.month_deviation = 0.0;
-  for (FailureCause& cause : asked.reliability.causes) cause.per_gpu_day *= 20.0;
-  const PreparedRun run = prepare_run(scenario, step, asked);
-  const RunFigures figures = figures_of(finished_runs(run, asked));
+  RunQuestion wanted = question();
+  wanted.replicates = 2000;
+  wanted.policy.spares = 1 << 16;
+  wanted.reliability.spread = 1.0;
+  wanted.reliability.month_deviation = 0.0;
+  for (FailureCause& cause : wanted.reliability.causes) cause.per_gpu_day *= 20.0;
+  const PreparedRun run = prepare_run(scenario, step, wanted);
+  const RunFigures figures = figures_of(finished_runs(run, wanted));
   EXPECT_NEAR(figures.days.mean * formula(run) / (run.without_interruption().si() / 86400.0), 1.0,
               2e-3);
   EXPECT_NEAR(expected_days(run).mean, figures.days.mean, 2e-3 * figures.days.mean);
@@ -198,8 +198,8 @@ TEST(PreparedRun, AgreesWithItsFormula) {
   EXPECT_NEAR(shares, 1.0, 1e-12);
 }
 
-// Tokens carry the batch: 2e10 at 256, up to 1e11 at 1,024, the rest at 2,048. Each phase has steps
-// and an interval of its own, and walks through all of them have the mean that the formula says.
+// Tokens determine the batch: 2e10 at 256, up to 1e11 at 1,024, the rest at 2,048. Each phase has
+// steps and an interval of its own, and replicates over all of them have the mean of the formula.
 TEST(PreparedRun, OfABatchThatGrowsAgreesWithItsFormula) {
   const Scenario scenario = llama(8, 2, 512);
   ASSERT_EQ(scenario.plan.gbs, 256);
@@ -208,14 +208,14 @@ TEST(PreparedRun, OfABatchThatGrowsAgreesWithItsFormula) {
       make_scenario(read_model("llama3-8b", test_place), read_system("dgx-h100", test_place),
                     request, 512, test_place);
   const Seconds step = estimate(full).result.step_time;
-  RunQuestion asked = question();
-  asked.tokens = 4e11;
-  asked.replicates = 2000;
-  asked.policy.ramp = parse_batch_ramp("0:256 20B:1024 100B:2048", {});
-  asked.reliability.spread = 1.0;
-  asked.reliability.month_deviation = 0.0;
-  for (FailureCause& cause : asked.reliability.causes) cause.per_gpu_day *= 50.0;
-  const PreparedRun run = prepare_run(full, step, asked);
+  RunQuestion wanted = question();
+  wanted.tokens = 4e11;
+  wanted.replicates = 2000;
+  wanted.policy.ramp = parse_batch_ramp("0:256 20B:1024 100B:2048", {});
+  wanted.reliability.spread = 1.0;
+  wanted.reliability.month_deviation = 0.0;
+  for (FailureCause& cause : wanted.reliability.causes) cause.per_gpu_day *= 50.0;
+  const PreparedRun run = prepare_run(full, step, wanted);
   ASSERT_EQ(run.phases.size(), 3u);
   EXPECT_NEAR(run.phases[0].step / estimate(scenario).result.step_time, 1.0, 1e-9);
   EXPECT_EQ(run.phases[0].steps, std::ceil(2e10 / (256 * 8192)));
@@ -223,7 +223,7 @@ TEST(PreparedRun, OfABatchThatGrowsAgreesWithItsFormula) {
   EXPECT_GT(run.phases[0].tiers.back().steps, run.phases[2].tiers.back().steps);
   const double plain = std::ceil(4e11 / (2048.0 * 8192.0)) * step.si();
   EXPECT_GT(run.without_interruption().si(), plain);
-  const std::vector<RunTotals> runs = finished_runs(run, asked);
+  const std::vector<RunTotals> runs = finished_runs(run, wanted);
   for (const RunTotals& totals : runs)
     EXPECT_NEAR(static_cast<double>(totals[RunTime::productive]) / 1e6,
                 run.without_interruption().si(), 1e-6 * run.steps());
@@ -242,10 +242,10 @@ TEST(TrainingRun, CopiesInMemoryLoseAFractionOfAnHourlyStores) {
                     read_system("grand-teton-h100-80gb", test_place), request, 16384, test_place);
   const Seconds step = estimate(scenario).result.step_time;
   const auto loss = [&](const std::string& checkpoints) {
-    RunQuestion asked = question();
-    asked.tokens = 8.1e12;
-    asked.policy.checkpoints = parse_checkpoints(checkpoints, {});
-    return 1.0 - figures_of(finished_runs(prepare_run(scenario, step, asked), asked)).ettr.mean;
+    RunQuestion wanted = question();
+    wanted.tokens = 8.1e12;
+    wanted.policy.checkpoints = parse_checkpoints(checkpoints, {});
+    return 1.0 - figures_of(finished_runs(prepare_run(scenario, step, wanted), wanted)).ettr.mean;
   };
   const double ratio = loss("store:1h") / loss("store:1h,peer:best");
   EXPECT_GT(ratio, 3.0);
@@ -256,32 +256,32 @@ TEST(TrainingRun, CopiesInMemoryLoseAFractionOfAnHourlyStores) {
 TEST(PreparedRun, ChoosesTheBestInterval) {
   const Scenario scenario = llama(8, 2, 512);
   const Seconds step = estimate(scenario).result.step_time;
-  RunQuestion asked = question();
-  const PreparedRun best = prepare_run(scenario, step, asked);
+  RunQuestion wanted = question();
+  const PreparedRun best = prepare_run(scenario, step, wanted);
   for (const double factor : {0.5, 0.8, 1.25, 2.0}) {
-    asked.policy.checkpoints.front().every = best.tiers().back().best * factor;
-    EXPECT_LE(formula(prepare_run(scenario, step, asked)), formula(best) + 1e-6);
+    wanted.policy.checkpoints.front().every = best.tiers().back().best * factor;
+    EXPECT_LE(formula(prepare_run(scenario, step, wanted)), formula(best) + 1e-6);
   }
 }
 
-// With spares that run out, and elastic, drawn runs of a known rate have the formula's ETTR: within
-// 0.2 % of 60 days at 1,000 replicates, whose rates are alike.
+// Sampled runs of a known rate, with spares that run out and elastic, have the formula's ETTR:
+// within 0.2 % of 60 days at 1,000 replicates, whose rates are alike.
 TEST(PreparedRun, OfSparesAndElasticJobsAgreesWithItsFormula) {
   const Scenario scenario = llama(8, 2, 512);
-  RunQuestion asked = question();
-  asked.reliability.month_deviation = 0.0;
-  asked.reliability.spread = 1.0;
-  asked.replicates = 1000;
-  for (FailureCause& cause : asked.reliability.causes) {
+  RunQuestion wanted = question();
+  wanted.reliability.month_deviation = 0.0;
+  wanted.reliability.spread = 1.0;
+  wanted.replicates = 1000;
+  for (FailureCause& cause : wanted.reliability.causes) {
     cause.per_gpu_day *= 3.0;
     cause.events = 0.0;
   }
   const Economics economics = read_economics("h100-sxm", "");
   const Seconds step = estimate(scenario).result.step_time;
-  asked.tokens = 60.0 * 86400.0 / step.si() * static_cast<double>(scenario.plan.gbs) * 8192.0;
+  wanted.tokens = 60.0 * 86400.0 / step.si() * static_cast<double>(scenario.plan.gbs) * 8192.0;
   const auto check = [&](const RunPolicy& policy) {
-    asked.policy = policy;
-    const TrainingRun run = sampled_run(scenario, step, asked, economics);
+    wanted.policy = policy;
+    const TrainingRun run = sampled_run(scenario, step, wanted, economics);
     ASSERT_TRUE(run.expected_ettr);
     double steps = 0.0, all = 0.0;
     for (const RunTotals& one : run.runs) {
@@ -319,20 +319,20 @@ TEST(LeastTime, FallsWithSparesAndWhereAJobIsElastic) {
             least_time_over_steps(one, profile, {}, 3, false));
 }
 
-// What a search bounds plans by: whatever a step takes, and whatever interval is chosen, no run is
-// faster; and with steps that are short beside the best interval a run comes near to it.
+// The bound of a search: no run is faster, whatever a step takes and whatever interval is chosen;
+// with steps that are short against the best interval a run comes near to it.
 TEST(LeastTime, IsBelowThatOfEveryStepAndInterval) {
   const Scenario scenario = llama(8, 2, 512);
-  RunQuestion asked = question();
-  for (FailureCause& cause : asked.reliability.causes) cause.per_gpu_day *= 20.0;
-  asked.policy.store = BytesPerSecond{2e9};
-  const double least = least_time_over_steps(scenario, asked.reliability, asked.policy.store);
+  RunQuestion wanted = question();
+  for (FailureCause& cause : wanted.reliability.causes) cause.per_gpu_day *= 20.0;
+  wanted.policy.store = BytesPerSecond{2e9};
+  const double least = least_time_over_steps(scenario, wanted.reliability, wanted.policy.store);
   double nearest = 1e9;
   for (const double step : {0.1, 1.0, 7.0, 60.0})
     for (const double minutes : {0.0, 2.0, 5.0, 10.0, 30.0}) {
-      asked.tokens = 1e9 / step;
-      asked.policy.checkpoints.front().every = Seconds{60.0 * minutes};  // 0: the best.
-      const double over = 1.0 / formula(prepare_run(scenario, Seconds{step}, asked));
+      wanted.tokens = 1e9 / step;
+      wanted.policy.checkpoints.front().every = Seconds{60.0 * minutes};  // 0: the best.
+      const double over = 1.0 / formula(prepare_run(scenario, Seconds{step}, wanted));
       EXPECT_GE(over, least - 1e-12) << step << " " << minutes;
       nearest = std::min(nearest, over);
     }
@@ -341,10 +341,10 @@ TEST(LeastTime, IsBelowThatOfEveryStepAndInterval) {
 
 // 512 GPUs and two spares of 8: what is paid for adds up, spares by their number, the job by time.
 TEST(TrainingRun, SaysWhatItsRentIsFor) {
-  RunQuestion asked = question();
-  asked.policy.spares = 2;
+  RunQuestion wanted = question();
+  wanted.policy.spares = 2;
   const TrainingRun run =
-      training_run(llama(8, 2, 512), Seconds{5.0}, asked, read_economics("h100-sxm", ""));
+      training_run(llama(8, 2, 512), Seconds{5.0}, wanted, read_economics("h100-sxm", ""));
   const RunBill& bill = run.bill;
   EXPECT_NEAR(bill.spares, 16.0 / 528.0, 1e-12);
   EXPECT_NEAR(bill.steps + bill.redone + bill.stopped + bill.spares, 1.0, 1e-12);
@@ -363,12 +363,12 @@ Economics powers(const std::string& waiting) {
 // At 1 kW a GPU at work and w kW where it waits, a run of H job GPU-hours takes, in kWh,
 // H (1 - standing) + w H (standing but detection) + [w, 1] H detection, and w for a spare's hour.
 TEST(TrainingRun, GpusThatWaitDrawLess) {
-  RunQuestion asked = question();
-  asked.policy.spares = 2;
-  asked.replicates = 50;
+  RunQuestion wanted = question();
+  wanted.policy.spares = 2;
+  wanted.replicates = 50;
   const Scenario scenario = llama(8, 2, 512);
   const auto run = [&](const std::string& waiting) {
-    return sampled_run(scenario, Seconds{5.0}, asked, powers(waiting));
+    return sampled_run(scenario, Seconds{5.0}, wanted, powers(waiting));
   };
   const TrainingRun tenth = run(R"(, "waiting_watts_per_gpu": 100)");
   const RunFigures& figures = tenth.figures;
@@ -385,22 +385,22 @@ TEST(TrainingRun, GpusThatWaitDrawLess) {
   const RunBill alike = run(R"(, "waiting_watts_per_gpu": 1000)").bill;
   EXPECT_NEAR(alike.energy_kwh.low / alike.gpu_hours, 1.0, 1e-12);
   EXPECT_NEAR(alike.energy_kwh.high / alike.gpu_hours, 1.0, 1e-12);
-  // Where nobody says: between nothing and that.
+  // Without the figure: between nothing and that.
   Economics silent = powers("");
   silent.waiting_watts_per_gpu = {};
-  const RunBill untold = sampled_run(scenario, Seconds{5.0}, asked, silent).bill;
-  EXPECT_NEAR(untold.energy_kwh.low / (job * (1.0 - stands)), 1.0, 1e-12);
-  EXPECT_NEAR(untold.energy_kwh.high / untold.gpu_hours, 1.0, 1e-12);
+  const RunBill unstated = sampled_run(scenario, Seconds{5.0}, wanted, silent).bill;
+  EXPECT_NEAR(unstated.energy_kwh.low / (job * (1.0 - stands)), 1.0, 1e-12);
+  EXPECT_NEAR(unstated.energy_kwh.high / unstated.gpu_hours, 1.0, 1e-12);
 }
 
 TEST(TrainingRun, SameSeedSameAnswer) {
   const Scenario scenario = llama(8, 2, 512);
-  const RunQuestion asked = question();
+  const RunQuestion wanted = question();
   const Economics economics = read_economics("h100-sxm", "");
-  const TrainingRun one = training_run(scenario, Seconds{5.0}, asked, economics);
-  const TrainingRun other = training_run(scenario, Seconds{5.0}, asked, economics);
+  const TrainingRun one = training_run(scenario, Seconds{5.0}, wanted, economics);
+  const TrainingRun other = training_run(scenario, Seconds{5.0}, wanted, economics);
   EXPECT_EQ(one.figures.days_of, other.figures.days_of);
-  RunQuestion reseeded = asked;
+  RunQuestion reseeded = wanted;
   reseeded.seed = 2;
   EXPECT_NE(one.figures.days_of,
             training_run(scenario, Seconds{5.0}, reseeded, economics).figures.days_of);
@@ -430,7 +430,7 @@ TEST(TrainingRun, OfLlama3HoldsItsInterruptions) {
 
 // Of a pair that strikes a fleet, a job on half of it has both in a quarter of all cases, one in
 // two quarters; of those on all of it nothing changes.
-TEST(RunLaw, APartOfAFleetIsStruckByItsShareOfABatch) {
+TEST(RunFailures, APartOfAFleetIsStruckByItsShareOfABatch) {
   EXPECT_EQ(batches_of_part({0.0, 8.0}, 0.5), (std::vector<double>{4.0, 2.0}));
   EXPECT_EQ(batches_of_part({3.0, 8.0, 1.0}, 1.0), (std::vector<double>{3.0, 8.0, 1.0}));
   const Reliability profile = read_reliability("stepfun", test_place);
@@ -440,9 +440,9 @@ TEST(RunLaw, APartOfAFleetIsStruckByItsShareOfABatch) {
 
 // The first half of StepFun's trace (InfiniteHBD-Trace at 7aacdc8): of 400 servers 26 and 32 are in
 // repair in 90 and 99 % of the time, and 11.65 on average. Fleets in service with its counts,
-// repairs, months and batches have that within nine in ten, on average within 20 % of both and 5 %
-// of the mean; without batches on average a quarter less; fleets at one rate, of which Poisson's
-// law speaks, have 14 .. 22 where the trace has 32.
+// repairs, months and batches contain that within their 90 % intervals, on average within 20 % of
+// both and 5 % of the mean; without batches on average a quarter less; fleets at one rate, of which
+// Poisson's distribution holds, have 14 .. 22 where the trace has 32.
 TEST(SpareNeed, OfStepfunsServersNeedsMonthsAndBatches) {
   Reliability profile = read_reliability("stepfun", test_place);
   const auto range_of = [&](double share) {

@@ -93,7 +93,7 @@ TEST(Reliability, ReadsTheWholeCatalog) {
   for (const std::string& name : names) {
     const Reliability profile = read_reliability(name, {});
     EXPECT_EQ(profile.name, name);
-    // Between two and seven failures a 1,000 days of a node, as everybody's.
+    // Every profile has two to seven failures in 1,000 node-days.
     EXPECT_GT(profile.per_day(8'000), 1.9) << name;
     EXPECT_LT(profile.per_day(8'000), 7.0) << name;
   }

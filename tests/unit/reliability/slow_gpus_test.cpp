@@ -77,7 +77,7 @@ TEST(LargestOfNormal, IsItsQuantile) {
 // Without failures and evictions, GPUs that become slow at l a day in one stage of ratio r: the
 // first of them, exponential, makes every later step r times as long. Of a run of W days
 // undisturbed steps last min(W, T) + r (W - T)+ with E[min(W, T)] = (1 - exp(-l W)) / l.
-TEST(Walk, SlowGpusThatStayAreTheClosedForm) {
+TEST(Replicate, SlowGpusThatStayAreTheClosedForm) {
   ReplicateSetup setup = steps_of_days(20.0);
   setup.slowness = two_stages(0.1);
   setup.slowness.ratios[1] = setup.slowness.ratios[0];
@@ -92,11 +92,11 @@ TEST(Walk, SlowGpusThatStayAreTheClosedForm) {
   EXPECT_NEAR(days / (whole + 1.1 * (20.0 - whole)), 1.0, 1e-3);
 }
 
-// With a threshold that both stages reach, a spare always at hand and a fixed time F to find the
-// GPU: of W days of steps, those are lost that begin while a slow GPU is there. Found and replaced
+// Both stages reach the threshold, a spare is always ready, and finding the GPU takes a fixed time
+// F: of W days of steps, those are lost that begin while a slow GPU is there. Found and replaced
 // one after the other they are an M/D/infinity queue with a stop whenever one is found, but stops
-// are short beside the time between two: slow for l F of the time, a stop for each.
-TEST(Walk, EvictionsCostTheTimeUntilTheyAreFoundAndAStop) {
+// are short against the time between two: slow for l F of the time, a stop for each.
+TEST(Replicate, EvictionsCostTheTimeUntilTheyAreFoundAndAStop) {
   ReplicateSetup setup = steps_of_days(100.0);
   setup.slowness = two_stages(0.2);
   setup.slowness.ratios[1] = setup.slowness.ratios[0];
@@ -115,7 +115,7 @@ TEST(Walk, EvictionsCostTheTimeUntilTheyAreFoundAndAStop) {
 }
 
 // At a threshold of 6 % the first stage's GPUs leave, and the second's, which cost 5 %, stay.
-TEST(Walk, AStageWithSlackKeepsItsSlowGpus) {
+TEST(Replicate, AStageWithSlackKeepsItsSlowGpus) {
   ReplicateSetup setup = steps_of_days(100.0);
   setup.slowness = two_stages(0.2);
   setup.slowness.evict = 0.06;
@@ -126,7 +126,7 @@ TEST(Walk, AStageWithSlackKeepsItsSlowGpus) {
 
 // A stop of 200 s pays for 10 % of steps that last longer than 2,000 s: nothing is evicted in the
 // last of them. So no run takes longer for the rule than without it, but for what is cut.
-TEST(Walk, EvictsWhereItPays) {
+TEST(Replicate, EvictsWhereItPays) {
   ReplicateSetup setup = steps_of_days(1.0);
   setup.slowness = two_stages(20.0);
   ReplicateSetup best = setup, all = setup;
@@ -144,7 +144,7 @@ TEST(Walk, EvictsWhereItPays) {
 }
 
 // The failures of a run do not know of slow GPUs, whose draws are their own.
-TEST(Walk, MeetsTheSameFailuresWithSlowGpus) {
+TEST(Replicate, MeetsTheSameFailuresWithSlowGpus) {
   const FailureDistribution distribution = failures(2.0);
   ReplicateSetup setup = steps_of_days(30.0);
   setup.slowness = two_stages(0.0);
@@ -156,7 +156,7 @@ TEST(Walk, MeetsTheSameFailuresWithSlowGpus) {
 
 // A unit that fails takes its slow GPU with it. With one unit every failure does: at f failures a
 // day a slow GPU stays for 1 / f days, so that the step is slow for l / (l + f) of the time.
-TEST(Walk, FailuresTakeSlowGpusWithThem) {
+TEST(Replicate, FailuresTakeSlowGpusWithThem) {
   ReplicateSetup setup = steps_of_days(200.0);
   setup.phases[0].every = {1};
   setup.restart = 1;
@@ -175,7 +175,7 @@ TEST(Walk, FailuresTakeSlowGpusWithThem) {
 // Healthy GPUs that differ by 1 % in two stages of 512: the slowest of a stage is the largest of
 // 512 normal draws, and the step that of the slower stage, of 1,024: 3.24 deviations on average
 // (the median is 3.21; Gumbel's law adds 0.1159 / 3.21).
-TEST(Walk, HealthyGpusThatDifferCostTheSlowestOfAll) {
+TEST(Replicate, HealthyGpusThatDifferCostTheSlowestOfAll) {
   ReplicateSetup setup = steps_of_days(1.0);
   setup.slowness = two_stages(0.0);
   setup.slowness.ratios[1] = setup.slowness.ratios[0];
@@ -187,7 +187,7 @@ TEST(Walk, HealthyGpusThatDifferCostTheSlowestOfAll) {
 }
 
 // Everything at once: time adds up, every step lasts once, cycles at once are as step by step.
-TEST(Walk, LosesNoTimeWithSlowGpus) {
+TEST(Replicate, LosesNoTimeWithSlowGpus) {
   ReplicateSetup setup = steps_of_days(10.0);
   setup.tiers = {{3 * second, 30 * second, 40 * second}};
   setup.phases[0].slowed = {400'000};

@@ -180,7 +180,7 @@ TEST(BestPlanFinder, SaysWhyThereIsNone) {
   EXPECT_NE(none.none.refusal.reason, "");
 }
 
-TEST(BestPlanFinder, LeavesUnevenPlansOutWhereAsked) {
+TEST(BestPlanFinder, LeavesUnevenPlansOutOnRequest) {
   const Model model = small_gpt(8, 256, 8, 2048);
   const System system = uneven_cluster();
   EstimateContext context{system};

@@ -57,7 +57,7 @@ TEST(ComparedPlan, DifferencesAreForTheSameTokens) {
   EXPECT_DOUBLE_EQ(found.step.deviation.si(), 0.5 * std::sqrt(0.3 * 0.3 + 0.2 * 0.2));
 }
 
-TEST(ComparedPlan, WhatSomebodyChangedIsRefused) {
+TEST(ComparedPlan, EditedResultsAreRefused) {
   EXPECT_EQ(error_text([] { read(result("4.0", "1000", "2.9")); }),
             "r.json: /step_time_range/parts: do not add up to step_time_s; leave results as they "
             "were written");

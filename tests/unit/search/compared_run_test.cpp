@@ -34,8 +34,8 @@ std::vector<double> days(double first, double step) {
 TEST(ComparedRuns, FailuresThatBothMeetCancel) {
   const Made one{10.0, days(50.0, 1.0)}, other{10.2, days(52.0, 1.0)};
   const RunDifference found = difference(one.run, other.run);
-  EXPECT_NEAR(found.drawn.low, 2.0, 1e-12);
-  EXPECT_NEAR(found.drawn.high, 2.0, 1e-12);
+  EXPECT_NEAR(found.chance.low, 2.0, 1e-12);
+  EXPECT_NEAR(found.chance.high, 2.0, 1e-12);
   // One price, one error: 10 % of what the longer run takes longer.
   EXPECT_NEAR(found.steps, 0.1 * 2.0, 1e-9);
   EXPECT_FALSE(found.is_tie());
@@ -50,7 +50,7 @@ TEST(ComparedRuns, StepTimesThatAreNotKnownMakeATie) {
   EXPECT_TRUE(found.is_tie());
 }
 
-// Where failures alone decide, both ends are those of the draws, however skew they are.
+// If only failures matter, the ends are those of the sampled runs, however skewed they are.
 TEST(ComparedRuns, OfOnePlanDifferByTheirDraws) {
   std::vector<double> later = days(50.0, 1.0);
   for (std::size_t i = 0; i < later.size(); ++i) later[i] += i < 90 ? 0.1 : 30.0;

@@ -172,7 +172,7 @@ TEST(DeploymentSearch, TheFrontIsAllThatNoOtherBeats) {
   EXPECT_GT(front.size(), 3u);
 }
 
-TEST(DeploymentSearch, LimitsLeaveOutWhoMissesThem) {
+TEST(DeploymentSearch, LimitsLeaveOutDeploymentsThatMissThem) {
   DeploymentSearchRequest request = request_of(ServingGoal::throughput);
   for (ServingLoad& load : request.loads) load.replay.slo = parse_slo("ttft=300,tpot=12@p90", {});
   request.list.kind = BestList::Kind::top;

@@ -154,11 +154,11 @@ TEST(Purchase, SaysWhyThereIsNoPlan) {
 
 TEST(WhatBinds, IsTheLargestShareFromATwentiethOn) {
   //                   compute memory batch network scale-up exchange
-  EXPECT_EQ(what_binds({0.97, 0.01, 0.02, 0.03, 0.00, 0.0}), Binding::compute);
-  EXPECT_EQ(what_binds({0.90, 0.05, 0.02, 0.03, 0.00, 0.0}), Binding::memory);
-  EXPECT_EQ(what_binds({0.90, 0.05, 0.06, 0.03, 0.00, 0.0}), Binding::batch);
-  EXPECT_EQ(what_binds({0.60, 0.05, 0.06, 0.10, 0.30, 0.0}), Binding::scale_up);
-  EXPECT_EQ(what_binds({0.60, 0.05, 0.06, 0.10, 0.05, 0.2}), Binding::exchange);
+  EXPECT_EQ(row_bottleneck({0.97, 0.01, 0.02, 0.03, 0.00, 0.0}), RowBottleneck::compute);
+  EXPECT_EQ(row_bottleneck({0.90, 0.05, 0.02, 0.03, 0.00, 0.0}), RowBottleneck::memory);
+  EXPECT_EQ(row_bottleneck({0.90, 0.05, 0.06, 0.03, 0.00, 0.0}), RowBottleneck::batch);
+  EXPECT_EQ(row_bottleneck({0.60, 0.05, 0.06, 0.10, 0.30, 0.0}), RowBottleneck::scale_up);
+  EXPECT_EQ(row_bottleneck({0.60, 0.05, 0.06, 0.10, 0.05, 0.2}), RowBottleneck::exchange);
 }
 
 // More memory, and a batch that every replica has work for.
@@ -168,11 +168,11 @@ TEST(WhatBinds, FollowsFromWhatIsShort) {
   request.gpus = {64};
   request.most_batch = 64;
   const PurchaseRow tight = buy(request).rows.front();
-  EXPECT_GT(tight.shares[static_cast<std::size_t>(Binding::batch)], 0.0);
+  EXPECT_GT(tight.shares[static_cast<std::size_t>(RowBottleneck::batch)], 0.0);
   request.max_memory = 0.5;
   const PurchaseRow small = buy(request).rows.front();
-  EXPECT_GT(small.shares[static_cast<std::size_t>(Binding::memory)],
-            tight.shares[static_cast<std::size_t>(Binding::memory)]);
+  EXPECT_GT(small.shares[static_cast<std::size_t>(RowBottleneck::memory)],
+            tight.shares[static_cast<std::size_t>(RowBottleneck::memory)]);
 }
 
 // Rows of one system at one price: more GPUs are faster and, as overheads grow, dearer.
@@ -190,7 +190,7 @@ TEST(PurchaseChoice, TheFrontIsWhatNothingBeats) {
     };
     const bool beaten = std::any_of(purchase.rows.begin(), purchase.rows.end(), beaten_by);
     if (beaten) {
-      EXPECT_NE(choice.rows[i].standing, Standing::front) << i;
+      EXPECT_NE(choice.rows[i].status, ParetoStatus::front) << i;
     }
   }
   for (std::size_t i = 1; i < choice.front.size(); ++i) {
@@ -237,7 +237,7 @@ TEST(PurchaseChoice, AnUnknownPriceIsNotGuessed) {
   EXPECT_FALSE(cost_of(purchase.rows.front(), PayBy::rent).known());
   EXPECT_FALSE(purchase.rows.front().own_usd.known());
   const PurchaseChoice choice = choose(purchase, request);
-  EXPECT_EQ(choice.rows.front().standing, Standing::unknown);
+  EXPECT_EQ(choice.rows.front().status, ParetoStatus::unknown);
   EXPECT_FALSE(choice.rows.front().budget);
   EXPECT_TRUE(choice.within.empty());
 }

@@ -81,8 +81,8 @@ std::vector<SearchShare> shares_of(const SearchRequest& request, int of, bool ar
   std::vector<SearchShare> shares;
   for (int i = 0; i < of; ++i) {
     const Shard shard{i, of};
-    ShardTalk talk{folder.path(), shard, "search"};
-    shares.push_back(search_share(request, shard, talk));
+    ShardExchange exchange{folder.path(), shard, "search"};
+    shares.push_back(search_share(request, shard, exchange));
     if (are_together)
       write_file(share_path(folder.path(), shard), share_text(shares.back(), "search", {}));
   }
@@ -101,7 +101,7 @@ std::vector<SearchRequest> requests() {
   return all;
 }
 
-// Whether shards hear each other or not, what they find together is what one search finds.
+// Shards together find the result of one search, whether they listen to each other or not.
 TEST(SearchShare, ShardsFindWhatOneSearchFinds) {
   for (const SearchRequest& request : requests()) {
     const SearchResult whole = search(request);
@@ -135,8 +135,8 @@ TEST(SearchShare, WhatOthersFoundIsNotBeatenTwice) {
 
 SearchShare some_share() {
   const TemporaryFolder folder;
-  ShardTalk talk{folder.path(), {1, 3}, "search"};
-  return search_share(small_request(), {1, 3}, talk);
+  ShardExchange exchange{folder.path(), {1, 3}, "search"};
+  return search_share(small_request(), {1, 3}, exchange);
 }
 
 TEST(SearchShare, IsReadBackAsItWas) {

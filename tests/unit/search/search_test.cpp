@@ -119,7 +119,7 @@ void expect_same_for_every_goal(SearchRequest request) {
     if (goal == Goal::goodput) {
       // So many failures, and so slow a file system, that a plan's shards decide.
       request.failures =
-          FailuresMeant{read_reliability("default", {}), BytesPerSecond{1e8}, {}, false};
+          AssumedFailures{read_reliability("default", {}), BytesPerSecond{1e8}, {}, false};
       for (FailureCause& cause : request.failures->profile.causes) cause.per_gpu_day *= 1e3;
     }
     // A step, and half of all plans too slow.
@@ -227,7 +227,7 @@ TEST(Search, LittleMemoryLeavesPlansOut) {
   expect_same_top(request, small);
 }
 
-// A front: nobody is beaten by anybody, and whoever is not on it is beaten by somebody.
+// A front: no plan of it is dominated, and every other plan is.
 TEST(Search, TheFrontIsTheFrontOfAllPlans) {
   SearchRequest request = small_request(nodes_of_two(), 8, 16);
   request.list.kind = BestList::Kind::front;
@@ -347,7 +347,7 @@ TEST(Search, AnEmptySpaceNamesTheCulprit) {
   EXPECT_NE(text.find("there are plans without --fix tp=3"), text.npos) << text;
 }
 
-// What search takes, estimate takes: its memory is that of the rank with the most rows.
+// Search and estimate accept the same plans: the memory is that of the rank with the most rows.
 TEST(Search, MemoryIsThatOfTheFullestRank) {
   SearchRequest request = small_request(read_system("four-by-four", test_place), 16, 64);
   request.model = small_mixture(8, 2048, 16, 2048, 16, 2);

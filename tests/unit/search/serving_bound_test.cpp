@@ -8,18 +8,18 @@
 namespace orrery::serving_bound_test {
 namespace {
 
-struct Asked {
+struct DeploymentQuery {
   const char* model;
   const char* system;
   int gpus;
   std::vector<std::pair<const char*, const char*>> keys;
 };
 
-std::unique_ptr<PricedServing> priced(const Asked& asked, const char* engine) {
+std::unique_ptr<PricedServing> priced(const DeploymentQuery& query, const char* engine) {
   DeploymentRequest request;
-  for (const auto& [key, value] : asked.keys) set_deployment_flag(request, key, value);
+  for (const auto& [key, value] : query.keys) set_deployment_flag(request, key, value);
   return std::make_unique<PricedServing>(
-      make_serving_setup(asked.model, asked.system, engine, request, asked.gpus, {"", ""}));
+      make_serving_setup(query.model, query.system, engine, request, query.gpus, {"", ""}));
 }
 
 ServingLoad load_of(const char* prompt, const char* output, int clients, std::int64_t requests) {
@@ -34,8 +34,8 @@ ServingLoad load_of(const char* prompt, const char* output, int clients, std::in
   return load;
 }
 
-const std::vector<Asked>& deployments() {
-  static const std::vector<Asked> all{
+const std::vector<DeploymentQuery>& deployments() {
+  static const std::vector<DeploymentQuery> all{
       {"llama3.1-8b", "dgx-h100", 1, {{"tp", "1"}}},
       {"llama3.1-8b", "dgx-h100", 4, {{"tp", "2"}}},
       {"llama3.1-8b", "dgx-h100", 4, {{"tp", "1"}, {"weights", "fp8"}, {"kv", "fp8"}}},
@@ -61,10 +61,10 @@ TEST(ServingBound, NoReplayEndsBeforeIt) {
   double closest = 0.0, sum = 0.0;
   int cases = 0;
   for (const char* engine : {"vllm", "sglang", "trtllm", "huggingface-2023"})
-    for (const Asked& asked : deployments()) {
+    for (const DeploymentQuery& query : deployments()) {
       std::unique_ptr<PricedServing> serving;
       try {
-        serving = priced(asked, engine);
+        serving = priced(query, engine);
       } catch (const Error&) {
         continue;  // Formats that an engine lacks.
       }
@@ -76,13 +76,13 @@ TEST(ServingBound, NoReplayEndsBeforeIt) {
         try {
           run = serve_requests(*serving, load, {"", ""});
         } catch (const Error&) {
-          continue;  // What does not fit.
+          continue;  // Deployments that do not fit.
         }
-        const AskedWork work{load.list};
+        const RequestWork work{load.list};
         const ServingBound bound{*serving, work.longest_prompt};
         const double share = bound.least_span(work, load) / run.span();
-        EXPECT_LE(share, 1.0) << engine << " " << asked.model << " " << asked.gpus << " "
-                              << asked.keys.front().second << " " << load.list.clients;
+        EXPECT_LE(share, 1.0) << engine << " " << query.model << " " << query.gpus << " "
+                              << query.keys.front().second << " " << load.list.clients;
         const LatencyHistogram& tpot = run.replay.counts.tpot;
         if (tpot.count() > 0) {
           EXPECT_LE(bound.least_gap().si(), tpot.least().si());
@@ -114,14 +114,14 @@ TEST(ServingBound, NoReplayOfPoolsEndsBeforeIt) {
   double sum = 0.0;
   int cases = 0;
   for (const char* engine : {"vllm", "sglang", "trtllm"})
-    for (const Pools& asked : all) {
+    for (const Pools& query : all) {
       PoolsRequest request;
-      parse_pool(asked.prefill, request.prefill, {"", "--prefill"});
-      parse_pool(asked.decode, request.decode, {"", "--decode"});
+      parse_pool(query.prefill, request.prefill, {"", "--prefill"});
+      parse_pool(query.decode, request.decode, {"", "--decode"});
       const Place place{"", ""};
       std::optional<PricedPools> pools;
       try {
-        pools = price_pools(asked.model, "dgx-h200", engine, request, place, place, place);
+        pools = price_pools(query.model, "dgx-h200", engine, request, place, place, place);
       } catch (const Error&) {
         continue;  // Formats that an engine lacks.
       }
@@ -130,7 +130,7 @@ TEST(ServingBound, NoReplayOfPoolsEndsBeforeIt) {
             load_of("100..2000", "lognormal:100,0.9", 24, 200), load_of("64", "1", 8, 50),
             load_of("3000", "300", 0, 120)}) {
         const ServingRun run = serve_pools(*pools, load);
-        const AskedWork work{load.list};
+        const RequestWork work{load.list};
         const ServingBound prefill{*pools->prefill, work.longest_prompt};
         const ServingBound decode{*pools->decode, work.longest_prompt};
         const Seconds prompts =
@@ -138,7 +138,7 @@ TEST(ServingBound, NoReplayOfPoolsEndsBeforeIt) {
         const Seconds answers =
             decode.least_span_of_pool(work.answers_alone(), load, pools->plan.decode.replicas);
         const double share = std::max(prompts, answers) / run.span();
-        EXPECT_LE(share, 1.0) << engine << " " << asked.model << " " << asked.prefill;
+        EXPECT_LE(share, 1.0) << engine << " " << query.model << " " << query.prefill;
         const LatencyHistogram& tpot = run.replay.counts.tpot;
         if (tpot.count() > 0) {
           EXPECT_LE(decode.least_gap().si(), tpot.least().si());
@@ -149,7 +149,7 @@ TEST(ServingBound, NoReplayOfPoolsEndsBeforeIt) {
     }
   EXPECT_GT(cases, 70);
   RecordProperty("mean_share", std::to_string(sum / cases));
-  EXPECT_GT(sum / cases, 0.4);  // The pools of a lone client take turns.
+  EXPECT_GT(sum / cases, 0.4);  // The pools of a single client take turns.
 }
 
 }  // namespace

@@ -33,10 +33,10 @@ Scenario scenario_of(const Case& plan, const std::string& more = "") {
 
 // 32 layers on 4 stages: 8 each; the ends have 6 to 10 where the others have 8, and 5 to 9 of 14
 // where they have 9. On two stages, 12 to 18 and the rest, but for what it is already.
-TEST(SingleChanges, SplitLayersBesideTheEnds) {
+TEST(SingleChanges, SplitLayersNextToTheEnds) {
   const auto texts = [](const std::string& flags) {
     std::vector<std::string> found;
-    for (const StageLayers& split : splits_beside(scenario_of({"--gbs 128 " + flags, 16})))
+    for (const StageLayers& split : neighbour_splits(scenario_of({"--gbs 128 " + flags, 16})))
       found.push_back(stage_layers_text(split));
     return found;
   };
@@ -47,7 +47,7 @@ TEST(SingleChanges, SplitLayersBesideTheEnds) {
   EXPECT_EQ(texts("--pp 2"), (Texts{"14+18", "15+17", "17+15", "18+14", "13+19", "19+13"}));
 }
 
-// Each change is what anybody gets who adds its words to the plan's own, a key is named once, and
+// Each change is what a user gets who adds its words to the plan's own, a key is named once, and
 // the list rises from the shortest step.
 TEST(SingleChanges, AreWhatTheirFlagsGive) {
   for (const Case& plan :

@@ -5,7 +5,7 @@
 #include "sim/core/random.hpp"
 #include "sim/serving/kv_cache.hpp"
 #include "sim/serving/request_traffic.hpp"
-#include "tests/unit/serving/replay_laws.hpp"
+#include "tests/unit/serving/replay_cases.hpp"
 
 namespace orrery::host_kv_test {
 namespace {
@@ -22,9 +22,9 @@ std::vector<std::uint64_t> sampled_path(Random& random) {
   return hashes;
 }
 
-// A block that was stored and neither taken back nor dropped is on the host, and no other is. Who
-// is known is known with all above it; a block that moves is in one memory, one that is copied in
-// the host's as long as there is room.
+// A block that was stored and neither taken back nor dropped is on the host, and no other is. A
+// known block is known with all before it; a block that moves is in one memory, one that is copied
+// in the host's as long as it has space.
 TEST(HostKv, ConservesBlocksOverRandomPrompts) {
   for (const bool copies : {false, true})
     for (const std::int64_t host : {1, 5, 40, 2000}) {
@@ -96,20 +96,21 @@ ReplayShape with_host(HostKvLoading loading, std::int64_t host_tokens, bool copi
 
 // The prompt was computed, and another took its place on the GPU. All of it but the last block
 // comes from the host, 4,080 tokens at 2 us each; then 16 tokens are computed behind them, P
-// seconds: after the load, or layer by layer beside it.
-TEST(HostKv, ALonePromptTakesItsClosedForm) {
-  const StepCosts law = affine_law();
+// seconds: after the load, or overlapped layer by layer.
+TEST(HostKv, ASinglePromptTakesItsClosedForm) {
+  const StepCosts costs = affine_costs();
   const double load = 4080 * 2e-6;
   const double whole =
-      law.dense(4096).si() + law.head(1).si() + law.prefill_attention(4096, 0).si();
-  const double rest = law.dense(16).si() + law.head(1).si() + law.prefill_attention(16, 4080).si();
+      costs.dense(4096).si() + costs.head(1).si() + costs.prefill_attention(4096, 0).si();
+  const double rest =
+      costs.dense(16).si() + costs.head(1).si() + costs.prefill_attention(16, 4080).si();
   for (const HostKvLoading loading : all_loadings)
     for (const bool copies : {false, true})
       for (const bool ahead : {false, true}) {
         ReplayShape shape = with_host(loading, 8192, copies);
         shape.replica.rules.plans_ahead = ahead;
         const RequestList list = prompts({1, 2, 1}, Seconds{10});
-        const RequestReplay replay = replay_requests(list, shape, law);
+        const RequestReplay replay = replay_requests(list, shape, costs);
         EXPECT_NEAR(replay.times[1].ttft.si(), whole, 1e-9);
         const double expected = loading == HostKvLoading::layers
                                     ? std::max(rest + load / 40, load + rest / 40)
@@ -127,11 +128,11 @@ TEST(HostKv, ALonePromptTakesItsClosedForm) {
 
 // A host that holds one prompt knows the one that left the GPU, where blocks move; where they are
 // copied it holds the one that is on the GPU.
-TEST(HostKv, CopiesTakeRoomThatMovedBlocksDoNot) {
+TEST(HostKv, CopiesTakeSpaceThatMovedBlocksDoNot) {
   for (const bool copies : {false, true}) {
     const ReplayShape shape = with_host(HostKvLoading::before, 4096, copies);
     const ReplayTotals totals =
-        replay_requests(prompts({1, 2, 1}, Seconds{10}), shape, affine_law()).counts.totals;
+        replay_requests(prompts({1, 2, 1}, Seconds{10}), shape, affine_costs()).counts.totals;
     EXPECT_EQ(totals.host_hit_tokens, copies ? 0 : 4080);
   }
 }
@@ -152,7 +153,7 @@ TEST(HostKv, LoadsShareTheirLinkAndOthersGoOn) {
     for (std::size_t i = first; i < chats.size(); ++i)
       list.requests[i].arrival = list.requests[first].arrival;
     // One step takes 1 ms, whatever is in it: loads of 8.16 ms are what there is to see.
-    const RequestReplay replay = replay_requests(list, shape, fixed_law(Seconds{1e-3}));
+    const RequestReplay replay = replay_requests(list, shape, fixed_costs(Seconds{1e-3}));
     for (std::size_t i = first; i < chats.size(); ++i) {
       EXPECT_EQ(replay.times[i].host_hits, 4080u);
       const double loads = static_cast<double>(i - first + 1) * 4080 * 2e-6;
@@ -175,7 +176,7 @@ TEST(HostKv, DecodesGoOnWhileAPromptIsLoadedApart) {
       shape.replica.kv.tokens = 8208;
       shape.replica.rules.load_token = Seconds{1e-4};  // 0.408 s for the prompt.
       shape.replica.replay.unfolded = unfolded;
-      const ReplayCounts counts = replay_requests(list, shape, fixed_law(Seconds{1e-3})).counts;
+      const ReplayCounts counts = replay_requests(list, shape, fixed_costs(Seconds{1e-3})).counts;
       ASSERT_EQ(counts.totals.finished, 5);
       ASSERT_EQ(counts.totals.host_hit_tokens, 4080);
       const double longest = loading == HostKvLoading::apart    ? 1e-3
@@ -201,9 +202,9 @@ RequestList chats(std::int64_t number) {
   return list;
 }
 
-// As without the tier: all are answered, Little's law holds, one iteration at a time gives the same
-// as many, and so do eight workers. A larger host knows more.
-TEST(HostKv, KeepsTheLawsOfAReplay) {
+// Invariants that hold without the tier: all are answered, Little's law holds, one iteration at a
+// time gives the same as many, and so do eight workers. A larger host knows more.
+TEST(HostKv, KeepsTheInvariantsOfAReplay) {
   const RequestList list = chats(1000);
   for (const SchedulerKind* scheduling : continuous_schedulers())
     for (const HostKvLoading loading : all_loadings)
@@ -222,7 +223,7 @@ TEST(HostKv, KeepsTheLawsOfAReplay) {
           shape.replica.kv.host_tokens = host;
           shape.replica.replay.unfolded = false;
           shape.replica.replay.workers = 1;
-          const ReplayCounts counts = replay_requests(list, shape, affine_law()).counts;
+          const ReplayCounts counts = replay_requests(list, shape, affine_costs()).counts;
           const ReplayTotals& totals = counts.totals;
           EXPECT_EQ(totals.finished, 1000);
           EXPECT_NEAR(totals.present / totals.stayed, 1.0, 1e-9);
@@ -232,9 +233,9 @@ TEST(HostKv, KeepsTheLawsOfAReplay) {
           EXPECT_GT(totals.prefix_hit_tokens, known);
           known = totals.prefix_hit_tokens;
           shape.replica.replay.workers = 8;
-          EXPECT_EQ(replay_requests(list, shape, affine_law()).counts.bytes(), counts.bytes());
+          EXPECT_EQ(replay_requests(list, shape, affine_costs()).counts.bytes(), counts.bytes());
           shape.replica.replay.unfolded = true;
-          const ReplayCounts each = replay_requests(list, shape, affine_law()).counts;
+          const ReplayCounts each = replay_requests(list, shape, affine_costs()).counts;
           EXPECT_NEAR(each.ttft.mean() / counts.ttft.mean(), 1.0, 1e-9)
               << scheduling->name << static_cast<int>(loading) << copies << host;
           EXPECT_NEAR(each.e2e.mean() / counts.e2e.mean(), 1.0, 1e-9);

@@ -29,8 +29,8 @@ struct Errors {
 // Every fourth row of every table of the catalog, from the other three quarters.
 TEST(LeftOutRows, AreMissedByNoMoreThanTheGoals) {
   std::map<std::string, Errors> by_op;
-  const std::filesystem::path shelf{data_folder() + "/calibration/data/serving"};
-  for (const auto& file : std::filesystem::recursive_directory_iterator{shelf}) {
+  const std::filesystem::path tables{data_folder() + "/calibration/data/serving"};
+  for (const auto& file : std::filesystem::recursive_directory_iterator{tables}) {
     if (file.path().extension() != ".json") continue;
     const ServingTable table = parse_serving_table(JsonValue::read_file(file.path().string()));
     for (const double error : left_out_errors(table, read_gpu(table.gpu, {})))

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/serving/request_traffic.hpp"
-#include "tests/unit/serving/replay_laws.hpp"
+#include "tests/unit/serving/replay_cases.hpp"
 
 namespace orrery::pooled_replay_test {
 namespace {
@@ -40,13 +40,13 @@ PooledShape pools(const SchedulerKind* scheduling, KvSending sending = KvSending
 }
 
 PooledReplay replay(const RequestList& list, const PooledShape& shape, double bandwidth,
-                    const StepCosts& law = affine_law()) {
+                    const StepCosts& costs = affine_costs()) {
   KvRoutes routes = routes_of(bandwidth);
-  StepTimes prefill{law}, decode{law};
+  StepTimes prefill{costs}, decode{costs};
   return replay_pools(list, shape, routes, prefill, decode);
 }
 
-RequestList drawn(double rate, std::int64_t number, SharedPrefix prefix = {}) {
+RequestList sampled(double rate, std::int64_t number, SharedPrefix prefix = {}) {
   RequestTraffic traffic;
   traffic.arrivals = Arrivals::poisson;
   traffic.rate = rate;
@@ -71,8 +71,8 @@ ReplayCounts both(const PooledReplay& replay) {
 // A prompt of one iteration of P s, whose keys and values take B / r s on an idle link of r bytes a
 // second. Of L layers the last one's are sent when the prompt is computed, and before it what has
 // not gone yet: max(B / r - P (L - 1) / L, B / (L r)).
-TEST(PooledReplay, ALoneRequestTakesItsClosedForm) {
-  const StepCosts law = affine_law();
+TEST(PooledReplay, ASingleRequestTakesItsClosedForm) {
+  const StepCosts costs = affine_costs();
   for (const SchedulerKind* scheduling : continuous_schedulers())
     for (const KvSending sending : sendings)
       for (const std::uint32_t prompt : {2u, 1000u, 8192u})
@@ -85,7 +85,7 @@ TEST(PooledReplay, ALoneRequestTakesItsClosedForm) {
                 both(replay(equal_requests(1, prompt, output), shape, rate));
             const double p = prompt;
             const double prefill =
-                law.dense(p).si() + law.head(1).si() + law.prefill_attention(p, 0).si();
+                costs.dense(p).si() + costs.head(1).si() + costs.prefill_attention(p, 0).si();
             const double sent = bytes_a_token * p / rate;
             double exposed = sent + latency;
             if (sending == KvSending::layers)
@@ -95,7 +95,7 @@ TEST(PooledReplay, ALoneRequestTakesItsClosedForm) {
             const bool again = shape.decode.replica.makes_first_token;
             const double context = again ? p - 1 : p;
             const double step =
-                law.dense(1).si() + law.head(1).si() + law.decode_attention(1, context).si();
+                costs.dense(1).si() + costs.head(1).si() + costs.decode_attention(1, context).si();
             const double steps = again ? output : output - 1.0;
             const double decodes = steps * step + 2e-9 * steps * (steps - 1.0) / 2.0;
             const double first = 0.112 + prefill + exposed + (again ? step : 0.0);
@@ -111,9 +111,10 @@ TEST(PooledReplay, ALoneRequestTakesItsClosedForm) {
 // both, but for the token that vLLM computes twice.
 TEST(PooledReplay, WithoutTransfersPoolsOfOneAreTheSumOfTheirParts) {
   for (const SchedulerKind* scheduling : {scheduler("sglang"), scheduler("trtllm")}) {
-    RequestList list = drawn(1.0, 200);
-    list.clients = 1;  // Nobody meets anybody.
-    const ReplayCounts alone = replay_requests(list, one_replica(scheduling), affine_law()).counts;
+    RequestList list = sampled(1.0, 200);
+    list.clients = 1;  // No two requests meet.
+    const ReplayCounts alone =
+        replay_requests(list, one_replica(scheduling), affine_costs()).counts;
     for (const KvSending sending : sendings) {
       const ReplayCounts counts = both(replay(list, pools(scheduling, sending), 1e18));
       EXPECT_NEAR((counts.ttft.mean() - alone.ttft.mean()).si(), latency, 1e-9);
@@ -132,7 +133,7 @@ TEST(PooledReplay, ConservesRequestsTokensAndBytes) {
       for (const std::int64_t kv : {9'000, 400'000})
         for (const bool keeps : {false, true}) {
           const SharedPrefix prefix = keeps ? SharedPrefix{7, 200, 5, 300} : SharedPrefix{};
-          const RequestList list = drawn(8.0, 1500, prefix);
+          const RequestList list = sampled(8.0, 1500, prefix);
           PooledShape shape = pools(scheduling, sending);
           shape.prefill.replicas = 2;
           shape.decode.replicas = 3;
@@ -182,7 +183,7 @@ TEST(PooledReplay, ConservesRequestsTokensAndBytes) {
 TEST(PooledReplay, FoldedIsUnfolded) {
   for (const SchedulerKind* scheduling : continuous_schedulers())
     for (const KvSending sending : sendings) {
-      const RequestList list = drawn(6.0, 800);
+      const RequestList list = sampled(6.0, 800);
       PooledShape shape = pools(scheduling, sending);
       shape.prefill.replica.kv.tokens = shape.decode.replica.kv.tokens = 20'000;
       SCOPED_TRACE(scheduling->name + " " + std::to_string(static_cast<int>(sending)));
@@ -259,12 +260,12 @@ TEST(PooledReplay, SlowLinksHoldUpThePrefillPool) {
 
 // Batches that take turns in a pipeline, and copies of attention that go in step, in either pool.
 TEST(PooledReplay, PoolsMayHaveStagesAndCopies) {
-  StepCosts staged = affine_law();
+  StepCosts staged = affine_costs();
   staged.stages = 2;
   staged.longest_stage = 0.5;
-  StepCosts shared = affine_law();
+  StepCosts shared = affine_costs();
   shared.shared = [](double tokens) { return Seconds{1e-5 * tokens}; };
-  const RequestList list = drawn(6.0, 600);
+  const RequestList list = sampled(6.0, 600);
   std::int64_t tokens = 0;
   for (const Request& request : list.requests) tokens += request.output_tokens;
   for (const bool prefill_staged : {true, false}) {
@@ -293,7 +294,7 @@ TEST(PooledReplay, AnswersOfOneTokenNeverLeaveThePrefillPool) {
 TEST(PooledReplay, KeepsTimesOfEachRequest) {
   PooledShape shape = pools(scheduler("vllm"));
   for (ReplayShape* pool : {&shape.prefill, &shape.decode}) pool->replica.replay.keeps_times = true;
-  const RequestList list = drawn(4.0, 300);
+  const RequestList list = sampled(4.0, 300);
   const PooledReplay result = replay(list, shape, 1e9);
   ASSERT_EQ(result.times.size(), 300u);
   Seconds ttft;

@@ -32,14 +32,14 @@ ServingLoad closed(int clients, std::int64_t requests) {
 }
 
 // Eight ranks send to eight ranks, each an eighth by a NIC of its own, or by NVLink; four ranks
-// send with four NICs, whoever receives.
-TEST(PooledServing, ALonePromptGoesOverAllNicsOfTheSmallerSide) {
+// send with four NICs, whatever the receivers are.
+TEST(PooledServing, ASinglePromptGoesOverAllNicsOfTheSmallerSide) {
   const Bytes kv{327'680.0 * 8192};
   const auto rate = [&](const PricedPools& pools) {
-    const IsolatedTransfer lone = isolated_transfer(pools, 8192);
-    EXPECT_EQ(lone.kv, kv);
-    EXPECT_EQ(lone.sent.si(), kv.si());
-    return kv.si() / lone.time.si();
+    const IsolatedTransfer single = isolated_transfer(pools, 8192);
+    EXPECT_EQ(single.kv, kv);
+    EXPECT_EQ(single.sent.si(), kv.si());
+    return kv.si() / single.time.si();
   };
   const double eight = rate(priced("tp=8", "tp=8"));
   const double four = rate(priced("tp=4", "tp=8"));
@@ -54,12 +54,12 @@ TEST(PooledServing, ALonePromptGoesOverAllNicsOfTheSmallerSide) {
 
 // Each rank of a latent cache needs all of it.
 TEST(PooledServing, ALatentCacheGoesToEveryRank) {
-  const IsolatedTransfer lone = isolated_transfer(
+  const IsolatedTransfer single = isolated_transfer(
       priced("tp=8,weights=fp8_block", "tp=8,weights=fp8_block", true, "sglang", "deepseek-v3"),
       1000);
-  EXPECT_EQ(lone.kv, Bytes{70'272'000});
-  EXPECT_NEAR(lone.sent.si(), 8 * 70'272'000.0, 1e-3);
-  EXPECT_EQ(lone.flows, 8);
+  EXPECT_EQ(single.kv, Bytes{70'272'000});
+  EXPECT_NEAR(single.sent.si(), 8 * 70'272'000.0, 1e-3);
+  EXPECT_EQ(single.flows, 8);
 }
 
 TEST(PooledServing, CountsTokensOverTheGpusOfBothPools) {

@@ -62,7 +62,7 @@ TEST(PrefixTree, CountsEveryStridethHash) {
   EXPECT_EQ(tree.match(path({1})).nodes, 0u);
 }
 
-// Beside a set and a list that say the same in the plainest way.
+// The reference is a set and a list that do the same in the plainest way.
 struct Plain {
   std::map<std::uint64_t, int> uses;
   std::list<std::uint64_t> unused;  // The oldest first.

@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "sim/serving/request_traffic.hpp"
-#include "tests/unit/serving/replay_laws.hpp"
+#include "tests/unit/serving/replay_cases.hpp"
 
 namespace orrery::replay_requests_test {
 namespace {
 
-RequestList drawn(Arrivals arrivals, double rate, std::int64_t number, SharedPrefix prefix = {}) {
+RequestList sampled(Arrivals arrivals, double rate, std::int64_t number, SharedPrefix prefix = {}) {
   RequestTraffic traffic;
   traffic.arrivals = arrivals;
   traffic.rate = rate;
@@ -21,21 +21,21 @@ RequestList drawn(Arrivals arrivals, double rate, std::int64_t number, SharedPre
 
 // The first token comes out of an iteration of the whole prompt, each other one out of a decode
 // step of one request whose context is the prompt and what was made before.
-TEST(ReplayRequests, ALoneRequestTakesItsClosedForm) {
-  const StepCosts law = affine_law();
+TEST(ReplayRequests, ASingleRequestTakesItsClosedForm) {
+  const StepCosts costs = affine_costs();
   for (const SchedulerKind* scheduling : schedulers())
     for (const std::uint32_t prompt : {1u, 16u, 1000u, 8192u})
       for (const std::uint32_t output : {1u, 2u, 17u, 1000u}) {
         ReplayShape shape = one_replica(scheduling);
         shape.replica.client = Seconds{0.012};
         const ReplayCounts counts =
-            replay_requests(equal_requests(1, prompt, output), shape, law).counts;
+            replay_requests(equal_requests(1, prompt, output), shape, costs).counts;
         const double p = prompt, steps = output - 1.0;
         const double prefill =
-            law.dense(p).si() + law.head(1).si() + law.prefill_attention(p, 0).si();
+            costs.dense(p).si() + costs.head(1).si() + costs.prefill_attention(p, 0).si();
         // Contexts p, p + 1, ..., each token of which takes 2e-9 s.
         const double decodes =
-            steps * (law.dense(1).si() + law.head(1).si() + law.decode_attention(1, p).si()) +
+            steps * (costs.dense(1).si() + costs.head(1).si() + costs.decode_attention(1, p).si()) +
             2e-9 * steps * (steps - 1.0) / 2.0;
         EXPECT_NEAR(counts.ttft.mean().si() / (0.012 + prefill), 1.0, 1e-12);
         EXPECT_NEAR(counts.e2e.mean().si() / (0.012 + prefill + decodes), 1.0, 1e-12);
@@ -44,14 +44,14 @@ TEST(ReplayRequests, ALoneRequestTakesItsClosedForm) {
       }
 }
 
-// Of all requests that arrive all are answered, with all their tokens and a gap behind each but the
-// last; and the number of requests that are there, summed over time, is the sum of their stays
-// (Little's law).
+// All requests that arrive are answered, with all their tokens and a gap behind each but the last;
+// and the number of requests in the system, summed over time, is the sum of their stays (Little's
+// law).
 TEST(ReplayRequests, ConservesRequestsAndTokensAndKeepsLittlesLaw) {
   for (const SchedulerKind* scheduling : schedulers())
     for (const std::int64_t kv : {9'000, 40'000, 400'000})
       for (const SharedPrefix prefix : {SharedPrefix{}, SharedPrefix{7, 200, 5, 300}}) {
-        RequestList list = drawn(Arrivals::poisson, 4.0, 3000, prefix);
+        RequestList list = sampled(Arrivals::poisson, 4.0, 3000, prefix);
         std::int64_t tokens = 0;
         for (Request& request : list.requests) {
           request.prompt_tokens = std::min(request.prompt_tokens, 4000u);
@@ -62,7 +62,7 @@ TEST(ReplayRequests, ConservesRequestsAndTokensAndKeepsLittlesLaw) {
         shape.replica.kv.tokens = kv;
         shape.replica.kv.keeps_prefixes = prefix.groups > 0;
         shape.replica.rules.plans_ahead = kv > 9'000 && scheduling->continuous;
-        const ReplayCounts counts = replay_requests(list, shape, affine_law()).counts;
+        const ReplayCounts counts = replay_requests(list, shape, affine_costs()).counts;
         const ReplayTotals& totals = counts.totals;
         EXPECT_EQ(totals.arrived, 3000);
         EXPECT_EQ(totals.finished, 3000);
@@ -78,9 +78,9 @@ TEST(ReplayRequests, ConservesRequestsAndTokensAndKeepsLittlesLaw) {
 }
 
 // Steps of 10 ms. The second request's prompt of 100 tokens comes at 55 ms and is in the iteration
-// from 60 to 70 ms, of three parts with a budget of 40. Without --enable-mixed-chunk nobody decodes
-// meanwhile, so that one gap is 40 ms; with it all are 10 ms, and of the budget one token is the
-// decode's: 39, 39 and 22 are the parts.
+// from 60 to 70 ms, of three parts with a budget of 40. Without --enable-mixed-chunk no request
+// decodes meanwhile, so that one gap is 40 ms; with it all are 10 ms, and of the budget one token
+// is the decode's: 39, 39 and 22 are the parts.
 TEST(ReplayRequests, SglangsPromptsGoFirstUnlessTheyAreMixed) {
   for (const bool unfolded : {false, true})
     for (const bool mixed : {false, true}) {
@@ -91,7 +91,7 @@ TEST(ReplayRequests, SglangsPromptsGoFirstUnlessTheyAreMixed) {
       shape.replica.rules.budget = 40;
       shape.replica.rules.mixed = mixed;
       shape.replica.replay.unfolded = unfolded;
-      const ReplayCounts counts = replay_requests(list, shape, fixed_law(Seconds{0.01})).counts;
+      const ReplayCounts counts = replay_requests(list, shape, fixed_costs(Seconds{0.01})).counts;
       EXPECT_NEAR(counts.itl.most().si(), mixed ? 0.010 : 0.040, 1e-9);
       EXPECT_NEAR(counts.ttft.sum().si(), 0.010 + 0.035, 1e-9);
       EXPECT_NEAR(counts.e2e.sum().si(), mixed ? 0.500 + 0.525 : 0.530 + 0.525, 1e-9);
@@ -102,7 +102,7 @@ TEST(ReplayRequests, SglangsPromptsGoFirstUnlessTheyAreMixed) {
 TEST(ReplayRequests, MixedIterationsKeepRequestsAndTokens) {
   for (const bool chunked : {false, true})
     for (const std::int64_t kv : {9'000, 40'000}) {
-      RequestList list = drawn(Arrivals::poisson, 4.0, 3000);
+      RequestList list = sampled(Arrivals::poisson, 4.0, 3000);
       std::int64_t tokens = 0;
       for (Request& request : list.requests) {
         request.prompt_tokens = std::min(request.prompt_tokens, 4000u);
@@ -115,13 +115,13 @@ TEST(ReplayRequests, MixedIterationsKeepRequestsAndTokens) {
       shape.replica.rules.chunked = chunked;
       shape.replica.rules.plans_ahead = kv > 9'000;
       shape.replica.rules.budget = 4500;
-      const ReplayCounts folded = replay_requests(list, shape, affine_law()).counts;
+      const ReplayCounts folded = replay_requests(list, shape, affine_costs()).counts;
       EXPECT_EQ(folded.totals.finished, 3000);
       EXPECT_EQ(folded.totals.output_tokens, tokens);
       EXPECT_LE(folded.totals.kv_peak, 1.0);
       EXPECT_NEAR(folded.totals.present / folded.totals.stayed, 1.0, 1e-9);
       shape.replica.replay.unfolded = true;
-      const ReplayCounts stepped = replay_requests(list, shape, affine_law()).counts;
+      const ReplayCounts stepped = replay_requests(list, shape, affine_costs()).counts;
       EXPECT_EQ(stepped.totals.iterations, folded.totals.iterations);
       EXPECT_NEAR(stepped.e2e.sum() / folded.e2e.sum(), 1.0, 1e-9);
     }
@@ -131,30 +131,30 @@ TEST(ReplayRequests, MixedIterationsKeepRequestsAndTokens) {
 TEST(ReplayRequests, GapsBetweenTokensAddUpToTheTimeAfterTheFirst) {
   for (const SchedulerKind* scheduling : schedulers())
     for (const std::int64_t kv : {9'000, 400'000}) {
-      RequestList list = drawn(Arrivals::poisson, 4.0, 2000);
+      RequestList list = sampled(Arrivals::poisson, 4.0, 2000);
       for (Request& request : list.requests) {
         request.prompt_tokens = std::min(request.prompt_tokens, 4000u);
         request.output_tokens = std::min(request.output_tokens, 4000u);
       }
       ReplayShape shape = one_replica(scheduling);
       shape.replica.kv.tokens = kv;
-      const ReplayCounts counts = replay_requests(list, shape, affine_law()).counts;
+      const ReplayCounts counts = replay_requests(list, shape, affine_costs()).counts;
       const double after_first = (counts.e2e.sum() - counts.ttft.sum()).si();
       EXPECT_NEAR(counts.itl.sum().si() / after_first, 1.0, 1e-9) << scheduling->name << " " << kv;
     }
 }
 
-// Steps of 10 ms, of which the first request's begin at 0, 10, 20, ... ms. Who comes in one of them
-// is in the next, or, where that is planned already, in the one after it; an idle engine takes
-// whoever comes at once.
-TEST(ReplayRequests, WhoComesIsInTheFirstIterationThatIsNotYetPlanned) {
+// Steps of 10 ms, of which the first request's begin at 0, 10, 20, ... ms. A request that comes in
+// one of them is in the next, or, where that is planned already, in the one after it; an idle
+// engine starts a request at once.
+TEST(ReplayRequests, ARequestIsInTheFirstIterationThatIsNotYetPlanned) {
   const auto queue_ms = [](double arrival_ms, bool ahead, bool unfolded) {
     RequestList list = equal_requests(2, 100, 50);
     list.requests[1].arrival = Seconds{1e-3 * arrival_ms};
     ReplayShape shape = one_replica();
     shape.replica.rules.plans_ahead = ahead;
     shape.replica.replay.unfolded = unfolded;
-    const ReplayCounts counts = replay_requests(list, shape, fixed_law(Seconds{0.01})).counts;
+    const ReplayCounts counts = replay_requests(list, shape, fixed_costs(Seconds{0.01})).counts;
     return 1e3 * counts.queue.sum().si();
   };
   for (const bool unfolded : {false, true}) {
@@ -180,7 +180,7 @@ TEST(ReplayRequests, WaitsAsPollaczekAndKhinchineSay) {
     ReplayShape shape = one_replica();
     shape.replica.rules.most_requests = 1;
     const ReplayCounts counts =
-        replay_requests(sample_requests(traffic), shape, fixed_law(Seconds{step})).counts;
+        replay_requests(sample_requests(traffic), shape, fixed_costs(Seconds{step})).counts;
     const double wait = load * step / (2.0 * (1.0 - load));
     EXPECT_NEAR(counts.queue.mean().si() / wait, 1.0, 0.02) << load;
     EXPECT_NEAR(counts.e2e.mean().si() / (wait + step), 1.0, 0.02) << load;
@@ -206,53 +206,53 @@ TEST(ReplayRequests, FoldedIsUnfolded) {
   for (const SchedulerKind* scheduling : schedulers())
     for (const std::int64_t kv : {9'000, 30'000, 400'000})
       for (const bool hidden : {true, false}) {  // And planned ahead, or not.
-        RequestList list = drawn(Arrivals::poisson, 5.0, 1500, {5, 100, 3, 100});
+        RequestList list = sampled(Arrivals::poisson, 5.0, 1500, {5, 100, 3, 100});
         for (Request& request : list.requests) {
           request.prompt_tokens = std::min(request.prompt_tokens, 4000u);
           request.output_tokens = std::min(request.output_tokens, 4000u);
         }
-        StepCosts law = affine_law();
-        law.host = [](double n) { return Seconds{0.009 + 2e-5 * n}; };
-        law.host_hidden = hidden;
+        StepCosts costs = affine_costs();
+        costs.host = [](double n) { return Seconds{0.009 + 2e-5 * n}; };
+        costs.host_hidden = hidden;
         ReplayShape shape = one_replica(scheduling);
         shape.replica.kv.tokens = kv;
         shape.replica.kv.keeps_prefixes = true;
         shape.replica.rules.plans_ahead = hidden && scheduling->continuous;
-        const RequestReplay folded = replay_requests(list, shape, law);
+        const RequestReplay folded = replay_requests(list, shape, costs);
         shape.replica.replay.unfolded = true;
-        const RequestReplay unfolded = replay_requests(list, shape, law);
+        const RequestReplay unfolded = replay_requests(list, shape, costs);
         SCOPED_TRACE(scheduling->name + " " + std::to_string(kv));
         expect_close(folded.counts, unfolded.counts, 1e-9);
         EXPECT_LT(folded.counts.totals.events, unfolded.counts.totals.events);
       }
 }
 
-TEST(ReplayRequests, OneReplicaStandsForItsLike) {
+TEST(ReplayRequests, OneReplicaRepresentsItsEquals) {
   RequestList list = equal_requests(400, 1000, 300);
   ReplayShape shape = one_replica();
   shape.replicas = 8;
   for (const std::uint32_t clients : {0u, 40u}) {
     list.clients = clients;
     shape.replica.replay.unfolded = false;
-    const RequestReplay folded = replay_requests(list, shape, affine_law());
+    const RequestReplay folded = replay_requests(list, shape, affine_costs());
     EXPECT_EQ(folded.replayed, 1u);
     shape.replica.replay.unfolded = true;
-    const RequestReplay unfolded = replay_requests(list, shape, affine_law());
+    const RequestReplay unfolded = replay_requests(list, shape, affine_costs());
     EXPECT_EQ(unfolded.replayed, 8u);
     expect_close(folded.counts, unfolded.counts, 1e-9);
   }
 }
 
 TEST(ReplayRequests, SaysTheSameBytesWithAnyNumberOfWorkers) {
-  const RequestList list = drawn(Arrivals::poisson, 20.0, 4000, {20, 200, 2, 100});
+  const RequestList list = sampled(Arrivals::poisson, 20.0, 4000, {20, 200, 2, 100});
   for (const Routing routing : {Routing::round_robin, Routing::random, Routing::session}) {
     ReplayShape shape = one_replica();
     shape.replica.kv.keeps_prefixes = true;
     shape.replicas = 8;
     shape.replica.replay.routing = routing;
-    const std::string alone = replay_requests(list, shape, affine_law()).counts.bytes();
+    const std::string alone = replay_requests(list, shape, affine_costs()).counts.bytes();
     shape.replica.replay.workers = 8;
-    EXPECT_EQ(replay_requests(list, shape, affine_law()).counts.bytes(), alone);
+    EXPECT_EQ(replay_requests(list, shape, affine_costs()).counts.bytes(), alone);
   }
 }
 
@@ -260,25 +260,25 @@ TEST(ReplayRequests, SaysTheSameBytesWithAnyNumberOfWorkers) {
 // choice does not depend on them, it is the same replay.
 TEST(ReplayRequests, OneClockIsThatOfEachReplica) {
   for (const Arrivals arrivals : {Arrivals::poisson, Arrivals::burst}) {
-    const RequestList list = drawn(arrivals, 4.0, 1000);
+    const RequestList list = sampled(arrivals, 4.0, 1000);
     ReplayShape shape = one_replica();
-    const std::string apart = replay_requests(list, shape, affine_law()).counts.bytes();
+    const std::string apart = replay_requests(list, shape, affine_costs()).counts.bytes();
     for (const Routing routing : {Routing::least_tokens, Routing::power_of_two, Routing::prefix}) {
       shape.replica.replay.routing = routing;
-      EXPECT_EQ(replay_requests(list, shape, affine_law()).counts.bytes(), apart);
+      EXPECT_EQ(replay_requests(list, shape, affine_costs()).counts.bytes(), apart);
     }
   }
 }
 
 TEST(ReplayRequests, RoutersThatLookAroundWaitLess) {
-  const RequestList list = drawn(Arrivals::poisson, 30.0, 20'000, {50, 600, 1, 1});
+  const RequestList list = sampled(Arrivals::poisson, 30.0, 20'000, {50, 600, 1, 1});
   ReplayShape shape = one_replica();
   shape.replicas = 8;
   shape.replica.rules.most_requests = 16;
   shape.replica.kv.keeps_prefixes = true;
   const auto counts = [&](Routing routing) {
     shape.replica.replay.routing = routing;
-    return replay_requests(list, shape, affine_law()).counts;
+    return replay_requests(list, shape, affine_costs()).counts;
   };
   const ReplayCounts random = counts(Routing::random);
   EXPECT_LT(counts(Routing::least_tokens).queue.mean(), random.queue.mean());
@@ -296,7 +296,7 @@ TEST(ReplayRequests, MoreClientsGetMoreInAllAndLessEach) {
       RequestList list = equal_requests(512, 800, 200);
       list.clients = clients;
       const ReplayCounts counts =
-          replay_requests(list, one_replica(scheduling), affine_law()).counts;
+          replay_requests(list, one_replica(scheduling), affine_costs()).counts;
       EXPECT_LT(counts.totals.end.si(), end) << clients;
       EXPECT_GT(counts.tpot.mean().si(), tpot) << clients;
       end = counts.totals.end.si();
@@ -310,19 +310,20 @@ TEST(ReplayRequests, MoreMemoryNeverHurtsAndAHigherRateAlwaysDoes) {
   for (const std::int64_t kv : {10'000, 20'000, 40'000, 80'000, 160'000}) {
     ReplayShape shape = one_replica();
     shape.replica.kv.tokens = kv;
-    RequestList list = drawn(Arrivals::poisson, 6.0, 3000);
+    RequestList list = sampled(Arrivals::poisson, 6.0, 3000);
     for (Request& request : list.requests) {
       request.prompt_tokens = std::min(request.prompt_tokens, 4000u);
       request.output_tokens = std::min(request.output_tokens, 4000u);
     }
-    const double now = replay_requests(list, shape, affine_law()).counts.e2e.mean().si();
+    const double now = replay_requests(list, shape, affine_costs()).counts.e2e.mean().si();
     EXPECT_LE(now, e2e * (1 + 1e-12)) << kv;
     e2e = now;
   }
   double ttft = 0.0;
   for (const double rate : {0.5, 1.0, 2.0, 4.0, 8.0, 16.0}) {
     const ReplayCounts counts =
-        replay_requests(drawn(Arrivals::poisson, rate, 5000), one_replica(), affine_law()).counts;
+        replay_requests(sampled(Arrivals::poisson, rate, 5000), one_replica(), affine_costs())
+            .counts;
     EXPECT_GT(counts.ttft.mean().si(), ttft) << rate;
     ttft = counts.ttft.mean().si();
   }
@@ -334,30 +335,31 @@ TEST(ReplayRequests, AStaticBatchWastesTheSlotsOfItsShorterAnswers) {
   for (std::uint32_t i = 0; i < 4; ++i) list.requests[i].output_tokens = 101 + 100 * i;
   ReplayShape shape = one_replica(scheduler("static"));
   shape.replica.rules.most_requests = 4;
-  const ReplayTotals totals = replay_requests(list, shape, affine_law()).counts.totals;
+  const ReplayTotals totals = replay_requests(list, shape, affine_costs()).counts.totals;
   // 100, 200, 300 and 400 decode steps: of 4 x 400 slots 1,000 are used, (400 - 250) / 400 wasted.
   EXPECT_EQ(totals.slot_steps, 1600);
   EXPECT_EQ(totals.output_tokens - totals.finished, 1000);
 }
 
-// A lone prompt of M parts fills a pipeline of p stages and empties it: (M + p - 1) / M of the time
-// that its parts take in a stage. With a batch for each stage no stage ever waits.
-TEST(ReplayRequests, APipelineWaitsWhereALonePromptFillsIt) {
+// A single prompt of M parts fills a pipeline of p stages and empties it: (M + p - 1) / M of the
+// time that its parts take in a stage. With a batch for each stage no stage ever waits.
+TEST(ReplayRequests, APipelineWaitsWhereASinglePromptFillsIt) {
   const double all_stages = 0.08;
   for (const int stages : {1, 2, 4, 8})
     for (const std::uint32_t parts : {1u, 2u, 5u, 40u}) {
-      StepCosts law = fixed_law(Seconds{all_stages});
-      law.stages = stages;
-      law.longest_stage = law.last_stage = 1.0 / stages;
+      StepCosts costs = fixed_costs(Seconds{all_stages});
+      costs.stages = stages;
+      costs.longest_stage = costs.last_stage = 1.0 / stages;
       ReplayShape shape = one_replica();
       shape.replica.rules.budget = 1024;
       shape.replica.stages = stages;
       shape.replicas = static_cast<std::uint32_t>(stages);
       const double m = parts, p = stages;
-      const RequestList lone = equal_requests(1, 1024 * parts, 1);
-      EXPECT_NEAR(replay_requests(lone, shape, law).counts.ttft.mean().si(),
+      const RequestList single = equal_requests(1, 1024 * parts, 1);
+      EXPECT_NEAR(replay_requests(single, shape, costs).counts.ttft.mean().si(),
                   (m + p - 1) * all_stages / p, 1e-9);
-      const ReplayCounts full = replay_requests(equal_requests(stages, 100, 51), shape, law).counts;
+      const ReplayCounts full =
+          replay_requests(equal_requests(stages, 100, 51), shape, costs).counts;
       EXPECT_NEAR(full.tpot.mean().si(), all_stages, 1e-9);
       EXPECT_NEAR(full.totals.end.si(), 51 * all_stages, 1e-9);
     }
@@ -365,60 +367,60 @@ TEST(ReplayRequests, APipelineWaitsWhereALonePromptFillsIt) {
 
 // The longest stage decides where stages are uneven, and hops come on top.
 TEST(ReplayRequests, APipelineTakesItsLongestStageForEachBatch) {
-  StepCosts law = fixed_law(Seconds{0.08});
-  law.stages = 4;
-  law.longest_stage = 0.4;
-  law.last_stage = 0.2;
-  law.hop = [](double) { return Seconds{0.001}; };
-  EXPECT_NEAR(StepTimes{law}.decode(3, 30).first.si(), 4 * (0.4 * 0.08 + 0.001), 1e-12);
-  law.longest_stage = law.last_stage = 0.25;
-  EXPECT_NEAR(StepTimes{law}.decode(3, 30).first.si(), 0.08 + 4 * 0.001, 1e-12);
+  StepCosts costs = fixed_costs(Seconds{0.08});
+  costs.stages = 4;
+  costs.longest_stage = 0.4;
+  costs.last_stage = 0.2;
+  costs.hop = [](double) { return Seconds{0.001}; };
+  EXPECT_NEAR(StepTimes{costs}.decode(3, 30).first.si(), 4 * (0.4 * 0.08 + 0.001), 1e-12);
+  costs.longest_stage = costs.last_stage = 0.25;
+  EXPECT_NEAR(StepTimes{costs}.decode(3, 30).first.si(), 0.08 + 4 * 0.001, 1e-12);
 }
 
 // The last stage has the head, and the host of each looks at the requests of all batches.
 TEST(ReplayRequests, APipelineWaitsForItsHeadAndItsHosts) {
-  StepCosts law = fixed_law(Seconds{0.08});
-  law.head = [](double) { return Seconds{0.005}; };
-  law.stages = 4;
-  law.longest_stage = law.last_stage = 0.25;
-  EXPECT_NEAR(StepTimes{law}.decode(3, 30).first.si(), 4 * (0.02 + 0.005), 1e-12);
-  EXPECT_NEAR(StepTimes{law}.mixed(3, 30, {{100, 0}}, 1).si(), 4 * (0.02 + 0.005), 1e-12);
-  law.longest_stage = 0.3;  // Others have more: 0.3 x 0.08 > 0.15 x 0.08 + 0.005.
-  law.last_stage = 0.15;
-  EXPECT_NEAR(StepTimes{law}.decode(3, 30).first.si(), 4 * 0.024, 1e-12);
-  law.planning = [](double requests) { return Seconds{1e-4 * requests}; };
-  EXPECT_NEAR(StepTimes{law}.decode(3, 30).first.si(), 4 * (0.024 + 1e-4 * 12), 1e-12);
+  StepCosts costs = fixed_costs(Seconds{0.08});
+  costs.head = [](double) { return Seconds{0.005}; };
+  costs.stages = 4;
+  costs.longest_stage = costs.last_stage = 0.25;
+  EXPECT_NEAR(StepTimes{costs}.decode(3, 30).first.si(), 4 * (0.02 + 0.005), 1e-12);
+  EXPECT_NEAR(StepTimes{costs}.mixed(3, 30, {{100, 0}}, 1).si(), 4 * (0.02 + 0.005), 1e-12);
+  costs.longest_stage = 0.3;  // Others have more: 0.3 x 0.08 > 0.15 x 0.08 + 0.005.
+  costs.last_stage = 0.15;
+  EXPECT_NEAR(StepTimes{costs}.decode(3, 30).first.si(), 4 * 0.024, 1e-12);
+  costs.planning = [](double requests) { return Seconds{1e-4 * requests}; };
+  EXPECT_NEAR(StepTimes{costs}.decode(3, 30).first.si(), 4 * (0.024 + 1e-4 * 12), 1e-12);
   // A part of a prompt that another one follows has no head.
-  EXPECT_NEAR(StepTimes{law}.chunk_follows({{100, 0}}, 2).si(), 2 * (0.024 + 1e-4 * 2), 1e-12);
+  EXPECT_NEAR(StepTimes{costs}.chunk_follows({{100, 0}}, 2).si(), 2 * (0.024 + 1e-4 * 2), 1e-12);
 }
 
 // A batch that is alone goes through all stages; others make it wait for the longest one.
 TEST(ReplayRequests, BatchesOfAPipelineWaitOnlyForThoseThatAreThere) {
-  StepCosts law = fixed_law(Seconds{0.08});
-  law.head = [](double) { return Seconds{0.02}; };
-  law.stages = 4;
-  law.longest_stage = law.last_stage = 0.25;
+  StepCosts costs = fixed_costs(Seconds{0.08});
+  costs.head = [](double) { return Seconds{0.02}; };
+  costs.stages = 4;
+  costs.longest_stage = costs.last_stage = 0.25;
   // 0.08 + 0.02 of all stages, or so many times 0.02 + 0.02.
   for (const auto& [busy, time] : {std::pair{1, 0.10}, {2, 0.10}, {3, 0.12}, {4, 0.16}, {0, 0.16}})
-    EXPECT_NEAR(StepTimes{law}.decode(1, 30, 0.0, busy).first.si(), time, 1e-12) << busy;
+    EXPECT_NEAR(StepTimes{costs}.decode(1, 30, 0.0, busy).first.si(), time, 1e-12) << busy;
   ReplayShape shape = one_replica();
   shape.replica.stages = 4;
   shape.replicas = 4;
   // Three more answer 11 tokens each, and the step that begins as they end is still one of four.
   RequestList list = equal_requests(4, 100, 11);
   list.requests.front().output_tokens = 101;
-  const ReplayCounts counts = replay_requests(list, shape, law).counts;
+  const ReplayCounts counts = replay_requests(list, shape, costs).counts;
   EXPECT_NEAR(counts.totals.end.si(), 12 * 0.16 + 89 * 0.10, 1e-9);
 }
 
-// Who joins or leaves a pipeline changes the others' steps from the next one on.
+// A request that joins or leaves a pipeline changes the others' steps from the next one on.
 TEST(ReplayRequests, PipelinesFoldToTheirSteps) {
-  StepCosts law = affine_law();
-  law.stages = 4;
-  law.longest_stage = 0.26;
-  law.last_stage = 0.25;
-  law.hop = [](double) { return Seconds{1e-4}; };
-  law.planning = [](double requests) { return Seconds{1e-5 * requests}; };
+  StepCosts costs = affine_costs();
+  costs.stages = 4;
+  costs.longest_stage = 0.26;
+  costs.last_stage = 0.25;
+  costs.hop = [](double) { return Seconds{1e-4}; };
+  costs.planning = [](double requests) { return Seconds{1e-5 * requests}; };
   ReplayShape shape = one_replica(scheduler("trtllm"));
   shape.replica.stages = 4;
   shape.replicas = 8;
@@ -427,28 +429,28 @@ TEST(ReplayRequests, PipelinesFoldToTheirSteps) {
     list.requests[i].arrival = Seconds{0.07 * i + 0.003 * (i % 7)};
     list.requests[i].output_tokens = 20 + 17 * (i % 9);
   }
-  const ReplayCounts folded = replay_requests(list, shape, law).counts;
+  const ReplayCounts folded = replay_requests(list, shape, costs).counts;
   shape.replica.replay.unfolded = true;
-  const ReplayCounts unfolded = replay_requests(list, shape, law).counts;
+  const ReplayCounts unfolded = replay_requests(list, shape, costs).counts;
   EXPECT_LT(folded.totals.events, unfolded.totals.events);
   EXPECT_NEAR(folded.totals.end / unfolded.totals.end, 1.0, 1e-9);
   EXPECT_NEAR(folded.tpot.mean() / unfolded.tpot.mean(), 1.0, 1e-9);
   EXPECT_NEAR(folded.ttft.mean() / unfolded.ttft.mean(), 1.0, 1e-9);
 }
 
-// Copies of attention go in step: whoever decodes waits for a prompt of another copy. The experts
-// work on the tokens of all of them, a mean a copy.
+// Attention DP ranks run in step: decoding requests wait for a prompt of another rank. The experts
+// work on the tokens of all of them, a mean a rank.
 TEST(ReplayRequests, CopiesOfAttentionWaitForEachOther) {
-  StepCosts law = fixed_law({});
-  law.dense = [](double tokens) { return Seconds{0.010 + 3e-5 * tokens}; };
-  law.shared = [](double tokens) { return Seconds{2e-5 * tokens}; };
+  StepCosts costs = fixed_costs({});
+  costs.dense = [](double tokens) { return Seconds{0.010 + 3e-5 * tokens}; };
+  costs.shared = [](double tokens) { return Seconds{2e-5 * tokens}; };
   ReplayShape shape = one_replica();
   shape.replicas = 2;
   shape.replica.copies = 2;
   shape.replica.rules.most_requests = 8;
   RequestList list = equal_requests(2, 1, 1001);
   list.requests[1] = {Seconds{2.0}, 1000, 1};
-  const ReplayCounts counts = replay_requests(list, shape, law).counts;
+  const ReplayCounts counts = replay_requests(list, shape, costs).counts;
   // One decodes 1,000 times; in one of the steps the other's prompt is computed: its own 1e-5 s a
   // token, and that of the experts for half of 1,001.
   const double alone = 0.010 + 1e-5 + 2e-5;
@@ -456,7 +458,8 @@ TEST(ReplayRequests, CopiesOfAttentionWaitForEachOther) {
   EXPECT_NEAR(counts.itl.most().si(), with_prompt, 1e-9);
   EXPECT_NEAR(counts.totals.end.si(), 1000 * alone + with_prompt, 1e-9);
   shape.replica.replay.unfolded = true;
-  EXPECT_NEAR(replay_requests(list, shape, law).counts.totals.end / counts.totals.end, 1.0, 1e-12);
+  EXPECT_NEAR(replay_requests(list, shape, costs).counts.totals.end / counts.totals.end, 1.0,
+              1e-12);
 }
 
 TEST(ReplayRequests, CopiesOfAttentionConserveAndAreFoldedAsOthers) {
@@ -464,34 +467,34 @@ TEST(ReplayRequests, CopiesOfAttentionConserveAndAreFoldedAsOthers) {
     ReplayShape shape = one_replica(scheduling);
     shape.replicas = 8;
     shape.replica.copies = 4;
-    const RequestList list = drawn(Arrivals::poisson, 20.0, 3000);
-    const ReplayCounts folded = replay_requests(list, shape, affine_law()).counts;
+    const RequestList list = sampled(Arrivals::poisson, 20.0, 3000);
+    const ReplayCounts folded = replay_requests(list, shape, affine_costs()).counts;
     EXPECT_EQ(folded.totals.finished, 3000);
     EXPECT_NEAR(folded.totals.present / folded.totals.stayed, 1.0, 1e-9);
     shape.replica.replay.unfolded = true;
-    expect_close(folded, replay_requests(list, shape, affine_law()).counts, 1e-9);
+    expect_close(folded, replay_requests(list, shape, affine_costs()).counts, 1e-9);
     shape.replica.copies = 1;
-    EXPECT_LT(replay_requests(list, shape, affine_law()).counts.itl.mean(), folded.itl.mean());
+    EXPECT_LT(replay_requests(list, shape, affine_costs()).counts.itl.mean(), folded.itl.mean());
   }
 }
 
 TEST(ReplayRequests, SaysThatAQueueGrowsThroughTheRun) {
   ReplayShape shape = one_replica();
   shape.replica.rules.most_requests = 8;
-  EXPECT_TRUE(replay_requests(drawn(Arrivals::poisson, 20.0, 4000), shape, affine_law())
+  EXPECT_TRUE(replay_requests(sampled(Arrivals::poisson, 20.0, 4000), shape, affine_costs())
                   .counts.saturated());
-  EXPECT_FALSE(
-      replay_requests(drawn(Arrivals::poisson, 1.0, 4000), shape, affine_law()).counts.saturated());
+  EXPECT_FALSE(replay_requests(sampled(Arrivals::poisson, 1.0, 4000), shape, affine_costs())
+                   .counts.saturated());
 }
 
 TEST(ReplayRequests, KeepsTheTimesOfEachRequestInTheirPlaces) {
-  const RequestList list = drawn(Arrivals::poisson, 5.0, 500);
+  const RequestList list = sampled(Arrivals::poisson, 5.0, 500);
   ReplayShape shape = one_replica();
   shape.replicas = 3;
   shape.replica.replay.keeps_times = true;
   for (const Routing routing : {Routing::round_robin, Routing::least_tokens}) {
     shape.replica.replay.routing = routing;
-    const RequestReplay result = replay_requests(list, shape, affine_law());
+    const RequestReplay result = replay_requests(list, shape, affine_costs());
     ASSERT_EQ(result.times.size(), 500u);
     double e2e = 0.0;
     for (std::uint32_t i = 0; i < 500; ++i) {
@@ -513,9 +516,9 @@ TEST(ReplayRequests, AReplicaWithoutAClientGetsNothing) {
   const RequestList list = sample_requests(traffic);
   ReplayShape shape = one_replica();
   shape.replicas = 3;
-  const RequestReplay three = replay_requests(list, shape, affine_law());
+  const RequestReplay three = replay_requests(list, shape, affine_costs());
   shape.replicas = 8;
-  const RequestReplay eight = replay_requests(list, shape, affine_law());
+  const RequestReplay eight = replay_requests(list, shape, affine_costs());
   EXPECT_EQ(eight.counts.totals.end, three.counts.totals.end);
   EXPECT_EQ(eight.counts.ttft.most(), three.counts.ttft.most());
   EXPECT_EQ(eight.counts.totals.finished, 30);

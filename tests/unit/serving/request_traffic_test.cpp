@@ -12,7 +12,7 @@ namespace {
 
 const Place flag{"--flag", ""};
 
-RequestTraffic drawn(const std::string& arrivals, double rate) {
+RequestTraffic sampled(const std::string& arrivals, double rate) {
   RequestTraffic traffic;
   parse_arrivals(arrivals, flag, traffic);
   traffic.rate = rate;
@@ -21,11 +21,11 @@ RequestTraffic drawn(const std::string& arrivals, double rate) {
 }
 
 // Mean and coefficient of variation of the distances between arrivals: 1 and 1 of an exponential
-// law, 1 and c of a gamma law of c.
+// distribution, 1 and c of a gamma distribution of c.
 TEST(RequestTraffic, ArrivesAtItsRateWithItsVariation) {
   for (const auto& [name, variation] :
        {std::pair{"poisson", 1.0}, {"constant", 0.0}, {"gamma:0.5", 0.5}, {"gamma:3", 3.0}}) {
-    const RequestList list = sample_requests(drawn(name, 5.0));
+    const RequestList list = sample_requests(sampled(name, 5.0));
     double sum = 0.0, squares = 0.0;
     for (std::size_t i = 1; i < list.requests.size(); ++i) {
       const double gap = (list.requests[i].arrival - list.requests[i - 1].arrival).si();
@@ -43,7 +43,7 @@ TEST(RequestTraffic, ArrivesAtItsRateWithItsVariation) {
 
 TEST(RequestTraffic, DrawsLengthsOfTheirMeans) {
   for (const char* text : {"1024", "819..1024", "lognormal:735,0.8", "1"}) {
-    RequestTraffic traffic = drawn("burst", 0.0);
+    RequestTraffic traffic = sampled("burst", 0.0);
     traffic.prompt = parse_length_distribution(text, flag);
     EXPECT_EQ(length_distribution_text(traffic.prompt), text);
     double sum = 0.0;
@@ -52,9 +52,9 @@ TEST(RequestTraffic, DrawsLengthsOfTheirMeans) {
   }
 }
 
-// A change of one law leaves what is drawn from the others as it was.
-TEST(RequestTraffic, EachLawHasItsOwnDraws) {
-  RequestTraffic traffic = drawn("poisson", 1.0);
+// A change of one distribution leaves the samples of the others as they were.
+TEST(RequestTraffic, EachDistributionHasItsOwnDraws) {
+  RequestTraffic traffic = sampled("poisson", 1.0);
   traffic.requests = 100;
   traffic.prompt = traffic.output = parse_length_distribution("1..1000", flag);
   const RequestList one = sample_requests(traffic);
@@ -74,7 +74,7 @@ TEST(RequestTraffic, EachLawHasItsOwnDraws) {
 
 // Two prompts of one group share its blocks, of one user his, too, and of no group none.
 TEST(RequestTraffic, SharesThePrefixesOfGroupsAndUsers) {
-  RequestTraffic traffic = drawn("burst", 0.0);
+  RequestTraffic traffic = sampled("burst", 0.0);
   traffic.requests = 300;
   traffic.prompt = parse_length_distribution("800", flag);
   traffic.prefix = parse_shared_prefix("groups=4,tokens=150,users=3,user-tokens=600", flag);
@@ -94,7 +94,7 @@ TEST(RequestTraffic, SharesThePrefixesOfGroupsAndUsers) {
   }
 }
 
-TEST(RequestTraffic, RefusesWhatIsNoLaw) {
+TEST(RequestTraffic, RefusesWhatIsNoDistribution) {
   RequestTraffic traffic;
   EXPECT_EQ(error_text([&] { parse_length_distribution("0", flag); }),
             "--flag: '0' is not a length in tokens from 1 to 16777216; write like 1024, 819..1024 "

@@ -91,7 +91,7 @@ TEST(ServingKernels, Nf4IsPricedAsInt4OrBehindItsWritingOut) {
   }
 }
 
-TEST(ServingKernels, AStandInIsScaledAndNeverCalledMeasured) {
+TEST(ServingKernels, AProxyIsScaledAndNeverCalledMeasured) {
   const Gpu h800 = read_gpu("h800-sxm", {});
   const ServingKernels kernels{h800, read_serving_engine("vllm", {})};
   EXPECT_EQ(kernels.measured_gpu(), "h100-sxm");
@@ -116,7 +116,7 @@ TEST(ServingKernels, MoreGpusThanWereMeasuredHaveNoKernelOfTheirOwn) {
 }
 
 // GB200 was measured up to the four GPUs of a tray. Eight of an NVL72 reach each other as eight of
-// a DGX B200 do; nobody measured sixteen.
+// a DGX B200 do; sixteen were not measured.
 TEST(ServingKernels, LargerGroupsOfOneDomainAreThoseOfASister) {
   const ServingEngine trtllm = read_serving_engine("trtllm", {});
   const ServingKernels tray{read_gpu("gb200", {}), trtllm};

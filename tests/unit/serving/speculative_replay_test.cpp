@@ -4,17 +4,17 @@
 
 #include "sim/serving/replica.hpp"
 #include "sim/serving/request_traffic.hpp"
-#include "tests/unit/serving/replay_laws.hpp"
+#include "tests/unit/serving/replay_cases.hpp"
 
 namespace orrery::speculative_replay_test {
 namespace {
 
 StepCosts drafting(int drafted, double a_step) {
-  StepCosts law = affine_law();
-  law.step_tokens = 1 + drafted;
-  law.progress = a_step;
-  law.draft = [drafted](double n) { return Seconds{drafted * (1e-3 + 1e-6 * n)}; };
-  return law;
+  StepCosts costs = affine_costs();
+  costs.step_tokens = 1 + drafted;
+  costs.progress = a_step;
+  costs.draft = [drafted](double n) { return Seconds{drafted * (1e-3 + 1e-6 * n)}; };
+  return costs;
 }
 
 ReplayShape replica(const SchedulerKind* scheduling, int drafted, double a_step) {
@@ -49,21 +49,21 @@ TEST(StepProgress, BringsWholeTokensAsEvenlyAsTheyCan) {
     }
 }
 
-// A lone request takes as many steps as bring its tokens; each works on all drafted ones, and what
-// drafts comes on top.
-TEST(Speculation, ALoneRequestTakesItsClosedForm) {
+// A single request takes as many steps as bring its tokens; each works on all drafted ones, and
+// drafting is added.
+TEST(Speculation, ASingleRequestTakesItsClosedForm) {
   for (const SchedulerKind* scheduling : schedulers())
     for (const auto& [drafted, a_step] :
          {std::pair{1, 1.65}, {3, 2.11}, {3, 4.0}, {4, 1.0}, {2, 2.5}})
       for (const std::uint32_t output : {2u, 17u, 1001u}) {
-        const StepCosts law = drafting(drafted, a_step);
+        const StepCosts costs = drafting(drafted, a_step);
         const ReplayCounts counts = replay_requests(equal_requests(1, 1000, output),
-                                                    replica(scheduling, drafted, a_step), law)
+                                                    replica(scheduling, drafted, a_step), costs)
                                         .counts;
         const double steps = std::ceil((output - 1.0) / a_step - 1e-12);
         // Contexts 1000, 1000 + a_step, ...
-        const double step = law.dense(1 + drafted).si() + law.head(1 + drafted).si() +
-                            law.decode_attention(1, 1000).si() + law.draft(1).si();
+        const double step = costs.dense(1 + drafted).si() + costs.head(1 + drafted).si() +
+                            costs.decode_attention(1, 1000).si() + costs.draft(1).si();
         const double decodes = steps * step + 2e-9 * a_step * steps * (steps - 1.0) / 2.0;
         EXPECT_NEAR((counts.e2e.mean() - counts.ttft.mean()).si() / decodes, 1.0, 1e-5)
             << drafted << " " << a_step << " " << output;
@@ -106,16 +106,16 @@ TEST(Speculation, ConservesTokensAndIsFoldedAsOthers) {
     }
 }
 
-// Who drafts nothing is as without; and of drafts that are free and all accepted everybody gains.
+// Without drafts nothing changes; drafts that are free and all accepted help every request.
 TEST(Speculation, FreeDraftsThatAreAcceptedDivideTheTime) {
   const RequestList list = equal_requests(64, 800, 401);
   ReplayShape shape = one_replica();
-  const StepCosts fixed = fixed_law(Seconds{0.01});
+  const StepCosts fixed = fixed_costs(Seconds{0.01});
   const ReplayCounts plain = replay_requests(list, shape, fixed).counts;
-  StepCosts law = fixed;
-  law.step_tokens = 4;
-  law.progress = 4.0;
-  const ReplayCounts four = replay_requests(list, replica(scheduler("vllm"), 3, 4.0), law).counts;
+  StepCosts costs = fixed;
+  costs.step_tokens = 4;
+  costs.progress = 4.0;
+  const ReplayCounts four = replay_requests(list, replica(scheduler("vllm"), 3, 4.0), costs).counts;
   EXPECT_NEAR(plain.tpot.mean() / four.tpot.mean(), 4.0, 1e-9);
   EXPECT_NEAR(plain.itl.mean().si(), four.itl.mean().si(), 1e-12);
 }

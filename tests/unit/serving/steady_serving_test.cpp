@@ -27,7 +27,7 @@ TEST(SteadyServing, ThroughputRisesAndAUsersSpeedFallsWithConcurrency) {
   }
 }
 
-TEST(SteadyServing, ALoneRequestHasStepsOfOneAndItsShareOfItsPrompt) {
+TEST(SteadyServing, ASingleRequestHasStepsOfOneAndItsShareOfItsPrompt) {
   const PricedServing priced = priced_of("sglang", 1, 1);
   const SteadyState state = steady_state(priced, {1024, 256, 1}, {"", ""});
   const IterationPrices& prices = priced.prices;

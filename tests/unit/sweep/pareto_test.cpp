@@ -7,7 +7,7 @@
 namespace orrery::pareto_test {
 namespace {
 
-// By definition: no other point is at least as good in both figures and better in one; of equal
+// The definition: no other point is at least as good in both figures and better in one; of equal
 // points the first stays.
 bool is_on_frontier(const std::vector<ChartPoint>& points, std::size_t i, bool less_x,
                     bool less_y) {
@@ -20,7 +20,7 @@ bool is_on_frontier(const std::vector<ChartPoint>& points, std::size_t i, bool l
 }
 
 // All sets of four points on a grid of 3 x 3, in all directions.
-TEST(Pareto, FrontierIsWhatNobodyBeats) {
+TEST(Pareto, FrontierIsNotDominated) {
   for (int code = 0; code < 9 * 9 * 9 * 9; ++code) {
     std::vector<ChartPoint> points;
     for (int rest = code, i = 0; i < 4; ++i, rest /= 9)

@@ -158,7 +158,7 @@ TEST_F(ShardFile, RowsOfAnotherSweepAreNotMixedIn) {
   }
 }
 
-// Nobody would write to the other end.
+// A pipe without a writer would block.
 TEST_F(ShardFile, APipeIsNotWaitedFor) {
   ASSERT_EQ(mkfifo(whole().c_str(), 0600), 0);
   EXPECT_EQ(error_text([&] { read_shard(whole(), header_of(3)); }),
@@ -190,7 +190,7 @@ TEST_F(ShardFile, IsReadOnWhenItIsCompletedMeanwhile) {
   EXPECT_EQ(reader.next(), std::nullopt);
 }
 
-// In a child, as the limit holds for the whole process.
+// The limit holds for a whole process, so a child runs this.
 TEST_F(ShardFile, AFullDiskLeavesWholeRows) {
   const ShardHeader header = header_of(100);
   const pid_t child = fork();

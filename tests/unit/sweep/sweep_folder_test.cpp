@@ -181,7 +181,7 @@ TEST_F(SweepFolders, EveryFileThatIsReadIsInTheFingerprint) {
   EXPECT_NE(fingerprint_of_inputs(sweep), traced);
 }
 
-// Of a folder with a model its config.json counts alone: weights beside it are large.
+// Only config.json of a model's folder counts: its weights are large.
 TEST_F(SweepFolders, FilesThatAreNotReadAreNotInTheFingerprint) {
   fs::create_directory(path("model"));
   std::ofstream{path("model/config.json")}

@@ -53,7 +53,7 @@ TEST(Sweep, AFileAndFlagsSayTheSame) {
   "where": ["tp <= mbs", "gpus > 8 or mbs == 1"]
 }
 )");
-  // What is written is read as the same sweep.
+  // A written sweep is read as the same one.
   SweepBuilder again;
   again.read(parsed(sweep_json(file.sweep(), "  \"shards\": 12,\n")));
   EXPECT_EQ(sweep_json(again.sweep()), text);
@@ -87,7 +87,7 @@ TEST(Sweep, ARangeOfDegreesHasThoseThatDivideTheGpus) {
   EXPECT_EQ(degrees("gpus=64 tp=1..8+1"), "[1, 2, 3, 4, 5, 6, 7, 8]");
   EXPECT_EQ(degrees("gpus=64 tp=3,4..8"), "[3, 4, 8]");
   EXPECT_EQ(degrees("gpus=1024 tp=1..1024"), "[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]");
-  EXPECT_EQ(degrees("dp=2 tp=1..4"), "[1, 2, 3, 4]");  // Nobody says how many GPUs there are.
+  EXPECT_EQ(degrees("dp=2 tp=1..4"), "[1, 2, 3, 4]");  // The number of GPUs is missing.
 }
 
 TEST(Sweep, AFlagWinsOverTheFile) {

@@ -85,7 +85,7 @@ TEST_F(BreakDown, EveryMomentHasOneCause) {
   EXPECT_DOUBLE_EQ(parts.tp_exposed.si(), 0.0);
 }
 
-// What runs beside kernels is not waited for.
+// Traffic that overlaps kernels is not waited for.
 TEST_F(BreakDown, WhatKernelsHideIsNotExposed) {
   add(Label::What::backward, 0, 0, 4);
   add(Label::What::gradients, 0, 1, 5);
@@ -112,7 +112,7 @@ TEST_F(BreakDown, CausesThatOverlapCountOnce) {
   EXPECT_DOUBLE_EQ(parts.tp_exposed.si(), 1.0);
 }
 
-// Who sends waits only if the software does.
+// The sender waits only if the software does.
 TEST_F(BreakDown, ASenderWaitsWhereTransfersBlock) {
   add(Label::What::transfer, 0, 0, 1).to_rep = 1;
   EXPECT_DOUBLE_EQ(of(0).pp_exposed.si(), 0.0);

@@ -16,7 +16,7 @@ inline Scenario two_stages() {
 }
 
 /// 16 GPUs in four nodes: a tensor group a node, two chunks on each of two stages, two replicas
-/// with ZeRO whose traffic runs beside the passes.
+/// with ZeRO whose traffic overlaps the passes.
 inline Scenario interleaved_replicas() {
   PlanRequest request = plan_request(4, 2, 1, 4, 512, "megatron-core");
   request.vpp = 2;

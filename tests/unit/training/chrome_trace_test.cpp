@@ -84,7 +84,7 @@ bool has_slice_at(const Trace& trace, const End& end, const std::string& categor
   return false;
 }
 
-// What must hold of every trace.
+// Invariants of every trace.
 void expect_sound(const Trace& trace) {
   for (const auto& [key, slices] : trace.tracks) {
     SCOPED_TRACE(trace.rank_names.at(key.first) + ", " + trace.track_names.at(key));
@@ -117,7 +117,7 @@ void expect_sound(const Trace& trace) {
 
 std::int64_t rounded(Ticks time) { return std::llround(time.seconds().si() * 1e9); }
 
-// What the trace must show of the passes and transfers of a graph.
+// Slices that the trace must have for the passes and transfers of a graph.
 void expect_complete(const Trace& trace, const Estimate& answer) {
   std::map<int, std::int64_t> drawn, simulated;
   std::size_t transfers = 0;
@@ -164,13 +164,13 @@ TEST(ChromeTrace, ShowsTheSchedule) {
   EXPECT_EQ(trace.other["model"], "small-gpt");
 }
 
-TEST(ChromeTrace, NamesChunksAndTheRanksThatOneStandsFor) {
+TEST(ChromeTrace, NamesChunksAndTheRanksThatOneRepresents) {
   const Scenario scenario = interleaved_replicas();
   const Estimate answer = estimate(scenario);
   const Trace trace = trace_of(scenario, answer);
   expect_sound(trace);
   expect_complete(trace, answer);
-  // Stages of 8 ranks, two nodes each; one is drawn for all.
+  // Stages of 8 ranks, two nodes each; one is shown for all.
   EXPECT_EQ(trace.rank_names,
             (std::map<int, std::string>{{0, "rank 0 (stage 0, dp 0, tp 0) x 8 ranks"},
                                         {8, "rank 8 (stage 1, dp 0, tp 0) x 8 ranks"}}));
@@ -236,7 +236,7 @@ TEST(ChromeTrace, DrawsTheInsideOfTheFirstMicrobatches) {
   for (const Slice& slice : tensor) EXPECT_LT(slice.args["microbatch"], 2);
 }
 
-// All plans of 8 GPUs in two nodes, with one rank for its twins and with every rank and collective.
+// All plans of 8 GPUs in two nodes, with one rank a class and with every rank and collective.
 TEST(ChromeTrace, IsSoundForEveryPlan) {
   const Model model = small_gpt(8, 512, 8, 1024);
   const System system = read_system("four-by-four", test_place);
@@ -268,10 +268,10 @@ TEST(ChromeTrace, DrawsATiedEmbeddingOnBothStages) {
   }
 }
 
-TEST(ChromeTrace, DrawsTheRanksAskedFor) {
+TEST(ChromeTrace, ShowsTheRequestedRanks) {
   const Scenario scenario = interleaved_replicas();
   const Estimate answer = estimate(scenario);
-  // Rank 11 is of stage 1, for which rank 8 was simulated; asked for twice, it is drawn once.
+  // Rank 11 is of stage 1, for which rank 8 was simulated; requested twice, it is shown once.
   const Trace one = trace_of(scenario, answer, {.ranks = {11, 8}});
   expect_sound(one);
   EXPECT_EQ(one.rank_names.size(), 1u);
@@ -309,7 +309,7 @@ TEST(ChromeTrace, RefusesMoreEventsThanViewersBear) {
             "micro-batches");
 }
 
-TEST(ChromeTrace, LeavesTheInsideOutWhereThereIsNoRoom) {
+TEST(ChromeTrace, LeavesTheInsideOutBeyondItsLimit) {
   const Scenario scenario = interleaved_replicas();
   const Estimate answer = estimate(scenario);
   const Trace without = trace_of(scenario, answer);
@@ -332,7 +332,7 @@ Scenario shared_experts(bool ep_overlap, const std::string& routing) {
 }
 
 // Micro-batch 1 forward and 0 backward run together: kernels of both take turns on the compute
-// track inside one slice, and each exchange lies beside a kernel of the other.
+// track inside one slice, and each exchange overlaps a kernel of the other.
 TEST(ChromeTrace, ShowsTwoPassesThatTakeTurns) {
   const Scenario scenario = shared_experts(true, "uniform");
   for (const bool expanded : {false, true}) {
@@ -350,16 +350,16 @@ TEST(ChromeTrace, ShowsTwoPassesThatTakeTurns) {
     ASSERT_GE(parts.size(), 4u);
     EXPECT_EQ(std::set<std::string>(parts.begin(), parts.end()),
               (std::set<std::string>{"B 0", "F 1"}));
-    int beside = 0;
+    int overlapped = 0;
     for (const Slice& exchange : trace.track(0, "expert parallel"))
       for (const Slice& kernels : trace.track(0, "compute")) {
         const bool of_backward = exchange.name.starts_with("B 0");
         if (!of_backward && !exchange.name.starts_with("F 1")) continue;
         if (kernels.start == exchange.start &&
             kernels.name.starts_with(of_backward ? "F 1" : "B 0"))
-          ++beside;
+          ++overlapped;
       }
-    EXPECT_EQ(beside, 8);  // Two layers, dispatch and combine of both.
+    EXPECT_EQ(overlapped, 8);  // Two layers, dispatch and combine of both.
   }
 }
 
@@ -379,7 +379,7 @@ TEST(ChromeTrace, NamesLayersAndKernels) {
 }
 
 // Passes and optimizer of a rank last as long as the breakdown of its stage says.
-TEST(ChromeTrace, AgreesWithTheTableOnWhoIsBusy) {
+TEST(ChromeTrace, AgreesWithTheTableOnBusyTimes) {
   for (const Scenario& scenario : {two_stages(), interleaved_replicas()}) {
     const Estimate answer = estimate(scenario);
     const Trace trace = trace_of(scenario, answer);
@@ -394,7 +394,7 @@ TEST(ChromeTrace, AgreesWithTheTableOnWhoIsBusy) {
   }
 }
 
-// A rank that stands for its whole expert group shows what each member's experts take: as long as
+// A rank that represents its whole expert group shows the time of each member's experts: as long as
 // where every rank is simulated.
 TEST(ChromeTrace, ShowsTheExpertsOfEachRank) {
   const Scenario scenario = shared_experts(false, "zipf:1");

@@ -46,8 +46,8 @@ TEST(Contraction, LooksAtEveryGroupOfAnIrregularPlacement) {
 }
 
 // Two stages of two GPUs in a node. Four transfers of 2 x 240 x 384 / 2 bytes a micro-batch are
-// nothing beside passes of milliseconds at 10 TB/s. At 10 MB/s, where passes are all collectives,
-// they are 4 x 1/2 tensor beside 4 all-reduces of 6 layers: 8 %, far above the tolerance.
+// nothing against passes of milliseconds at 10 TB/s. At 10 MB/s, where passes are all collectives,
+// they are 4 x 1/2 tensor against 4 all-reduces of 6 layers: 8 %, far above the tolerance.
 TEST(Contraction, AllowsForTransfersThatHardlyCount) {
   for (const auto& [rate, quiet] :
        std::vector<std::pair<double, bool>>{{10e12, true}, {10e6, false}}) {

@@ -5,7 +5,7 @@
 namespace orrery::deciding_path_test {
 namespace {
 
-struct Drawn {
+struct TaskSketch {
   TaskGraph graph;
   Timeline timeline;
 
@@ -24,29 +24,30 @@ struct Drawn {
 //     a 0-1   b 1-6   d 6-7       d waited for b, which waited for a
 //             c 1-3       e 3-5   e ended before
 TEST(DecidingPath, GoesBackThroughWhatWasWaitedForLongest) {
-  Drawn drawn;
-  const TaskId a = drawn.add(0, 1), b = drawn.add(1, 6, {a}), c = drawn.add(1, 3, {a});
-  const TaskId d = drawn.add(6, 7, {b, c});
-  drawn.add(3, 5, {c});
-  EXPECT_EQ(drawn.path(), (std::vector<TaskId>{a, b, d}));
+  TaskSketch plotted;
+  const TaskId a = plotted.add(0, 1), b = plotted.add(1, 6, {a}), c = plotted.add(1, 3, {a});
+  const TaskId d = plotted.add(6, 7, {b, c});
+  plotted.add(3, 5, {c});
+  EXPECT_EQ(plotted.path(), (std::vector<TaskId>{a, b, d}));
 }
 
 // Spans follow each other: what happened decides, not what each task could have taken alone.
 TEST(DecidingPath, FollowsTheTimelineAndNotTheLeastTimes) {
-  Drawn drawn;
-  const TaskId slow = drawn.add(0, 4), fast = drawn.add(0, 1), last = drawn.add(4, 5, {slow, fast});
-  EXPECT_EQ(drawn.path(), (std::vector<TaskId>{slow, last}));
+  TaskSketch plotted;
+  const TaskId slow = plotted.add(0, 4), fast = plotted.add(0, 1),
+               last = plotted.add(4, 5, {slow, fast});
+  EXPECT_EQ(plotted.path(), (std::vector<TaskId>{slow, last}));
 }
 
 // Rounding must not choose: of what ended together the first that was added.
 TEST(DecidingPath, OfEqualsTakesTheFirst) {
-  Drawn drawn;
-  const TaskId a = drawn.add(0, 2.0), b = drawn.add(0, 2.0 + 1e-13);
-  const TaskId c = drawn.add(2.0 + 1e-13, 3, {b, a});
-  EXPECT_EQ(drawn.path(), (std::vector<TaskId>{a, c}));
+  TaskSketch plotted;
+  const TaskId a = plotted.add(0, 2.0), b = plotted.add(0, 2.0 + 1e-13);
+  const TaskId c = plotted.add(2.0 + 1e-13, 3, {b, a});
+  EXPECT_EQ(plotted.path(), (std::vector<TaskId>{a, c}));
 }
 
-TEST(DecidingPath, OfNothingIsEmpty) { EXPECT_TRUE(Drawn{}.path().empty()); }
+TEST(DecidingPath, OfNothingIsEmpty) { EXPECT_TRUE(TaskSketch{}.path().empty()); }
 
 }  // namespace
 }  // namespace orrery::deciding_path_test

@@ -29,7 +29,7 @@ Scenario on_test_gpus(const Model& model, PlanRequest request, int gpus) {
   return scenario_of(model, read_system("four-by-four", test_place), request, gpus);
 }
 
-// One role a stage; and as many tasks for 131,072 GPUs as for 1,024, for the step is the same.
+// One class a stage; and as many tasks for 131,072 GPUs as for 1,024, for the step is the same.
 TEST(Estimate, WorkDoesNotGrowWithTheCluster) {
   std::set<int> tasks;
   Seconds before;
@@ -78,8 +78,8 @@ TEST(Estimate, RatesFollowFromTheStep) {
   }
 }
 
-// What a link carries does not depend on how much is drawn.
-TEST(Estimate, LinksCarryTheSameHoweverDrawn) {
+// The load of a link does not depend on how much is simulated explicitly.
+TEST(Estimate, LinksCarryTheSameHoweverExpanded) {
   PlanRequest request = plan_request(4, 2, 1, 8, 256, "megatron-core");
   request.sp = true;
   const Scenario scenario = on_test_gpus(small_gpt(8, 512, 8, 1024), request, 16);
@@ -142,7 +142,7 @@ void change(PlanRequest& request, const std::string& flags) {
     set_plan_flag(request, flag.substr(2), value);
 }
 
-// What the user is told to do helps, and is a change: over plans of 16 GPUs from hardly too large
+// The remedy that the user gets helps, and is a change: over plans of 16 GPUs from hardly too large
 // to far too large.
 TEST(DoesNotFit, TheRemedyFits) {
   std::set<std::string> remedies;

@@ -94,7 +94,7 @@ TEST(PriceErrors, GemmWithATableIsItsLeaveOneOutError) {
 }
 
 // Each table predicted from a sister's.
-TEST(PriceErrors, GemmOfAStandInIsASistersError) {
+TEST(PriceErrors, GemmOfAProxyIsASimilarGpusError) {
   const std::pair<const char*, const char*> sisters[] = {
       {"h100-sxm", "h200-sxm"}, {"h200-sxm", "h100-sxm"}, {"b200-sxm", "b300-sxm"},
       {"b300-sxm", "b200-sxm"}, {"gb200", "gb300"},       {"gb300", "gb200"},

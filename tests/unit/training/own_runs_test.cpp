@@ -1,4 +1,4 @@
-// What measured runs say of another step, by hand.
+// Effects of measured runs on the range of another step, by hand.
 
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ TEST(OwnRuns, OneRunMovesWhatItHasInCommon) {
 
 // Two runs of different mixtures tell products from the network: 0.8 a + 0.2 b = 0.10 and 0.2 a +
 // 0.8 b = 0.04 give a = 0.12 and b = 0.02, which is what wide priors and no errors of shapes leave.
-TEST(OwnRuns, TwoMixturesTellTwoKindsApart) {
+TEST(OwnRuns, TwoMixturesSeparateTwoKinds) {
   const auto mixture = [](double products) {
     return made_of(
         {{PriceKind::gemm, products, 3.0}, {PriceKind::network_bytes, 10 - products, 3.0}});

@@ -33,7 +33,7 @@ TEST(PlanHeading, SaysWhatBelongsTogetherInOneItem) {
 
 // Whether weights stay between the passes of a micro-batch is said where it is not what a plan of
 // these stages has anyway.
-TEST(PlanHeading, TellsWeightsThatAreGatheredAgain) {
+TEST(PlanHeading, NamesWeightsThatAreGatheredAgain) {
   const auto ends = [](int pp, std::optional<bool> reshard) {
     PlanRequest request = plan_request(1, pp, 1, 64, 256, "megatron-core");
     request.zero = 3;
@@ -70,7 +70,7 @@ struct Answers {
   }
 };
 
-TEST(PlanHeading, EveryKeyThatChangesTheAnswerIsSaid) {
+TEST(PlanHeading, EveryKeyThatChangesTheAnswerIsNamed) {
   for (const KeySample& sample : key_samples()) {
     SCOPED_TRACE("--" + sample.key + " " + sample.word);
     Answers answers;
@@ -79,7 +79,7 @@ TEST(PlanHeading, EveryKeyThatChangesTheAnswerIsSaid) {
   }
 }
 
-// Plans with several keys drawn at once, of a dense model and of one with experts: however keys
+// Plans with several keys sampled at once, of a dense model and of one with experts: however keys
 // meet, plans of one heading have one answer.
 TEST(PlanHeading, PlansOfOneHeadingHaveOneAnswer) {
   std::mt19937 draw{20240607};

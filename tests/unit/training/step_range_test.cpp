@@ -79,8 +79,8 @@ TEST(StepRange, HasNoWidthWhereEverythingIsExact) {
   EXPECT_TRUE(difference(exact, exact).is_tie());
 }
 
-// Both plans hold 6 s of products, of which nobody knows better than to 10 %; only what the second
-// has beyond them counts: 0.5 +- 1.645 x 0.5 x 0.2 s.
+// Both plans have the same 6 s of products, uncertain by 10 %; only what the second has beyond them
+// counts: 0.5 +- 1.645 x 0.5 x 0.2 s.
 TEST(StepDifference, CommonErrorsCancel) {
   const StepRange one = made_of({{PriceKind::gemm, 6, 0.1}, {PriceKind::network_bytes, 1, 0.2}});
   const StepRange two = made_of({{PriceKind::gemm, 6, 0.1}, {PriceKind::network_bytes, 1.5, 0.2}});

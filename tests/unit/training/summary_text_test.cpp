@@ -113,7 +113,7 @@ TEST(SummaryText, ShowsWhereTheTimeGoesWithoutLinesOfNothing) {
   EXPECT_THAT(text, Not(HasSubstr("recomputed")));
 }
 
-TEST(SummaryText, ShowsEveryClassOfLinksWhereAsked) {
+TEST(SummaryText, ShowsEveryClassOfLinksOnRequest) {
   Result result = round_result(2);
   EXPECT_THAT(summary_text(result), Not(HasSubstr("Links:")));
   EXPECT_THAT(
@@ -122,7 +122,7 @@ TEST(SummaryText, ShowsEveryClassOfLinksWhereAsked) {
                 "            busy   carries   tensor  pipeline    data\n"
                 "  nic     12.3 %  12.00 GB    0.0 %    75.0 %  25.0 %  node0.nic0.up\n"
                 "  nvlink   5.0 %   4.00 GB  100.0 %     0.0 %   0.0 %  node0.gpu0.nvlink.up\n"));
-  result.links.pop_back();  // Who uses none of them has no column.
+  result.links.pop_back();  // A kind of traffic without links has no column.
   EXPECT_THAT(summary_text(result, {.links = true}),
               HasSubstr("         busy   carries  pipeline    data\n"));
   result.links.clear();

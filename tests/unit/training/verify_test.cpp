@@ -116,7 +116,7 @@ TEST_F(Verify, APassTooMany) {
   EXPECT_EQ(verdict(), "task 6 (role 0, chunk 0, micro-batch 1) is of no pass of the plan");
 }
 
-TEST_F(Verify, ATransferToNobody) {
+TEST_F(Verify, ATransferWithoutAReceiver) {
   transfer(0, 2, 8.0);
   EXPECT_EQ(verdict(), "task 6 (role 0, chunk 0, micro-batch 0) sends from or to nobody");
 }

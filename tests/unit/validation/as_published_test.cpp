@@ -1,4 +1,4 @@
-// What is known of publications completes and corrects their rows (workloads/publications).
+// Facts known of publications complete and correct their rows (workloads/publications).
 #include <gtest/gtest.h>
 
 #include "sim/validation/training_case.hpp"

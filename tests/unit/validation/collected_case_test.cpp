@@ -87,7 +87,7 @@ TEST(CollectedCase, FormatsThatACheckpointsNameSays) {
   EXPECT_EQ(read(R"({"name": "openai/gpt-oss-20b"})", vllm).deployment.experts, Dtype::mxfp4);
 }
 
-TEST(CollectedCase, AModelThatNobodyKnowsIsReadFromItsShape) {
+TEST(CollectedCase, AnUnknownModelIsReadFromItsShape) {
   const Model dense = read(R"({"name": "of-ours", "layers": 28, "hidden": 4096, "heads": 16,
                                "kv_heads": 4, "head_dim": 256, "ffn": 16384, "vocab": 50400,
                                "gated": false, "window": 128, "window_every": 2})",

@@ -24,7 +24,7 @@ StepModel model() {
   return m;
 }
 
-// A step whose times nobody measured: round numbers of ms.
+// A made-up step: round numbers of ms.
 Measurement step(const std::string& launch, double forward, double backward, double optimizer) {
   Measurement one =
       synthetic(calibration::step_case(model(), launch), 1e3 * (forward + backward + optimizer));
@@ -108,7 +108,7 @@ TEST(MeasuredSteps, ARecordWithoutAnyIsRefused) {
             std::string::npos);
 }
 
-// What docs/guides/calibrate.md predicts.
+// The prediction of docs/guides/calibrate.md.
 TEST(MeasuredSteps, TheExampleIsThisRecord) {
   expect_golden("synthetic-steps.json", calibration::record_json(record()));
 }

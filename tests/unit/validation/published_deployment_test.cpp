@@ -1,4 +1,4 @@
-// What is known of published measurements of serving completes their rows
+// Facts known of published measurements of serving complete their rows
 // (workloads/publications/serving.json).
 #include "sim/validation/published_deployment.hpp"
 
@@ -79,7 +79,7 @@ TEST(PublishedDeployment, TrtllmBenchSetsItsOwnLimits) {
   EXPECT_EQ(limits(1000, 1000), (Limits{384, 2048}));
   // 2,127 are 266 a batch, and 266 x 17 tokens: 4,522 in steps of 512.
   EXPECT_EQ(limits(2048, 128), (Limits{384, 4608}));
-  // 842 are 105 a batch: 128. The longest prompt has a place beside them.
+  // 842 are 105 a batch: 128. The longest prompt has a place as well.
   EXPECT_EQ(limits(5000, 500), (Limits{128, 5128}));
 }
 

@@ -72,7 +72,7 @@ TEST(PublishedPlan, FusedExpertsAreASoftwareOfTheirOwn) {
   EXPECT_EQ(last(of, "cuda_graphs"), "step");
 }
 
-TEST(PublishedPlan, NobodySaysAnythingOfOtherSources) {
+TEST(PublishedPlan, OtherSourcesStayAsTheyAre) {
   TrainingCase one = row("26.04", "GPT OSS 120B", "dgx-b200", gpt_oss_ep8);
   one.title = "A blog";
   const PublishedPlan published = published_plan(one);

@@ -41,7 +41,7 @@ TEST(ValidateKernels, RowsOfOurTablesArePredictedFromTheOthers) {
   EXPECT_NEAR(gemm.p90_abs(), said.p90, 0.6e-4);
   EXPECT_NEAR(gemm.bias(), said.bias, 0.6e-4);
   EXPECT_EQ(gemm.signed_, gemm_errors(read_gpu("h100-sxm", {}), tables, Dtype::bf16));
-  // A case stands for itself: quantity, measured, predicted, error.
+  // A case has quantity, measured, predicted, error.
   const Comparison& first = report.comparisons.front();
   EXPECT_EQ(first.quantity, "time_s");
   EXPECT_NEAR(first.measured, tables.gemm[0].rows[0].time.si(), 1e-15);
@@ -63,8 +63,8 @@ TEST(ValidateKernels, LargeProductsOfAllTablesAreWithinTheGoal) {
   EXPECT_LT(rows(all, "attention", "").median_abs(), 0.025);
 }
 
-// Somebody else's table of the same rows says the same: none of them may speak for itself. A row
-// that ours lack is predicted from all.
+// A foreign table of the same rows has the same values: no row may predict itself. A row that ours
+// lack is predicted from all.
 TEST(ValidateKernels, ExportedTablesArePredictedWithoutTheirOwnRows) {
   const KernelTables tables = *read_kernel_tables("h100-sxm");
   const GemmRow& row = tables.gemm[0].rows[100];

@@ -57,8 +57,8 @@ const std::map<std::string, Tolerance>& tolerances() {
   return all;
 }
 
-// What a fleet is not, shown beside it: at one rate it has half as many servers in repair in 99 %
-// of the time as StepFun's had.
+// A contrast to a fleet: at one rate it has half as many servers in repair in 99 % of the time as
+// StepFun's had.
 bool is_a_contrast(const Comparison& one) {
   if (one.id == "stepfun-at-one-rate" && one.quantity == "away_p99") {
     EXPECT_LT(one.predicted, 0.65 * one.measured);

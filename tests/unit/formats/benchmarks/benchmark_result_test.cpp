@@ -38,14 +38,14 @@ TEST(BenchmarkResult, OfVllm) {
   EXPECT_EQ(result.measured.at("output_tokens_per_s"), 107.14);
 }
 
-TEST(BenchmarkResult, RatesOfVllmAreDrawnAsItDoes) {
+TEST(BenchmarkResult, RatesOfVllmAreSampledAsItDoes) {
   const std::string head =
       R"({"completed": 10, "total_input_tokens": 100, "total_output_tokens": 50, )";
   const auto of = [&](const std::string& rest) {
     return read_benchmark_results(head + rest + "}", "r.json").at(0);
   };
   EXPECT_EQ(of(R"("request_rate": 3.5)").arrival, "poisson");
-  // Burstiness is the shape of the gamma law, whose variation is 1 / sqrt(shape).
+  // Burstiness is the shape of the gamma distribution, whose variation is 1 / sqrt(shape).
   EXPECT_EQ(of(R"("request_rate": 3.5, "burstiness": 4.0)").arrival, "gamma");
   EXPECT_DOUBLE_EQ(of(R"("request_rate": 3.5, "burstiness": 4.0)").cv, 0.5);
   EXPECT_EQ(of(R"("request_rate": "inf")").arrival, "burst");

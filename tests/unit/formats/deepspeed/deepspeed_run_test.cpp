@@ -62,7 +62,7 @@ TEST(DeepspeedRun, WhatIsGivenWins) {
 }
 
 // A configuration that a script names is read where it lies.
-TEST(DeepspeedRun, AConfigurationBesideTheScript) {
+TEST(DeepspeedRun, AConfigurationNextToTheScript) {
   const RecipeAnswers answers{"run", std::nullopt, std::nullopt, {}, [](const std::string& path) {
                                 return path == "jobs/zero3.json" ? std::optional{zero3}
                                                                  : std::nullopt;
@@ -93,7 +93,7 @@ TEST(DeepspeedRun, HowReplicasShare) {
            (plan.at("dp_overlap").boolean() ? " beside" : " after") +
            (plan.has("reshard") && !plan.at("reshard").boolean() ? " kept" : "");
   };
-  // DeepSpeed overlaps stage 3 unless told otherwise, and no other.
+  // DeepSpeed overlaps stage 3 by default, and no other.
   EXPECT_EQ(of("deepspeed_config: {zero_stage: 3}"), "3 beside");
   EXPECT_EQ(of("deepspeed_config: {zero_stage: 2}"), "2 after");
   const std::string fsdp = "distributed_type: FSDP\nfsdp_config: {";
@@ -185,7 +185,7 @@ TEST(DeepspeedRun, Refusals) {
 }
 
 // A count that the shell does not know.
-TEST(DeepspeedRun, AVariableThatNobodySets) {
+TEST(DeepspeedRun, AVariableThatIsNeverSet) {
   EXPECT_EQ(
       refusal({{replaced(script, "batch_size 4", "batch_size $MBS"), "run.sh"}, {zero3, "z.json"}}),
       "run.sh: line 11: per_device_train_batch_size is $MBS, which the script does not say; "

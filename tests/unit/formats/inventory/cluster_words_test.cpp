@@ -53,7 +53,7 @@ TEST(ClusterWords, ThreeWordsAreTheCatalogsSystem) {
   EXPECT_EQ(said.shape.layout, FabricLayout::single_switch);
 }
 
-TEST(ClusterWords, WhatWasSaidIsTheUsersOwn) {
+TEST(ClusterWords, WhatWasGivenIsTheUsersOwn) {
   EXPECT_THAT(own_figures(*system_of(four).document),
               ElementsAre("fabric_shape/oversubscription", "gpus_per_node", "nic_bandwidth",
                           "nics_per_node"));
@@ -104,7 +104,7 @@ TEST(ClusterWords, NicsAreWrittenAsPeopleSayThem) {
   }
 }
 
-TEST(ClusterWords, TheCatalogTellsHowManyNodesAnNvlinkDomainSpans) {
+TEST(ClusterWords, TheCatalogKnowsHowManyNodesAnNvlinkDomainSpans) {
   const SystemAnswers rack{{"gpu", "gb200"}, {"gpus-per-node", "4"}, {"nics", "4x400G"}};
   EXPECT_EQ(system_of(rack).nvlink_domain, 72);
   EXPECT_EQ(system_of(with(rack, "nvlink-domain", "36")).nvlink_domain, 36);
@@ -116,7 +116,7 @@ TEST(ClusterWords, NetworksDifferByTheSpeedOfTheirNics) {
   EXPECT_EQ(system_of(with(eight, "network", "ethernet")).fabric, FabricKind::ethernet);
 }
 
-TEST(ClusterWords, WhatIsAssumedIsSaid) {
+TEST(ClusterWords, AssumptionsAreReported) {
   const ImportedSystem imported = cluster_json(eight);
   std::string notes;
   for (const std::string& note : imported.notes) notes += note + "\n";
@@ -125,7 +125,7 @@ TEST(ClusterWords, WhatIsAssumedIsSaid) {
   EXPECT_THAT(notes, HasSubstr("one switch that never blocks; else give --fabric"));
 }
 
-TEST(ClusterWords, MistakesAreSaidWithWhatToWrite) {
+TEST(ClusterWords, MistakesAreReportedWithARemedy) {
   SystemAnswers none;
   EXPECT_EQ(error_of(none), "--gpu is missing; name one: orrery list gpus");
   EXPECT_EQ(error_of(with(eight, "nics", "8")),

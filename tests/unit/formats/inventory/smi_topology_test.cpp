@@ -100,7 +100,7 @@ TEST(SmiTopology, DamagedMatricesAreRefused) {
             "topo -m again");
 }
 
-TEST(SmiTopology, WhatTheMatrixDoesNotTellMustBeGiven) {
+TEST(SmiTopology, WhatTheMatrixOmitsMustBeGiven) {
   EXPECT_EQ(error_of(four, {{"gpu", "a100-sxm-80gb"}}),
             "topo.txt: does not say how fast a NIC is; give --nic-bandwidth, such as \"400 Gb/s\"");
   EXPECT_EQ(error_of(sample("eight_gpus.txt"), answers_with("a100-sxm-80gb")),

@@ -145,7 +145,7 @@ TEST(LaunchScripts, ArgumentsInVariables) {
   EXPECT_THAT(run.notes, Contains(StartsWith("--cuda-graph-impl launches kernels by CUDA graphs")));
 }
 
-// A recipe of Megatron-LM's functional tests. TikTokenizer takes 131,072 tokens unless it is told.
+// A recipe of Megatron-LM's functional tests. TikTokenizer takes 131,072 tokens by default.
 TEST(LaunchScripts, AFunctionalTest) {
   const Read run = read("functional_test.yaml");
   EXPECT_EQ(run.number("tp") * run.number("pp"), 4);
@@ -172,7 +172,7 @@ TEST(LaunchScripts, AFunctionalTest) {
   EXPECT_THAT(refusal("MODEL_ARGS: [1\n"), HasSubstr("is no YAML"));
 }
 
-// The number of GPUs, as each launcher is told.
+// The number of GPUs, as each launcher gets it.
 TEST(LaunchScripts, Launchers) {
   const std::string model =
       " --num-layers 8 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 --vocab-size "
@@ -217,7 +217,7 @@ TEST(LaunchScripts, ABatchThatIsNotGiven) {
   EXPECT_THAT(refusal_of([&] { run("python"); }), HasSubstr("has no --global-batch-size"));
 }
 
-// What has no prices is refused by its name.
+// Features without a cost model are refused by name.
 TEST(LaunchScripts, WhatHasNoPrices) {
   const auto refusal = [](const std::string& command) {
     return refusal_of([&] {
@@ -270,7 +270,7 @@ TEST(LaunchScripts, VariablesOfNccl) {
             "CollnetChain, NVLS, NVLSTree, PAT, Symmetric");
 }
 
-// What changes time or memory and is not priced is said.
+// Features that change time or memory and are not modelled are reported.
 TEST(LaunchScripts, WhatIsPricedOtherwise) {
   const std::string model =
       "pretrain_gpt.py --num-layers 8 --hidden-size 1024 --num-attention-heads 16 --seq-length "

@@ -122,7 +122,7 @@ TEST(MegatronFlags, OfCudaGraphs) {
   EXPECT_EQ(scope(CudaGraphs::step), "impl local;scope full_iteration;");
 }
 
-// What Megatron-LM has not is said, and nothing takes its place.
+// Features that Megatron-LM lacks are reported, and nothing takes their place.
 TEST(MegatronFlags, SaysWhatHasNoFlag) {
   PlanRequest request = plan_request(1, 2, 1, 8, 2048, "torchtitan");
   request.schedule = &gpipe();
@@ -137,9 +137,9 @@ TEST(MegatronFlags, SaysWhatHasNoFlag) {
   EXPECT_TRUE(has(flags.flags, "--position-embedding-type none"));
 }
 
-// A key that is said otherwise makes other flags or is told to be left out. How many replicas there
-// are follows from the number of GPUs.
-TEST(MegatronFlags, TellEveryKey) {
+// A key with another value makes other flags or is reported as left out. The number of replicas
+// follows from the number of GPUs.
+TEST(MegatronFlags, CoverEveryKey) {
   for (const KeySample& sample : key_samples()) {
     const Scenario before = sample.scenario(sample.without);
     const Scenario after = sample.scenario(sample.with);

@@ -27,7 +27,7 @@ std::string refusal(const std::string& text) {
   return refusal_of([&] { run_of(text); });
 }
 
-// What arguments.py makes of flags that are not there.
+// Defaults of arguments.py for flags that are absent.
 TEST(MegatronRun, DefaultsAreMegatrons) {
   const JsonValue plan = plan_of(tiny + "--fp16");
   EXPECT_EQ(plan.at("tp").integer(1, 99), 1);
@@ -109,7 +109,7 @@ TEST(MegatronRun, LinesInQuotesAreWords) {
 }
 
 // arguments.py: bf16 gradients are accumulated and reduced in fp32 unless --grad-reduce-in-bf16.
-TEST(MegatronRun, GradientsAreReducedInFp32UnlessTold) {
+TEST(MegatronRun, GradientsAreReducedInFp32ByDefault) {
   const auto software = [](const std::string& flags) {
     const JsonValue plan = plan_of(tiny + flags);
     return plan.has("software") ? plan.at("software").text() : "";

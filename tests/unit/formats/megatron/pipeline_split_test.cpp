@@ -23,7 +23,7 @@ std::string error_of(const std::string& flags, int stages = 4) {
   }
 }
 
-TEST(PipelineSplit, IsEvenUnlessToldOtherwise) {
+TEST(PipelineSplit, IsEvenByDefault) {
   EXPECT_EQ(split_of(""), "1 even");
   EXPECT_EQ(split_of("--num-layers-per-virtual-pipeline-stage 2"), "2 even");
   EXPECT_EQ(split_of("--num-virtual-stages-per-pipeline-rank 4"), "4 even");

@@ -135,7 +135,7 @@ TEST(ImportedServers, NestedFlagsAndSwitchesBeforeTheModel) {
               HasSubstr("model=qwen3-8b"));
 }
 
-TEST(ImportedServers, WhatIsNotKnownIsToldOrRefused) {
+TEST(ImportedServers, UnknownFlagsAreReportedOrRefused) {
   EXPECT_THAT(run_of("vllm serve Qwen/Qwen3-8B --some-new-flag 3\n").notes,
               ElementsAre("not read: some_new_flag"));
   EXPECT_EQ(refusal("vllm serve Qwen/Qwen3-8B --enable-lora\n"),

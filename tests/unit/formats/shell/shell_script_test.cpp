@@ -47,7 +47,7 @@ TEST(ShellScript, Variables) {
             (Lines{"[run][x][y][ x  y ][a][x][y][b]"}));
 }
 
-// What Bash 5.2 prints for the same lines.
+// The output of Bash 5.2 for the same lines.
 TEST(ShellScript, Defaults) {
   EXPECT_EQ(commands("E=\nrun ${TP:-4} ${PP-2} ${E:-x} \"${E-x}\" ${CP:-} ${A:-\"b c\"}"),
             (Lines{"[run][4][2][x][][b][c]"}));
@@ -81,7 +81,7 @@ TEST(ShellScript, Arithmetic) {
   EXPECT_EQ(
       commands("G=8\nN=4\nrun $((G*N)) $(($G * ${N})) $((2**3+1)) $(( (G+1)/2 )) $((G>N?1:2))"),
       (Lines{"[run][32][32][9][4][1]"}));
-  // The first name that nobody sets is what is missing.
+  // The first name that is never set is what is missing.
   EXPECT_EQ(commands("G=8\nW=$((G*NODES))\nrun $W $((W/2)) $((1/0))"),
             (Lines{"[run][$NODES][$NODES][$((1/0))]"}));
 }
@@ -113,7 +113,7 @@ TEST(ShellScript, UnsetVariablesCountAsEmpty) {
 }
 
 TEST(ShellScript, WhatOnlyAFileOrProgramCouldSay) {
-  // A check that ends the script passes; else what sets something is left out, and told.
+  // A check that ends the script passes; other conditional assignments are left out, and reported.
   EXPECT_EQ(commands("if [ ! -f x ]; then echo no; exit 1; fi\nrun a"), Lines{"[run][a]"});
   const std::string script = "if [ -d /data ]; then\n A=1\nelse\n A=2\nfi\nrun $A";
   EXPECT_EQ(commands(script), Lines{"[run][2]"});
@@ -170,7 +170,7 @@ TEST(ShellScript, FilesThatItReads) {
   EXPECT_EQ(script.files[script.commands[0][1].file], "jobs/conf/model.sh");
 }
 
-TEST(ShellScript, SlurmTellsTheScript) {
+TEST(ShellScript, SlurmSetsTheEnvironment) {
   EXPECT_EQ(
       commands("#SBATCH --nodes=4 --gres=gpu:h100:8 # all\n#SBATCH -n 32\n"
                "run ${SLURM_NNODES:-1} $SLURM_GPUS_ON_NODE $SLURM_NTASKS"),

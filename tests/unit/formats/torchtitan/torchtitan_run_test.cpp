@@ -147,7 +147,7 @@ TEST(TorchtitanRun, Experts) {
   EXPECT_NEAR(static_cast<double>(count_parameters(model_of_run(run)).total), 15.7e9, 0.05e9);
 }
 
-// What the files of the hub count, but for llama4's and the debugging models.
+// The counts of the hub's files, except for llama4's and the debugging models.
 TEST(TorchtitanRun, Flavors) {
   const auto size = [](const char* family, const char* flavor) {
     return count_parameters(*torchtitan_model(family, flavor, "x")).total;

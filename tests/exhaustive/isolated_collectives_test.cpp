@@ -11,7 +11,7 @@
 namespace orrery::isolated_collectives_test {
 namespace {
 
-// What NCCL_ALGO may say: nothing, or one of the algorithms.
+// Values of NCCL_ALGO: nothing, or one of the algorithms.
 std::vector<std::string> forced() {
   std::vector<std::string> words{""};
   for (const NcclAlgorithm* algorithm : nccl_algorithms()) words.push_back(algorithm->word());
@@ -109,7 +109,7 @@ void compare(const IsolatedCollective& collective, const Machine& machine,
 
 // 1 to 4 nodes with 1 to 4 GPUs of each: up to 16 ranks; small, middling and large tensors that
 // split into whole bytes, to which the engine rounds.
-TEST(IsolatedCollectives, FoldedTellsTheTimeOfEveryRank) {
+TEST(IsolatedCollectives, FoldedGivesTheTimeOfEveryRank) {
   Comparison all;
   for (const Machine& machine : machines())
     for (int nodes = 1; nodes <= 4; ++nodes)

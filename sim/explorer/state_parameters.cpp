@@ -1,4 +1,4 @@
-#include "sim/explorer/knobs.hpp"
+#include "sim/explorer/state_parameters.hpp"
 
 #include <algorithm>
 #include <set>
@@ -134,7 +134,7 @@ class ParameterLister {
     if (key == "layers") {
       Words words{"even"};
       if (now_)
-        for (const StageLayers& split : splits_beside(*now_))
+        for (const StageLayers& split : neighbour_splits(*now_))
           words.push_back(stage_layers_text(split));
       return words;
     }

@@ -1,5 +1,5 @@
-// Every schedule over all small pipelines, spelt out: it runs, holds what its closed form says, and
-// is the same after it was written down and read.
+// Every schedule over all small pipelines as an explicit order: it runs, satisfies its closed
+// forms, and is the same after it was written and read.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -8,7 +8,7 @@
 #include "sim/pipeline/schedule_replay.hpp"
 #include "tests/support/schedules.hpp"
 
-namespace orrery::spelt_order_test {
+namespace orrery::explicit_order_test {
 namespace {
 
 const PassLengths equal{Seconds{1.0}, Seconds{1.0}, Seconds{1.0}};
@@ -37,7 +37,7 @@ int for_each_order(const std::function<void(const Schedule&, const Pipeline&)>& 
   return visited;
 }
 
-ExplicitOrder spelt(const Schedule& schedule, const Pipeline& pipeline) {
+ExplicitOrder explicit_of(const Schedule& schedule, const Pipeline& pipeline) {
   return explicit_order(schedule, pipeline,
                         std::vector<PassLengths>(static_cast<std::size_t>(pipeline.stages), equal),
                         Seconds{});
@@ -53,7 +53,7 @@ constexpr int all_pipelines = 6 * 6 * 18 + 18 + (18 + 3 * (9 + 6 + 4 + 3 + 3)) +
 
 TEST(ExplicitOrder, EverySmallPipelineOfEveryScheduleRuns) {
   const int visited = for_each_order([](const Schedule& schedule, const Pipeline& pipeline) {
-    const ExplicitOrder order = spelt(schedule, pipeline);
+    const ExplicitOrder order = explicit_of(schedule, pipeline);
     expect_no_fault(fault_of_places(order));
     expect_no_fault(fault_of_passes(order));
     expect_no_fault(fault_of_waits(order));
@@ -65,32 +65,32 @@ TEST(ExplicitOrder, EverySmallPipelineOfEveryScheduleRuns) {
 // counts first, where Held::one_more_layer counts a layer.
 TEST(ExplicitOrder, HoldsWhatTheClosedFormSays) {
   for_each_order([](const Schedule& schedule, const Pipeline& pipeline) {
-    const ExplicitOrder order = spelt(schedule, pipeline);
+    const ExplicitOrder order = explicit_of(schedule, pipeline);
     for (int stage = 0; stage < pipeline.stages; ++stage) {
       const Held held = schedule.held(pipeline, stage);
       const std::vector<Slot>& slots = order.orders[static_cast<std::size_t>(stage)];
       const bool pairs =
           std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.with_next; });
-      const int beside = held.one_more_layer && pairs ? 1 : 0;
+      const int extra = held.one_more_layer && pairs ? 1 : 0;
       if (schedule.follows_lengths())
         EXPECT_LE(peak_in_flight(slots), held.chunks);
       else
-        EXPECT_EQ(peak_in_flight(slots), held.chunks + beside);
+        EXPECT_EQ(peak_in_flight(slots), held.chunks + extra);
     }
   });
 }
 
 TEST(ExplicitOrder, IsTheSameAfterItWasWrittenAndRead) {
   for_each_order([](const Schedule& schedule, const Pipeline& pipeline) {
-    const ExplicitOrder order = spelt(schedule, pipeline);
+    const ExplicitOrder order = explicit_of(schedule, pipeline);
     EXPECT_EQ(read_schedule(schedule_text(order), "file"), order);
   });
 }
 
-// What a plan learns from a file is what it learns from the schedule itself.
+// A plan gets the same from a file as from the schedule itself.
 TEST(UserSchedule, IsTheScheduleThatItWasPrintedFrom) {
   for_each_order([](const Schedule& schedule, const Pipeline& pipeline) {
-    const ExplicitOrder order = spelt(schedule, pipeline);
+    const ExplicitOrder order = explicit_of(schedule, pipeline);
     const Schedule& user = user_schedule("a file", schedule_text(order));
     const int p = pipeline.stages;
     const int vpp = pipeline.chunks / schedule.copies();
@@ -144,7 +144,7 @@ TEST(Replay, TakesTheClosedForms) {
   for (int p = 1; p <= 6; ++p)
     for (int m = 2 * p; m <= 4 * p; m += p) {
       const auto end = [&](const Schedule& schedule, int chunks = 1) {
-        return replay(spelt(schedule, {p, chunks, m, false}), equal, Seconds{}).end.si();
+        return replay(explicit_of(schedule, {p, chunks, m, false}), equal, Seconds{}).end.si();
       };
       EXPECT_EQ(end(gpipe()), 3 * (m + p - 1));
       EXPECT_EQ(end(one_f_one_b()), 3 * (m + p - 1));
@@ -160,10 +160,10 @@ TEST(Replay, TakesTheClosedForms) {
 
 // A transfer of 5 goes down twice and comes back twice; forward 1, backward 2, three stages.
 TEST(Replay, WaitsForTransfers) {
-  const Replay played = replay(spelt(one_f_one_b(), {3, 1, 1}), equal, Seconds{5.0});
+  const Replay played = replay(explicit_of(one_f_one_b(), {3, 1, 1}), equal, Seconds{5.0});
   EXPECT_EQ(played.end.si(), 3 * 1 + 3 * 2 + 4 * 5);
   EXPECT_EQ(played.ranks[2][0].start.si(), 2 * (1 + 5));
 }
 
 }  // namespace
-}  // namespace orrery::spelt_order_test
+}  // namespace orrery::explicit_order_test

@@ -1,4 +1,4 @@
-#include "sim/engine/chain.hpp"
+#include "sim/engine/fused_task.hpp"
 
 #include <algorithm>
 

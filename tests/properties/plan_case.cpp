@@ -1,4 +1,4 @@
-#include "tests/laws/plan_case.hpp"
+#include "tests/properties/plan_case.hpp"
 
 #include <algorithm>
 #include <cinttypes>
@@ -48,14 +48,14 @@ Model PlanCase::make_model() const {
 }
 
 PlanRequest PlanCase::request() const {
-  PlanRequest asked;
-  asked.gbs = batch;
-  asked.seq = seq;
-  for (const auto& [key, value] : keys) set_plan_flag(asked, key, value);
-  return asked;
+  PlanRequest wanted;
+  wanted.gbs = batch;
+  wanted.seq = seq;
+  for (const auto& [key, value] : keys) set_plan_flag(wanted, key, value);
+  return wanted;
 }
 
-// To read a software, or all of them, would take longer than an answer.
+// Reading a software, or all of them, would take longer than an answer.
 std::optional<Scenario> PlanCase::scenario(const Model& of, const System& on) const {
   struct Known {
     Software software;
@@ -63,8 +63,8 @@ std::optional<Scenario> PlanCase::scenario(const Model& of, const System& on) co
   };
   static std::map<std::string, Known> known;
   try {
-    const PlanRequest asked = request();
-    const std::string name = default_software(asked, on);
+    const PlanRequest wanted = request();
+    const std::string name = default_software(wanted, on);
     auto found = known.find(name);
     if (found == known.end()) {
       Software software = read_software(name, test_place);
@@ -72,7 +72,7 @@ std::optional<Scenario> PlanCase::scenario(const Model& of, const System& on) co
       found = known.emplace(name, Known{std::move(software), std::move(near)}).first;
     }
     const auto near = [&]() -> const std::vector<Software>& { return found->second.near; };
-    return make_scenario(of, on, found->second.software, near, asked, gpus, test_place);
+    return make_scenario(of, on, found->second.software, near, wanted, gpus, test_place);
   } catch (const Error&) {
     return std::nullopt;
   }
@@ -114,7 +114,7 @@ PlanCase case_of(const std::string& text) {
                   &one.layers, &one.width, &one.heads, &one.vocab, &one.experts,
                   &one.per_token) == 6;
   if (at == text.npos || (!made && beginning != "orrery estimate"))
-    throw std::invalid_argument{"'" + text + "' is no plan as laws_of_plans prints it"};
+    throw std::invalid_argument{"'" + text + "' is no plan as plan_properties prints it"};
   std::istringstream words{text.substr(at)};
   for (std::string flag, value; words >> flag >> value;) {
     const std::string key = flag.substr(2);
@@ -134,40 +134,40 @@ PlanCase case_of(const std::string& text) {
   return one;
 }
 
-PlanCase draw_case(std::mt19937_64& random) {
-  PlanCase drawn;
+PlanCase sample_case(std::mt19937_64& random) {
+  PlanCase sampled;
   if (chance(random, 35)) {
-    drawn.model = one_of(random, models);
+    sampled.model = one_of(random, models);
   } else {
-    drawn.layers = 1 + static_cast<int>(random() % 12);
-    drawn.heads = std::int64_t{1} << (2 + random() % 4);
-    drawn.width = drawn.heads * one_of(random, std::initializer_list<std::int64_t>{64, 128});
-    drawn.vocab = 1000 + static_cast<std::int64_t>(random() % 100'000);
+    sampled.layers = 1 + static_cast<int>(random() % 12);
+    sampled.heads = std::int64_t{1} << (2 + random() % 4);
+    sampled.width = sampled.heads * one_of(random, std::initializer_list<std::int64_t>{64, 128});
+    sampled.vocab = 1000 + static_cast<std::int64_t>(random() % 100'000);
     if (chance(random, 40)) {
-      drawn.experts = std::int64_t{1} << (1 + random() % 5);
-      drawn.per_token =
+      sampled.experts = std::int64_t{1} << (1 + random() % 5);
+      sampled.per_token =
           1 + static_cast<std::int64_t>(
-                  random() % static_cast<unsigned>(std::min<std::int64_t>(drawn.experts, 4)));
+                  random() % static_cast<unsigned>(std::min<std::int64_t>(sampled.experts, 4)));
     }
   }
-  drawn.system = one_of(random, systems);
-  drawn.gpus = 1 << (random() % 7);
-  drawn.batch = drawn.gpus * (std::int64_t{1} << (random() % 5));
-  drawn.seq = std::int64_t{512} << (random() % 5);
-  const Model model = drawn.make_model();
-  for (const PlanDimension& dimension : plan_dimensions(model, drawn.gpus, drawn.batch))
+  sampled.system = one_of(random, systems);
+  sampled.gpus = 1 << (random() % 7);
+  sampled.batch = sampled.gpus * (std::int64_t{1} << (random() % 5));
+  sampled.seq = std::int64_t{512} << (random() % 5);
+  const Model model = sampled.make_model();
+  for (const PlanDimension& dimension : plan_dimensions(model, sampled.gpus, sampled.batch))
     if (!dimension.values.empty() && chance(random, 40)) {
-      // Small values more often: with every key drawn evenly hardly anything would divide.
+      // Small values are sampled more often: with uniform values hardly any plan would divide.
       const std::size_t most = dimension.is_shape()
                                    ? std::min<std::size_t>(4, dimension.values.size())
                                    : dimension.values.size();
-      drawn.keys[dimension.key] = dimension.values[random() % most];
+      sampled.keys[dimension.key] = dimension.values[random() % most];
     }
   // Layers of a whole model that are all visited otherwise take long, and have little to say.
-  if (model.experts && chance(random, drawn.model.empty() ? 40 : 5))
-    drawn.keys["routing"] = one_of(
+  if (model.experts && chance(random, sampled.model.empty() ? 40 : 5))
+    sampled.keys["routing"] = one_of(
         random, std::initializer_list<const char*>{"zipf:0.5", "zipf:1.2", "aux-loss", "bias"});
-  return drawn;
+  return sampled;
 }
 
 std::vector<PlanCase> simpler(const PlanCase& failing) {

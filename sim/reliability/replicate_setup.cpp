@@ -1,4 +1,4 @@
-#include "sim/reliability/walk_setup.hpp"
+#include "sim/reliability/replicate_setup.hpp"
 
 #include <algorithm>
 

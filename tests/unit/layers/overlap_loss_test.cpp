@@ -2,7 +2,7 @@
 
 #include "sim/layers/contention.hpp"
 
-namespace orrery::lost_beside_test {
+namespace orrery::overlap_loss_test {
 namespace {
 
 GroupCollective taking(Seconds time, double share) {
@@ -12,9 +12,9 @@ GroupCollective taking(Seconds time, double share) {
   return collective;
 }
 
-// s = 1/4: kernels of 3 ms beside 4 ms end with it; shorter ones are slowed throughout, and of
-// longer ones the rest runs at full speed.
-TEST(LostBeside, KernelsHaveWhatTheCollectiveLeaves) {
+// s = 1/4: kernels of 3 ms concurrent with 4 ms end with it; shorter ones are slowed throughout,
+// and of longer ones the rest runs at full speed.
+TEST(OverlapLoss, KernelsHaveWhatTheCollectiveLeaves) {
   const GroupCollective collective = taking(Seconds{4e-3}, 0.25);
   const auto end = [&](double ms) {
     return 1e3 * (Seconds{1e-3 * ms} + overlap_loss({Seconds{1e-3 * ms}, {}, {}}, collective)).si();
@@ -28,7 +28,7 @@ TEST(LostBeside, KernelsHaveWhatTheCollectiveLeaves) {
 
 // A collective that takes s = 1/2 of the multiprocessors and b = 1/5 of the memory. Of 3 ms, 2 of
 // which stream: 1 / (1 - l) = 1/3 / (1/2) + 2/3 / (4/5) = 3/2, so that l = 1/3.
-TEST(LostBeside, StreamsHaveTheMemoryThatIsLeft) {
+TEST(OverlapLoss, StreamsHaveTheMemoryThatIsLeft) {
   GroupCollective collective = taking(Seconds{9e-3}, 0.5);
   collective.taken_memory = 0.2;
   const auto lost = [&](double kernels, double streaming) {
@@ -48,7 +48,7 @@ TEST(LostBeside, StreamsHaveTheMemoryThatIsLeft) {
 }
 
 // 4 ms that lose as many at half the multiprocessors: 3 of them are the wait for the host.
-TEST(LostBeside, WaitingForTheHostIsLostFirst) {
+TEST(OverlapLoss, WaitingForTheHostIsLostFirst) {
   const GroupCollective collective = taking(Seconds{9e-3}, 0.5);
   EXPECT_NEAR(1e3 * overlap_loss({Seconds{4e-3}, {}, Seconds{3e-3}}, collective).si(), 1.0, 1e-12);
   EXPECT_EQ(overlap_loss({Seconds{4e-3}, {}, Seconds{5e-3}}, collective), Seconds{});
@@ -64,7 +64,7 @@ TEST(LostBeside, WaitingForTheHostIsLostFirst) {
   EXPECT_NEAR(1e3 * concurrent({waits}, collective).compute.si(), 8.0, 1e-12);
 }
 
-TEST(LostBeside, IsPricedAsWhatDecidesIt) {
+TEST(OverlapLoss, IsPricedAsWhatDecidesIt) {
   const GroupCollective collective = taking(Seconds{4e-3}, 0.25);
   TimeByPrice kernels;
   for (const double ms : {1.0, 2.9, 3.1, 8.0}) {
@@ -78,9 +78,9 @@ TEST(LostBeside, IsPricedAsWhatDecidesIt) {
   }
 }
 
-// Kernels that wait beside a longer collective decide nothing, and are slowed all the same: 5 ms of
-// them and 1 ms that decide lose 6, and the wait of 4 ms for the host takes the first of that.
-TEST(LostBeside, PricesAddUpToItWhereKernelsDecideNothing) {
+// Kernels shorter than the concurrent collective decide nothing, and are slowed all the same: 5 ms
+// of them and 1 ms that decide lose 6, and the wait of 4 ms for the host takes the first of that.
+TEST(OverlapLoss, PricesAddUpToItWhereKernelsDecideNothing) {
   const GroupCollective collective = taking(Seconds{20e-3}, 0.5);
   const KernelTimes times{Seconds{6e-3}, {}, Seconds{4e-3}};
   TimeByPrice prices;
@@ -93,7 +93,7 @@ TEST(LostBeside, PricesAddUpToItWhereKernelsDecideNothing) {
 }
 
 // Kernels of a segment, whose parts and members all slow down alike.
-TEST(LostBeside, StretchesEverySegment) {
+TEST(OverlapLoss, StretchesEverySegment) {
   Segment part;
   part.compute = Seconds{2e-3};
   part.weight_gradients = Seconds{1e-3};
@@ -108,4 +108,4 @@ TEST(LostBeside, StretchesEverySegment) {
 }
 
 }  // namespace
-}  // namespace orrery::lost_beside_test
+}  // namespace orrery::overlap_loss_test

@@ -1,5 +1,5 @@
-// Steps beside a checkpoint's write: what it takes of them, in closed forms where they exist, and
-// laws where they do not.
+// Steps during a checkpoint's write: what it takes of them, in closed forms where they exist, and
+// properties where they do not.
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include "tests/support/placements.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery::beside_write_test {
+namespace orrery::steps_during_write_test {
 namespace {
 
 constexpr double nic = 1e9;
@@ -39,7 +39,7 @@ CheckpointWrite bytes_of_each(double bytes, const Scenario& scenario, double sto
   return write;
 }
 
-StepsDuringWrite beside(const Scenario& scenario, const CheckpointWrite& write,
+StepsDuringWrite during(const Scenario& scenario, const CheckpointWrite& write,
                         Detail detail = {}) {
   EstimateContext context{scenario.system};
   return steps_during(scenario, context, write, detail);
@@ -52,8 +52,8 @@ void expect_same(const StepsDuringWrite& a, const StepsDuringWrite& b, double sh
   EXPECT_LE(std::abs(a.steps - b.steps), 1);
 }
 
-// What the step's own traffic puts on the NIC by which rank 0 sends: bytes, and the time of it if
-// nobody else is there. All flows of these steps follow one another.
+// The step's own traffic on the NIC by which rank 0 sends: bytes, and their time without other
+// traffic. All flows of these steps follow one another.
 struct OnNic {
   double bytes = 0.0, time = 0.0;
 };
@@ -71,13 +71,13 @@ OnNic traffic_on_nic(const Scenario& scenario) {
   return all;
 }
 
-// A node alone has nobody on its NICs: the write takes what is slowest, and no step anything.
+// A single node has no other traffic on its NICs: the write's slowest part decides, no step slows.
 TEST(StepsDuringWrite, WhereNothingIsSharedIsTheSlowestWay) {
   const Scenario scenario = small({4, 1, 4}, nodes_of(4, 4));
   const double step = estimate(scenario).result.step_time.si();
   CheckpointWrite write = bytes_of_each(3.3 * step * nic, scenario);
   const auto expect_write = [&](double seconds) {
-    const StepsDuringWrite all = beside(scenario, write);
+    const StepsDuringWrite all = during(scenario, write);
     EXPECT_NEAR(all.step.si(), step, 1e-12);
     EXPECT_NEAR(all.write.si(), seconds, 1e-9 * seconds);
     EXPECT_EQ(all.longer.si(), 0.0);
@@ -94,16 +94,16 @@ TEST(StepsDuringWrite, WhereNothingIsSharedIsTheSlowestWay) {
 // Without bytes there is no write, and the step is the plain one.
 TEST(StepsDuringWrite, WithoutBytesIsThePlainStep) {
   const Scenario scenario = small({4, 1, 8}, nodes_of(4, 4));
-  const StepsDuringWrite all = beside(scenario, bytes_of_each(0.0, scenario));
+  const StepsDuringWrite all = during(scenario, bytes_of_each(0.0, scenario));
   EXPECT_EQ(all.step, estimate(scenario).result.step_time);
   EXPECT_EQ(all.write.si(), 0.0);
   EXPECT_EQ(all.steps, 0);
   EXPECT_EQ(all.longer.si(), 0.0);
 }
 
-// Two nodes sum up gradients over NICs of B = 1 GB/s, X bytes each at rate g alone. Beside writers
-// that a store holds to w < B / 2 each, they get min(g, B - w): a step takes longer by
-// X / min(g, B - w) - X / g, whatever else it does, and writers are never slowed.
+// Two nodes sum up gradients over NICs of B = 1 GB/s, X bytes each at rate g alone. With writers
+// that a store limits to w < B / 2 each, they get min(g, B - w): a step takes longer by X / min(g,
+// B - w) - X / g, whatever else it does, and writers are never slowed.
 TEST(StepsDuringWrite, ASlowStoreTakesItsRateFromTheGradients) {
   const Scenario scenario = small({4, 1, 8}, nodes_of(4, 4));
   const OnNic own = traffic_on_nic(scenario);
@@ -115,7 +115,7 @@ TEST(StepsDuringWrite, ASlowStoreTakesItsRateFromTheGradients) {
     ASSERT_GT(longer, 1e-3 * step);
     // Ten and a half of the longer steps; the half has passes alone, if they are the longer part.
     const double lasts = 10.0 * (step + longer) + 0.2 * step;
-    const StepsDuringWrite all = beside(scenario, bytes_of_each(w * lasts, scenario, 8.0 * w));
+    const StepsDuringWrite all = during(scenario, bytes_of_each(w * lasts, scenario, 8.0 * w));
     EXPECT_NEAR(all.write.si(), lasts, 1e-6 * lasts);
     EXPECT_NEAR(all.throughout.si(), step + longer, 1e-6 * step);
     EXPECT_EQ(all.steps, 11);
@@ -135,7 +135,7 @@ TEST(StepsDuringWrite, AFastStoreTakesHalfOfANic) {
   const double moved = nic * (step - own.time) + own.bytes;
   ASSERT_GT(own.bytes / own.time, nic / 2.0);
   for (const int steps : {1, 2, 7}) {
-    const StepsDuringWrite all = beside(scenario, bytes_of_each(steps * moved, scenario));
+    const StepsDuringWrite all = during(scenario, bytes_of_each(steps * moved, scenario));
     EXPECT_EQ(all.steps, steps);
     EXPECT_NEAR(all.write.si(), steps * (step + longer), 1e-6 * steps * step);
     EXPECT_NEAR(all.longer.si(), steps * longer, 1e-6 * steps * step);
@@ -158,7 +158,7 @@ TaskId add_step(const Estimate& one, TaskId before, TaskGraph& graph) {
   return end;
 }
 
-// Steps that follow each other in one graph, with a flow for each writer beside them, are what is
+// Consecutive steps in one graph, with a concurrent flow for each writer, take the time that is
 // simulated step by step: what is on the links at a step's end is what is left of the writers.
 TEST(StepsDuringWrite, IsOneGraphOfManySteps) {
   for (const Degrees degrees : {Degrees{4, 1, 8}, Degrees{2, 2, 16}, Degrees{4, 4, 32}})
@@ -169,7 +169,7 @@ TEST(StepsDuringWrite, IsOneGraphOfManySteps) {
       CheckpointWrite write = bytes_of_each(0.06e9, scenario, store);
       for (std::size_t stage = 0; stage < write.of_rank.size(); ++stage)
         write.of_rank[stage] = Bytes{(1.0 + 0.25 * static_cast<double>(stage)) * 0.06e9};
-      const StepsDuringWrite all = beside(scenario, write);
+      const StepsDuringWrite all = during(scenario, write);
       ASSERT_GE(all.steps, 1);
 
       TaskGraph graph;
@@ -207,10 +207,10 @@ TEST(StepsDuringWrite, FoldsExactly) {
         write.every_replica = degrees.zero > 0;
         Detail unfolded;
         unfolded.unfolded = true;
-        expect_same(beside(scenario, write), beside(scenario, write, unfolded), 1e-6);
+        expect_same(during(scenario, write), during(scenario, write, unfolded), 1e-6);
         if (system.nics_per_node < 4) continue;
         write.store.reset();  // To memory of other nodes.
-        expect_same(beside(scenario, write), beside(scenario, write, unfolded), 1e-6);
+        expect_same(during(scenario, write), during(scenario, write, unfolded), 1e-6);
       }
 }
 
@@ -221,7 +221,7 @@ TEST(StepsDuringWrite, FoldsOnFabrics) {
       const CheckpointWrite write = bytes_of_each(0.05e9, scenario, 4e9);
       Detail unfolded;
       unfolded.unfolded = true;
-      expect_same(beside(scenario, write), beside(scenario, write, unfolded), 1e-6);
+      expect_same(during(scenario, write), during(scenario, write, unfolded), 1e-6);
     }
 }
 
@@ -230,9 +230,9 @@ TEST(StepsDuringWrite, BothEnginesAgree) {
     for (const double store : {0.5e9, unlimited}) {
       const Scenario scenario = small(degrees, nodes_of(4, 4));
       const CheckpointWrite write = bytes_of_each(0.05e9, scenario, store);
-      const StepsDuringWrite own = beside(scenario, write);
+      const StepsDuringWrite own = during(scenario, write);
       const SimulatorChoice simgrid{Simulator::simgrid};
-      expect_same(own, beside(scenario, write), 1e-4);
+      expect_same(own, during(scenario, write), 1e-4);
     }
 }
 
@@ -244,7 +244,7 @@ TEST(StepsDuringWrite, AFasterStoreIsNeverLaterDone) {
     Seconds before{1e300};
     for (double store = 0.1e9; store < 1e12; store *= 1.7) {
       const double bytes = 0.05e9;
-      const StepsDuringWrite all = beside(scenario, bytes_of_each(bytes, scenario, store));
+      const StepsDuringWrite all = during(scenario, bytes_of_each(bytes, scenario, store));
       EXPECT_LE(all.write, before * (1.0 + 1e-9));
       EXPECT_LE(all.longer.si(), bytes / nic * 4.0);
       const double least = std::max(bytes / nic, bytes * degrees.gpus / store);
@@ -270,4 +270,4 @@ TEST(SharedRates, RiseTogether) {
 }
 
 }  // namespace
-}  // namespace orrery::beside_write_test
+}  // namespace orrery::steps_during_write_test

@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
-
 #include "sim/collectives/isolated_collective.hpp"
+
+#include <gtest/gtest.h>
 
 namespace orrery::isolated_collective_test {
 namespace {
@@ -12,7 +12,7 @@ struct Case {
   int ranks, nodes;
 };
 
-// Alone on its links a collective takes what its price says, by the way through SimGrid.
+// A collective alone on its links takes the calculated time; the simulation goes through SimGrid.
 TEST(IsolatedCollective, SimulationAndPriceAgree) {
   for (const Case& one : {Case{"four-by-four", 4, 1},
                           {"four-by-four", 16, 4},

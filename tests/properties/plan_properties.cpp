@@ -1,4 +1,4 @@
-#include "tests/laws/plan_laws.hpp"
+#include "tests/properties/plan_properties.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -34,8 +34,8 @@ Broken not_at_least(Seconds longer, Seconds shorter, const std::string& what, do
   return what + ": " + seconds(longer) + " after " + seconds(shorter);
 }
 
-// What estimates on one system share takes longer to read than most of these to simulate.
-// `variation`: what was changed of the system. `uses`: it is read anew after so many.
+// Reading what estimates on one system share takes longer than simulating most of these plans.
+// `variation`: the change of the system. `uses`: the data is read anew after so many.
 EstimateContext& context_of(const System& system, const std::string& variation = "",
                             int uses = 2000) {
   struct Shared {
@@ -80,8 +80,8 @@ std::optional<Result> of_another_model(const PlanCase& plan, Change change) {
   return answer_to(plan.scenario(model, plan.machine()));
 }
 
-// Of the same software: where that cannot run the other plan, another is chosen, and keeps other
-// things.
+// The software must be the same: another one, chosen where the first cannot run the other plan,
+// keeps other tensors.
 template <class Change>
 std::optional<Result> of_another_plan(const PlanCase& plan, const Estimate& before, Change change) {
   PlanCase other = plan;
@@ -111,7 +111,7 @@ Broken wider_network(const PlanCase& plan, const Estimate& answer) {
   return rings ? held(of_rings, rings->step_time) : broken;
 }
 
-// What was measured on NVLink of a GPU's own rate counts for no other: both are calculated.
+// Measurements on NVLink at a GPU's own rate apply to no other rate: both times are calculated.
 Broken wider_nvlink(const PlanCase& plan, const Estimate&) {
   const auto times = [&](double factor) {
     return on_another_machine(plan, "NVLink " + std::to_string(factor),
@@ -172,7 +172,7 @@ Broken larger_batch(const PlanCase& plan, const Estimate& answer) {
   return not_at_least(other->step_time, answer.result.step_time, "twice the batch");
 }
 
-// Gradients and weights beside the passes go in buckets of a least size: what is larger may fill
+// Gradients and weights that overlap the passes go in buckets of a least size: larger ones may fill
 // one more, so that they come sooner and meet other traffic elsewhere. Those are other steps.
 bool has_other_buckets(const Result& one, const Result& other) {
   return one.scenario.plan.dp_overlap && one.tasks != other.tasks;
@@ -216,7 +216,7 @@ Broken recomputation(const PlanCase& plan, const Estimate& answer) {
   const auto other =
       of_another_plan(plan, answer, [](PlanCase& c) { c.keys["recompute"] = "full"; });
   if (!other) return std::nullopt;
-  // One layer that is computed again is held whole beside its input.
+  // One layer that is recomputed is held whole in addition to its input.
   if (answer.result.scenario.model.layers < 3 * answer.result.scenario.plan.virtual_stages())
     return std::nullopt;
   if (const Broken broken =
@@ -250,10 +250,10 @@ Broken weak_scaling(const PlanCase& plan, const Estimate& answer) {
   return not_at_least(other->step_time, answer.result.step_time, "twice the replicas");
 }
 
-Broken told_from_an_excerpt(const PlanCase&, const Estimate& answer) {
+Broken from_the_steady_state(const PlanCase&, const Estimate& answer) {
   const Scenario& scenario = answer.result.scenario;
   return not_equal(step_time(scenario, context_of(scenario.system)), answer.result.step_time, 1e-3,
-                   "as a search tells it");
+                   "as a search computes it");
 }
 
 // Two steps may differ in their last tick alone.
@@ -263,15 +263,15 @@ std::string exact(Seconds time) {
   return text;
 }
 
-Broken asked_again(const PlanCase& plan, const Estimate& answer) {
-  // With what was read for it and few others, where thousands shared it before.
+Broken repeated(const PlanCase& plan, const Estimate& answer) {
+  // The data was read for this plan and few others, where thousands shared it before.
   constexpr int others = 30;
   const Scenario scenario = plan.scenario_as_read();
   const Result other = estimate(scenario, context_of(scenario.system, "again", others)).result;
   if (other.step_time == answer.result.step_time &&
       other.memory.peak() == answer.result.memory.peak())
     return std::nullopt;
-  return "asked again: " + exact(other.step_time) + " and " + exact(answer.result.step_time);
+  return "repeated: " + exact(other.step_time) + " and " + exact(answer.result.step_time);
 }
 
 Broken memory_by_itself(const PlanCase& plan, const Estimate& answer) {
@@ -285,10 +285,10 @@ Broken memory_by_itself(const PlanCase& plan, const Estimate& answer) {
 Broken every_rank(const PlanCase& plan, const Estimate& answer) {
   // Some ten kernels and collectives a layer, where folded steps draw a pass as one task.
   const Plan& of = answer.result.scenario.plan;
-  constexpr double most_drawn = 50'000;
-  const double drawn = 2.0 * 10.0 * answer.result.scenario.model.layers / of.pp *
-                       static_cast<double>(of.microbatches) * plan.gpus;
-  if (drawn > most_drawn) return std::nullopt;
+  constexpr double most_expanded = 50'000;
+  const double expanded_tasks = 2.0 * 10.0 * answer.result.scenario.model.layers / of.pp *
+                                static_cast<double>(of.microbatches) * plan.gpus;
+  if (expanded_tasks > most_expanded) return std::nullopt;
   const auto other = answer_to(plan.scenario(), {.unfolded = true, .expanded = true});
   if (!other) return "refused unfolded";
   return not_equal(other->step_time, answer.result.step_time, 1e-3, "every rank and collective");
@@ -320,26 +320,26 @@ std::optional<Estimate> answer_of(const Scenario& scenario, bool with_remedy) {
   }
 }
 
-const std::vector<PlanLaw>& plan_laws() {
-  static const std::vector<PlanLaw> all{{"asked again", asked_again},
-                                        {"memory by itself", memory_by_itself},
-                                        {"told from an excerpt", told_from_an_excerpt},
-                                        {"every rank", every_rank},
-                                        {"SimGrid", other_engine},
-                                        {"wider network", wider_network},
-                                        {"wider NVLink", wider_nvlink},
-                                        {"latency", slower_latency},
-                                        {"faster memory", faster_memory},
-                                        {"larger memory", larger_memory},
-                                        {"longer sequence", longer_sequence},
-                                        {"larger batch", larger_batch},
-                                        {"more layers", more_layers},
-                                        {"larger vocabulary", larger_vocabulary},
-                                        {"wider MLP", wider_mlp},
-                                        {"more experts a token", more_experts_a_token},
-                                        {"recomputation", recomputation},
-                                        {"sharded optimizer", sharded_optimizer},
-                                        {"weak scaling", weak_scaling}};
+const std::vector<Property>& plan_properties() {
+  static const std::vector<Property> all{{"repeated", repeated},
+                                         {"memory by itself", memory_by_itself},
+                                         {"steady state", from_the_steady_state},
+                                         {"every rank", every_rank},
+                                         {"SimGrid", other_engine},
+                                         {"wider network", wider_network},
+                                         {"wider NVLink", wider_nvlink},
+                                         {"latency", slower_latency},
+                                         {"faster memory", faster_memory},
+                                         {"larger memory", larger_memory},
+                                         {"longer sequence", longer_sequence},
+                                         {"larger batch", larger_batch},
+                                         {"more layers", more_layers},
+                                         {"larger vocabulary", larger_vocabulary},
+                                         {"wider MLP", wider_mlp},
+                                         {"more experts a token", more_experts_a_token},
+                                         {"recomputation", recomputation},
+                                         {"sharded optimizer", sharded_optimizer},
+                                         {"weak scaling", weak_scaling}};
   return all;
 }
 

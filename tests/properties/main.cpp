@@ -1,8 +1,8 @@
-// Draws plans and holds each against some of the laws, by turns: laws_of_plans [COUNT] [SEED]
-// [LAWS]. Prints what it did and, of each law that is broken, the first plan that breaks it, made
-// as simple as it gets. Ctrl-C and SIGTERM end a long run early, with the figures of what was done.
+// Samples plans and checks each against some properties, by turns: plan_properties [COUNT] [SEED]
+// [PROPERTIES]. Prints what it did and, of each violated property, the first plan that violates it,
+// reduced as far as possible. Ctrl-C and SIGTERM end a long run early, with the figures so far.
 //
-// laws_of_plans PLAN: one plan, as it was printed, against all laws.
+// plan_properties PLAN: one plan, as it was printed, against all properties.
 #include <unistd.h>
 
 #include <csignal>
@@ -11,7 +11,7 @@
 #include <exception>
 #include <map>
 
-#include "tests/laws/plan_laws.hpp"
+#include "tests/properties/plan_properties.hpp"
 
 namespace {
 
@@ -29,33 +29,33 @@ std::optional<std::string> fault_of(const PlanCase& plan, std::optional<Estimate
   return std::nullopt;
 }
 
-std::optional<std::string> broken(const PlanLaw* law, const PlanCase& plan) {
+std::optional<std::string> broken(const Property* property, const PlanCase& plan) {
   std::optional<Estimate> answer;
   const auto fault = fault_of(plan, answer);
-  if (!law || fault) return law ? std::nullopt : fault;
+  if (!property || fault) return property ? std::nullopt : fault;
   if (!answer) return std::nullopt;
   try {
-    return law->broken(plan, *answer);
+    return property->broken(plan, *answer);
   } catch (const std::exception& error) {
     return error.what();
   }
 }
 
-std::optional<std::string> broken(const PlanLaw& law, const PlanCase& plan,
+std::optional<std::string> broken(const Property& property, const PlanCase& plan,
                                   const Estimate& answer) {
   try {
-    return law.broken(plan, answer);
+    return property.broken(plan, answer);
   } catch (const std::exception& error) {
     return error.what();
   }
 }
 
-// The simplest plan on the way down that breaks the law too.
-PlanCase shrunk(const PlanLaw* law, PlanCase plan) {
+// The simplest plan on the way down that violates the property too.
+PlanCase shrunk(const Property* property, PlanCase plan) {
   for (bool smaller = true; smaller;) {
     smaller = false;
     for (const PlanCase& next : simpler(plan))
-      if (broken(law, next)) {
+      if (broken(property, next)) {
         plan = next;
         smaller = true;
         break;
@@ -65,18 +65,18 @@ PlanCase shrunk(const PlanLaw* law, PlanCase plan) {
 }
 
 // `at_first`: how it was broken.
-void report(const PlanLaw* law, const PlanCase& plan, const std::string& at_first) {
-  const PlanCase least = shrunk(law, plan);
+void report(const Property* property, const PlanCase& plan, const std::string& at_first) {
+  const PlanCase least = shrunk(property, plan);
   // What plans share by then may answer otherwise than it did at first.
-  const auto how = broken(law, least);
-  std::printf("%s: %s\n  %s\n", law ? law->name : "no answer",
-              how ? how->c_str() : (at_first + "; holds when it is asked again").c_str(),
+  const auto how = broken(property, least);
+  std::printf("%s: %s\n  %s\n", property ? property->name : "no answer",
+              how ? how->c_str() : (at_first + "; holds when it is repeated").c_str(),
               least.text().c_str());
 }
 
-volatile std::sig_atomic_t asked_to_end = 0;
+volatile std::sig_atomic_t end_requested = 0;
 
-void end_soon(int) { asked_to_end = 1; }
+void end_soon(int) { end_requested = 1; }
 
 // An assertion that fails says what did not hold, and this of which plan.
 std::string under_test;
@@ -95,10 +95,10 @@ int hold_one(const PlanCase& plan) {
   }
   std::printf("%.9g s\n", answer->result.step_time.si());
   int failures = 0;
-  for (const PlanLaw& law : plan_laws()) {
-    const auto how = broken(law, plan, *answer);
+  for (const Property& property : plan_properties()) {
+    const auto how = broken(property, plan, *answer);
     failures += how ? 1 : 0;
-    std::printf("%s: %s\n", law.name, how ? how->c_str() : "held");
+    std::printf("%s: %s\n", property.name, how ? how->c_str() : "held");
   }
   return failures == 0 ? 0 : 1;
 }
@@ -110,26 +110,26 @@ int main(int argc, char** argv) {
     try {
       return hold_one(case_of(argv[1]));
     } catch (const std::exception& error) {
-      std::fprintf(stderr, "laws_of_plans: %s\n", error.what());
+      std::fprintf(stderr, "plan_properties: %s\n", error.what());
       return 2;
     }
   }
   const long count = argc > 1 ? std::atol(argv[1]) : 2000;
   const long seed = argc > 2 ? std::atol(argv[2]) : 1;
-  const std::size_t laws_a_plan = argc > 3 ? static_cast<std::size_t>(std::atol(argv[3])) : 3;
+  const std::size_t properties_a_plan = argc > 3 ? static_cast<std::size_t>(std::atol(argv[3])) : 3;
   std::mt19937_64 random{static_cast<std::uint64_t>(seed)};
   long plans = 0, unfit = 0, held = 0, failures = 0;
-  std::map<std::string, long> by_law;
-  const auto fails = [&](const PlanLaw* law, const PlanCase& plan, const std::string& how) {
+  std::map<std::string, long> by_property;
+  const auto fails = [&](const Property* property, const PlanCase& plan, const std::string& how) {
     ++failures;
-    if (by_law[law ? law->name : "no answer"]++ == 0) report(law, plan, how);
+    if (by_property[property ? property->name : "no answer"]++ == 0) report(property, plan, how);
   };
   std::signal(SIGABRT, name_the_plan);
-  long drawn = 0;
-  for (; drawn < count && !asked_to_end; ++drawn) {
+  long sampled = 0;
+  for (; sampled < count && !end_requested; ++sampled) {
     // Each time: SimGrid's engine takes Ctrl-C for itself when it begins.
     for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, end_soon);
-    const PlanCase plan = draw_case(random);
+    const PlanCase plan = sample_case(random);
     under_test = plan.text() + "\n";
     const std::uint64_t first = random();
     std::optional<Estimate> answer;
@@ -143,17 +143,19 @@ int main(int argc, char** argv) {
       continue;
     }
     ++plans;
-    for (std::size_t i = 0; i < laws_a_plan; ++i) {
-      const PlanLaw& law = plan_laws()[(first + 7 * i) % plan_laws().size()];
+    for (std::size_t i = 0; i < properties_a_plan; ++i) {
+      const Property& property = plan_properties()[(first + 7 * i) % plan_properties().size()];
       ++held;
-      if (const auto how = broken(law, plan, *answer)) fails(&law, plan, *how);
+      if (const auto how = broken(property, plan, *answer)) fails(&property, plan, *how);
     }
   }
   std::printf(
-      "seed %ld: %ld drawn, %ld plans, %ld that do not divide or fit or are large, %ld laws held "
-      "against them, %ld broken\n",
-      seed, drawn, plans, unfit, held, failures);
-  for (const auto& [law, times] : by_law) std::printf("  %s: %ld\n", law.c_str(), times);
+      "seed %ld: %ld sampled, %ld plans, %ld that do not divide or fit or are large, %ld "
+      "properties "
+      "checked, %ld violated\n",
+      seed, sampled, plans, unfit, held, failures);
+  for (const auto& [property, times] : by_property)
+    std::printf("  %s: %ld\n", property.c_str(), times);
   std::fflush(stdout);
   std::_Exit(failures == 0 ? 0 : 1);  // SimGrid's engine has nothing left to say.
 }

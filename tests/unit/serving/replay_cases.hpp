@@ -5,24 +5,26 @@
 namespace orrery {
 
 /// Every iteration takes `time`, whatever is in it.
-inline StepCosts fixed_law(Seconds time) {
+inline StepCosts fixed_costs(Seconds time) {
   const auto nothing = [](double) { return Seconds{}; };
-  StepCosts law;
-  law.dense = [time](double) { return time; };
-  law.decode_attention = [](double, double) { return Seconds{}; };
-  law.prefill_attention = [](double, double) { return Seconds{}; };
-  law.head = law.host = law.gap = nothing;
-  return law;
+  StepCosts costs;
+  costs.dense = [time](double) { return time; };
+  costs.decode_attention = [](double, double) { return Seconds{}; };
+  costs.prefill_attention = [](double, double) { return Seconds{}; };
+  costs.head = costs.host = costs.gap = nothing;
+  return costs;
 }
 
 /// About a model of 70 billion parameters: linear in tokens and contexts.
-inline StepCosts affine_law() {
-  StepCosts law = fixed_law({});
-  law.dense = [](double tokens) { return Seconds{0.008 + 1e-5 * tokens}; };
-  law.decode_attention = [](double n, double c) { return Seconds{1e-4 + 1e-6 * n + 2e-9 * c}; };
-  law.prefill_attention = [](double q, double p) { return Seconds{1e-9 * (q * p + 0.5 * q * q)}; };
-  law.head = [](double rows) { return Seconds{1e-4 + 1e-7 * rows}; };
-  return law;
+inline StepCosts affine_costs() {
+  StepCosts costs = fixed_costs({});
+  costs.dense = [](double tokens) { return Seconds{0.008 + 1e-5 * tokens}; };
+  costs.decode_attention = [](double n, double c) { return Seconds{1e-4 + 1e-6 * n + 2e-9 * c}; };
+  costs.prefill_attention = [](double q, double p) {
+    return Seconds{1e-9 * (q * p + 0.5 * q * q)};
+  };
+  costs.head = [](double rows) { return Seconds{1e-4 + 1e-7 * rows}; };
+  return costs;
 }
 
 inline const SchedulerKind* scheduler(const std::string& name) {

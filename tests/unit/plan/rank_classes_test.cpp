@@ -1,9 +1,10 @@
+#include "sim/plan/rank_classes.hpp"
+
 #include <gtest/gtest.h>
 
-#include "sim/plan/rank_classes.hpp"
 #include "tests/support/placements.hpp"
 
-namespace orrery::cast_test {
+namespace orrery::rank_classes_test {
 namespace {
 
 int ranks_of(const RankClasses& classes) {
@@ -12,7 +13,7 @@ int ranks_of(const RankClasses& classes) {
   return sum;
 }
 
-TEST(RankClasses, UnfoldedEveryRankPlaysItself) {
+TEST(RankClasses, UnfoldedEveryRankIsItsOwnClass) {
   const RankClasses classes = RankClasses::unfolded(placement_of(2, 2, 2, nodes_of(4, 4)));
   ASSERT_EQ(classes.reps().size(), 8u);
   for (int r = 0; r < 8; ++r) {
@@ -22,15 +23,16 @@ TEST(RankClasses, UnfoldedEveryRankPlaysItself) {
   }
 }
 
-TEST(RankClasses, FoldedOneRoleAStageWhereRegular) {
+TEST(RankClasses, FoldedOneClassAStageWhereRegular) {
   const RankClasses classes = RankClasses::folded(placement_of(2, 2, 4, nodes_of(4, 4)));
   ASSERT_EQ(classes.reps().size(), 4u);
   for (const RankClass& rep : classes.reps()) EXPECT_EQ(rep.ranks, 4);
   EXPECT_EQ(classes.rep_of(Rank{6}), 1);
 }
 
-// All tp, dp, pp up to 16 ranks, nodes of four, 1, 2 or 4 NICs: where the recipe serves, refinement
-// finds no more roles, and no role of two stages. Where it does not, roles still cover every rank.
+// All tp, dp, pp up to 16 ranks, nodes of four, 1, 2 or 4 NICs: where the recipe applies,
+// refinement finds no more classes, and none of two stages. Elsewhere classes still cover every
+// rank.
 TEST(RankClasses, RefinementAgreesWithTheRecipe) {
   int regular = 0;
   int irregular = 0;
@@ -48,7 +50,7 @@ TEST(RankClasses, RefinementAgreesWithTheRecipe) {
             const RankClass& rep =
                 classes.reps()[static_cast<std::size_t>(classes.rep_of(Rank{r}))];
             EXPECT_EQ(rep.at.stage, placement.coordinates(Rank{r}).stage);
-            EXPECT_LE(rep.rank.value, r);  // A role is played by its first rank.
+            EXPECT_LE(rep.rank.value, r);  // The first rank represents its class.
           }
           (placement.regular() ? regular : irregular) += 1;
           if (placement.regular()) {
@@ -62,7 +64,7 @@ TEST(RankClasses, RefinementAgreesWithTheRecipe) {
 
 // Ranks 0 1 | 2 in nodes of two: rank 2 is alone in its node. The ring between the nodes goes over
 // the first members, 0 and 2, so that 0 and 1 differ as well.
-TEST(RankClasses, RingsTellTheirMembersApart) {
+TEST(RankClasses, RingsSeparateTheirMembers) {
   const System twos = nodes_of(2, 2);
   const auto reps = [&](int dp) {
     const Topology topology = Topology::build(twos, dp);
@@ -74,8 +76,8 @@ TEST(RankClasses, RingsTellTheirMembersApart) {
   EXPECT_EQ(reps(1001), 3u);
 }
 
-// From 64 to 131,072 GPUs the same eight roles, which differ in how many ranks they stand for: the
-// first rank of each stage (Megatron lays 8 tp x dp ranks a stage in a row) for all of it.
+// From 64 to 131,072 GPUs the same eight classes, which differ in size: the first rank of each
+// stage (Megatron lays 8 tp x dp ranks a stage in a row) represents all of it.
 TEST(RankClasses, TheRecipeDoesNotGrowWithTheCluster) {
   for (int dp = 1; dp <= 2048; dp *= 2) {
     const RankClasses classes = RankClasses::folded(placement_of(8, dp, 8, nodes_of(8, 8)));
@@ -90,7 +92,7 @@ TEST(RankClasses, TheRecipeDoesNotGrowWithTheCluster) {
   }
 }
 
-TEST(RankClasses, SharersAreTheTwinsOnOneNic) {
+TEST(RankClasses, SharersAreTheEquivalentRanksOnOneNic) {
   // Four GPUs a NIC, one stage: all four.
   EXPECT_EQ(RankClasses::folded(placement_of(1, 8, 1, nodes_of(4, 1))).sharers(0), 4);
   // Stages of two GPUs: two on the NIC play stage 0, two stage 1.
@@ -102,4 +104,4 @@ TEST(RankClasses, SharersAreTheTwinsOnOneNic) {
 }
 
 }  // namespace
-}  // namespace orrery::cast_test
+}  // namespace orrery::rank_classes_test

@@ -21,7 +21,7 @@ struct PlanCase {
   std::string system = "dgx-h100";
   int gpus = 8;
   std::int64_t batch = 32, seq = 2048;
-  std::map<std::string, std::string> keys;  ///< As flags of a plan say them.
+  std::map<std::string, std::string> keys;  ///< Values in the words of a plan's flags.
 
   Model make_model() const;
   const System& machine() const;  ///< Called `system`; read once.
@@ -35,11 +35,11 @@ struct PlanCase {
   std::string text() const;
 };
 
-/// What text() said. Errors (std::invalid_argument): it is no such text.
+/// The case of a text(). Errors (std::invalid_argument): it is no such text.
 PlanCase case_of(const std::string& text);
 
 /// Mersenne's twister gives the same numbers everywhere, and so do these draws from it.
-PlanCase draw_case(std::mt19937_64& random);
+PlanCase sample_case(std::mt19937_64& random);
 
 /// Simpler cases of the same kind, of which one may fail in the same way: a key less, half of the
 /// GPUs, and so on.

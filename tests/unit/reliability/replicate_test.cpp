@@ -6,7 +6,7 @@
 #include "sim/reliability/expected_run.hpp"
 #include "sim/reliability/run_simulation.hpp"
 
-namespace orrery::walk_test {
+namespace orrery::replicate_test {
 namespace {
 
 constexpr Micros second = 1'000'000;
@@ -70,7 +70,7 @@ FailureDistribution many_failures() {
 }
 
 // Within 0.1 % at 10,000 replicates, with what the last write adds at the end of a run.
-TEST(Walk, IsTheClosedForm) {
+TEST(Replicate, IsTheClosedForm) {
   struct Case {
     double per_day;
     std::int64_t every;
@@ -99,7 +99,7 @@ TEST(Walk, IsTheClosedForm) {
 
 // The time of a run is counted twice: by what the job does, and by how many units are in repair.
 // Whole microseconds add up exactly, in every replicate.
-TEST(Walk, LosesNoTime) {
+TEST(Replicate, LosesNoTime) {
   for (const bool elastic : {false, true})
     for (const RunTotals& run : run_replicates(everything(elastic), many_failures(), 1, 300)) {
       EXPECT_TRUE(run.finished);
@@ -109,12 +109,12 @@ TEST(Walk, LosesNoTime) {
 }
 
 // What lasts is every step once: 7,000 of 2 s, and 20,001 of 8 s, the last of them for 7 samples.
-TEST(Walk, CountsEveryStepOnce) {
+TEST(Replicate, CountsEveryStepOnce) {
   for (const RunTotals& run : run_replicates(everything(false), many_failures(), 1, 300))
     EXPECT_EQ(run[RunTime::productive], (7'000 * 2 + 20'001 * 8) * second);
 }
 
-TEST(Walk, TakesCyclesAtOnceAsStepByStep) {
+TEST(Replicate, TakesCyclesAtOnceAsStepByStep) {
   for (const bool elastic : {false, true})
     for (const Micros slowed : {Micros{0}, Micros{700'000}}) {
       ReplicateSetup setup = everything(elastic);
@@ -133,20 +133,20 @@ TEST(Walk, TakesCyclesAtOnceAsStepByStep) {
 
 // Without failures: steps, a stall after every interval, and the last write. 1,080 steps of 8 s,
 // every 100 of them and at the end.
-TEST(Walk, OfARunWithoutFailuresIsASum) {
+TEST(Replicate, OfARunWithoutFailuresIsASum) {
   const ReplicateSetup setup = steps_of_days(0.1, 100, {3 * second, 20 * second, 0}, 100'000);
   const RunTotals run = run_replicate(setup, FailureDraws{failures(0.0), 1, 0});
   EXPECT_EQ(run[RunTime::productive], 1'080 * 8 * second);
   EXPECT_EQ(run[RunTime::saving], 11 * 3 * second + 20 * second);
-  // A write of 20 s lies beside three steps of 8.1 s, but for the last one.
+  // A write of 20 s overlaps three steps of 8.1 s, but for the last one.
   EXPECT_EQ(run[RunTime::slowed_by_writes], 10 * 3 * 100'000);
   EXPECT_EQ(run.all_interruptions(), 0);
 }
 
-// A job of R replicas that loses nothing but those away: each is away for a share a = l r / (1 +
-// l r) of the time, where l is its own rate and r the mean repair, whatever the law of repairs
-// (the binomial case of Erlang's insensitivity). Work goes on at 1 - a.
-TEST(Walk, ElasticJobsRunAtTheAvailabilityOfTheirReplicas) {
+// A job of R replicas that loses nothing but those away: each is away for a share a = l r / (1 + l
+// r) of the time, where l is its own rate and r the mean repair, whatever the distribution of
+// repairs (the binomial case of Erlang's insensitivity). Work goes on at 1 - a.
+TEST(Replicate, ElasticJobsRunAtTheAvailabilityOfTheirReplicas) {
   ReplicateSetup setup = steps_of_days(400.0, 1'000'000'000, {});
   setup.elastic = setup.replicas_hold_all = true;
   setup.causes = {{0, 0, true, false, 0}};
@@ -169,7 +169,7 @@ TEST(Walk, ElasticJobsRunAtTheAvailabilityOfTheirReplicas) {
 }
 
 // Little's law: units in repair are the rate times the mean repair, 3 a day x 2 days.
-TEST(Walk, HasAsManyUnitsInRepairAsLittlesLawSays) {
+TEST(Replicate, HasAsManyUnitsInRepairAsLittlesLawSays) {
   ReplicateSetup setup = steps_of_days(300.0, 100, {});
   FailureDistribution distribution = failures(3.0);
   distribution.repair_us = {2.0 * 86400e6, 2.0 * 86400e6};
@@ -185,8 +185,8 @@ TEST(Walk, HasAsManyUnitsInRepairAsLittlesLawSays) {
   EXPECT_NEAR(units_away(runs, 0.99), 12, 0);
 }
 
-// Under the same failures, whoever finds them at once and has spares ends first.
-TEST(Walk, BetterPoliciesEndSooner) {
+// Under the same failures a job that finds them at once and one with spares end first.
+TEST(Replicate, BetterPoliciesEndSooner) {
   const FailureDistribution distribution = many_failures();
   ReplicateSetup setup = everything(false);
   ReplicateSetup spares = setup, quick = setup;
@@ -205,7 +205,7 @@ TEST(Walk, BetterPoliciesEndSooner) {
 }
 
 // An announced stop keeps its steps: what is lost is the write, the start, and a part of a step.
-TEST(Walk, PlannedStopsLoseNoSteps) {
+TEST(Replicate, PlannedStopsLoseNoSteps) {
   ReplicateSetup setup = steps_of_days(10.0, 1000, {3 * second, 20 * second, second});
   setup.causes = {{0, 0, false, true, 0}};
   for (const RunTotals& run : run_replicates(setup, failures(5.0), 1, 50)) {
@@ -215,7 +215,7 @@ TEST(Walk, PlannedStopsLoseNoSteps) {
 }
 
 // Copies that a failure leaves in memory cost less than those of the store.
-TEST(Walk, FallsBackToTheNearestCopyThatIsLeft) {
+TEST(Replicate, FallsBackToTheNearestCopyThatIsLeft) {
   ReplicateSetup setup = steps_of_days(10.0, 450, {3 * second, 30 * second, 40 * second});
   const auto redone = [&](std::size_t first_tier) {
     ReplicateSetup two = setup;
@@ -233,4 +233,4 @@ TEST(Walk, FallsBackToTheNearestCopyThatIsLeft) {
 }
 
 }  // namespace
-}  // namespace orrery::walk_test
+}  // namespace orrery::replicate_test
