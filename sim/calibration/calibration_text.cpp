@@ -169,7 +169,7 @@ std::string factors_text(const KernelTables& tables) {
   add("copies, of the bandwidth", tables.copy_efficiency, "copy_efficiency");
   add("attention backward / forward", tables.attention_backward, "attention_backward");
   add("grouped products", tables.grouped_efficiency, "grouped_efficiency");
-  add("contention with collectives", tables.overlap_loss_share, "share_lost_beside");
+  add("collective contention", tables.overlap_loss_share, "share_lost_beside");
   return text.text();
 }
 

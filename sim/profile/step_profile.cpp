@@ -278,7 +278,7 @@ ProfiledRank profile_against_plan(const KinetoTrace& trace, StepProfile profile,
       measured(GpuWork::products));
   add("attention", work.at(Work::attention), measured(GpuWork::attention));
   add("memory bound", work.at(Work::streaming), measured(GpuWork::streaming));
-  add("contention with collectives", work.at(Work::slowed), 0);
+  add("collective contention", work.at(Work::slowed), 0);
   add("optimizer and gradient norm", predicted.optimizer + predicted.other,
       measured(GpuWork::optimizer));
   add("kernels of unknown names", Seconds{}, measured(GpuWork::unknown));

@@ -170,7 +170,7 @@ std::vector<Figures> figures_of(const Purchase& purchase, const PurchaseRequest&
     list.add("mfu", result.mfu).csv_only();
     list.add("memory_share", result.memory.peak() / result.memory.capacity).csv_only();
     list.add("binds", name(bottleneck))
-        .shown({"what binds", Align::left}, bottleneck_text(row, system));
+        .shown({"bottleneck", Align::left}, bottleneck_text(row, system));
     list.add("binds_share", row.shares[static_cast<std::size_t>(bottleneck)]).csv_only();
     list.add("binding_shares", shares_json(row.shares)).json_only();
     list.add("batches", batches_json(row, plan.seq)).json_only();

@@ -335,7 +335,7 @@ std::string validation_text(const ValidationReport& report) {
             plain_percent(median_abs_error_of(report, quantity)) + "\n";
   for (const Coverage& coverage : coverage_of({report}))
     text += "  in range: " + of_all(coverage.inside, coverage.steps) +
-            " step times, 90 % expected; mean half-width " + percent(coverage.half_width) +
+            " step times, 90 % expected; half-width " + percent(coverage.half_width) +
             " on average\n";
   for (const ByOthers& others : predicted_by_others({report}))
     text += "  predicted from the file's other runs: mean absolute error " +

@@ -52,14 +52,14 @@ TEST(FitOverlap, CopiesAndCollectivesAreHeldAgainstLosingNothing) {
   collective.figures = {{"product_slowdown_ratio", 1.25}, {"collective_slowdown_ratio", 2.0}};
   const OverlapFit fit = fit_overlap({copy, collective}, 100);
   ASSERT_EQ(fit.checks.size(), 2u);
-  EXPECT_EQ(fit.checks[0].what, "product beside a copy, as if alone");
+  EXPECT_EQ(fit.checks[0].what, "product concurrent with a copy, as if alone");
   EXPECT_NEAR(fit.checks[0].errors.at(0), -0.2, 1e-12);
-  EXPECT_EQ(fit.checks[1].what, "all_gather beside products, as if alone");
+  EXPECT_EQ(fit.checks[1].what, "all_gather concurrent with products, as if alone");
   EXPECT_NEAR(fit.checks[1].errors.at(0), -0.5, 1e-12);
   // At 0.8 of its speed: 20 of 100 are missing.
   ASSERT_EQ(fit.findings.size(), 1u);
   EXPECT_EQ(fit.findings[0],
-            "all_gather of 8 ranks: products beside it take 25.0 % longer, as beside 20.0 busy "
+            "all_gather of 8 ranks: concurrent products take 25.0 % longer, as with 20.0 busy "
             "multiprocessors");
 }
 

@@ -83,7 +83,8 @@ TEST(KernelRecord, LeavesOutWhatOverlapsCommunication) {
   ASSERT_EQ(traced.record.measurements.size(), 1u);
   EXPECT_DOUBLE_EQ(traced.record.measurements[0].warm->median_us, 10.0);
   ASSERT_EQ(traced.notes.size(), 2u);
-  EXPECT_TRUE(traced.notes[0].starts_with("1 kernels beside collectives")) << traced.notes[0];
+  EXPECT_TRUE(traced.notes[0].starts_with("1 kernels concurrent with collectives"))
+      << traced.notes[0];
   EXPECT_TRUE(traced.notes[1].starts_with("1 kernels of products")) << traced.notes[1];
 }
 
@@ -127,7 +128,7 @@ TEST(KernelRecord, RefusesWhatNoRecordCanBeMadeOf) {
   TraceText shapeless{TraceText::h100};
   shapeless.kernel("nvjet", 0, 10'000);
   EXPECT_EQ(error_text([&] { kernels(shapeless); }),
-            "trace.json: has no product or attention whose shape is told and that runs alone; "
+            "trace.json: has no product or attention with a known shape that runs alone; "
             "profile with record_shapes=True");
   TraceText other{R"("deviceProperties": [{"id": 0, "name": "NVIDIA B200", "numSms": 148, )"
                   R"("totalGlobalMem": 1000000}],)"};

@@ -120,6 +120,7 @@ TEST(System, TheExamplesInTheDocumentsAreRead) {
       const std::string example = text.substr(at, text.find("```", at) - at);
       SCOPED_TRACE(example);
       const JsonValue json = JsonValue::parse(example, document);
+      if (json.at("schema").text() == "orrery.model/1") continue;  // unit/model reads it.
       if (json.at("schema").text() == "orrery.gpu/1")
         EXPECT_NO_THROW(parse_gpu(json));
       else

@@ -26,7 +26,7 @@ TEST(TopologyText, DrawsNodeFabricAndFigures) {
             "figures for 16 GPUs\n"
             "  bisection              4 GB/s each way\n"
             "    of its NICs          50.0 %\n"
-            "  longest way            4 links\n"
+            "  longest path           4 links\n"
             "  cables, leaf-spine     2\n"
             "  cables, nic            16\n"
             "  cables, nvlink         16\n");

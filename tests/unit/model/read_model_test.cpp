@@ -3,6 +3,8 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 
 #include "sim/core/catalog.hpp"
 #include "sim/model/model.hpp"
@@ -76,6 +78,21 @@ TEST(ReadModel, SizesAndANameGiveThePublishedTotals) {
   EXPECT_EQ(total_of("mbridge.json", "Kimi_K2"), 1'026'408'232'448);
   // 12 * 92 * 10240^2 and two tables of 131,072 * 10240: 118.4e9. With one table it were 117.1e9.
   EXPECT_NEAR(static_cast<double>(total_of("megatron.json", "GPT-119B")), 118.5e9, 0.5e9);
+}
+
+TEST(ReadModel, TheExamplesInTheGuideAreRead) {
+  std::ostringstream text;
+  text << std::ifstream{source + "/docs/guides/own-models-and-systems.md"}.rdbuf();
+  const std::string guide = text.str();
+  const std::string fence = "```json\n{\"schema\": \"orrery.model/1\"";
+  int examples = 0;
+  for (std::size_t at = guide.find(fence); at != guide.npos; at = guide.find(fence, at + 1)) {
+    const std::size_t begin = guide.find('{', at);
+    const std::string example = guide.substr(begin, guide.find("```", begin) - begin);
+    EXPECT_NO_THROW(parse_model(JsonValue::parse(example, "guide"))) << example;
+    ++examples;
+  }
+  EXPECT_GE(examples, 1);
 }
 
 }  // namespace

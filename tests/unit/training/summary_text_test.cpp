@@ -161,7 +161,7 @@ TEST(Verdict, FollowsTheCriticalPath) {
   path.at(StepPart::data, StepPhase::once) = Seconds{9.0};
   path.at(StepPart::attention, StepPhase::forward) = Seconds{1.0};
   for (Breakdown& stage : result.stages) {
-    stage.pp_bubble = Seconds{0.4};
+    stage.pp_bubble = Seconds{0.3};
     stage.imbalance = Seconds{0.1};
   }
   EXPECT_TRUE(verdict(result).ends_with(
@@ -201,7 +201,7 @@ TEST(Verdict, AdmitsWhatDoesNotFitAndWhatIsAssumed) {
 TEST(SummaryText, NamesBothFlopConventions) {
   EXPECT_THAT(
       summary_text(round_result(2)),
-      HasSubstr("Step time      10.000  s             8.000 .. 12.500 in 9 of 10\n"
+      HasSubstr("Step time      10.000  s             8.000 .. 12.500 (90 % interval)\n"
                 "Throughput  1,234,567  tokens/s      lower bound 9.500 s\n"
                 "              1,205.6  tokens/s/GPU\n"
                 "Model FLOP      140.0  TFLOP/s/GPU   MFU 44.9 %  causal half (as Megatron-LM)\n"
@@ -235,7 +235,7 @@ TEST(SummaryText, SaysWhatItRestsOnAndHowItWasMade) {
   result.contracted = false;
   result.links.clear();
   const std::string text = summary_text(result, {.verbose = true});
-  EXPECT_THAT(text, HasSubstr("Simulated     1,500 tasks on 1 rank, standing for 2,\n"
+  EXPECT_THAT(text, HasSubstr("Simulated     1,500 tasks on 1 rank, representing 2,\n"
                               "              each tensor-parallel collective\n"));
   EXPECT_THAT(text, Not(HasSubstr("Busiest")));
 }

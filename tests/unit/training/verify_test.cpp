@@ -118,7 +118,7 @@ TEST_F(Verify, APassTooMany) {
 
 TEST_F(Verify, ATransferWithoutAReceiver) {
   transfer(0, 2, 8.0);
-  EXPECT_EQ(verdict(), "task 6 (role 0, chunk 0, micro-batch 0) sends from or to nobody");
+  EXPECT_EQ(verdict(), "task 6 (role 0, chunk 0, micro-batch 0) sends from or to no rank");
 }
 
 // Gradients of the inputs alone: those of the weights must follow, and only then.

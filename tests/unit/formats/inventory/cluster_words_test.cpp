@@ -121,8 +121,8 @@ TEST(ClusterWords, AssumptionsAreReported) {
   std::string notes;
   for (const std::string& note : imported.notes) notes += note + "\n";
   EXPECT_THAT(notes, HasSubstr("wired as in aws-p5 of the catalog"));
-  EXPECT_THAT(notes, HasSubstr("the network is assumed to be infiniband; else give --network"));
-  EXPECT_THAT(notes, HasSubstr("one switch that never blocks; else give --fabric"));
+  EXPECT_THAT(notes, HasSubstr("the network is assumed to be infiniband; override with --network"));
+  EXPECT_THAT(notes, HasSubstr("one switch that never blocks; override with --fabric"));
 }
 
 TEST(ClusterWords, MistakesAreReportedWithARemedy) {

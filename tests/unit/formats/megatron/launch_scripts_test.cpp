@@ -227,7 +227,7 @@ TEST(LaunchScripts, WhatHasNoPrices) {
     });
   };
   EXPECT_EQ(refusal("pretrain_t5.py --encoder-num-layers 12"),
-            "run.sh: starts pretrain_t5.py: nothing prices an encoder beside the decoder (T5); "
+            "run.sh: starts pretrain_t5.py: nothing prices an encoder and a decoder (T5); "
             "import a run that trains a GPT-like model");
   EXPECT_THAT(refusal("pretrain_bert.py --num-layers 24"), HasSubstr("an encoder (BERT)"));
   EXPECT_THAT(refusal("pretrain_retro.py --num-layers 24"), HasSubstr("retrieval (RETRO)"));
@@ -307,7 +307,7 @@ TEST(LaunchScripts, CudaGraphs) {
   };
   const std::string scope = "--cuda-graph-impl transformer_engine --cuda-graph-scope ";
   const std::string priced =
-      " launches kernels by CUDA graphs; priced is a host that launches those of each layer";
+      " launches kernels by CUDA graphs; assumed: a host that launches those of each layer";
   EXPECT_EQ(captured(""), "-");
   EXPECT_EQ(captured("--cuda-graph-scope attn"), "-");
   EXPECT_EQ(captured(scope + "moe_router moe_preprocess"), "router");

@@ -140,8 +140,8 @@ TEST(NanotronRun, Refusals) {
             "run.yaml: line 7: model.dtype is 'float32', which has no prices; write bfloat16: "
             "--set model.dtype=bfloat16");
   EXPECT_EQ(refusal(config, {{"parallelism.expert_parallel_size", "2"}}),
-            "--set: parallelism.expert_parallel_size is 2: ranks of experts stand beside the "
-            "replicas, not among them, which no plan can say; write 1 (--set "
+            "--set: parallelism.expert_parallel_size is 2: expert ranks are separate from the "
+            "replicas, which no plan can say; write 1 (--set "
             "parallelism.expert_parallel_size=1), and try --ep of `orrery estimate`");
   EXPECT_EQ(refusal(replaced(config, "  sequence_length: 8192\n", "")),
             "run.yaml: has no tokens.sequence_length; add it, or give --set "

@@ -38,7 +38,7 @@ TEST(TorchtitanRun, AJob) {
             "tp_overlap=true zero=3");
   EXPECT_THAT(run.notes,
               ElementsAre("quantize.linear.float8.enable_fsdp_float8_all_gather gathers weights in "
-                          "fp8; priced is a gather in 16 bits"));
+                          "fp8; assumed: a gather in 16 bits"));
   EXPECT_EQ(model_of_run(run).name, "llama3.1-70b");
 }
 
@@ -51,8 +51,8 @@ TEST(TorchtitanRun, DefaultsAreTorchtitans) {
             "zero=3");
   EXPECT_THAT(run.notes,
               ElementsAre("activation_checkpoint.selective_ac_option computes one of 2 layers "
-                          "again; priced is every layer",
-                          "compile.enable is off; priced are kernels that torch.compile fused"));
+                          "again; assumed: every layer",
+                          "compile.enable is off; assumed: kernels that torch.compile fused"));
 }
 
 TEST(TorchtitanRun, FormatsOfProductsAndState) {
