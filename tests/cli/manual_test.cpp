@@ -97,7 +97,7 @@ TEST(Manual, HasWhatTheHelpSays) {
   EXPECT_THAT(page, HasSubstr("\n.BI \"\\-\\-nccl \" \"LOG..\"\n"));
   EXPECT_THAT(page, Not(HasSubstr("Options:")));
   const std::string estimate = run_orrery("manual estimate").out;
-  EXPECT_THAT(estimate, HasSubstr(".SS \"What comes out\"\n"));
+  EXPECT_THAT(estimate, HasSubstr(".SS \"Output\"\n"));
   EXPECT_THAT(estimate, HasSubstr("\n.BI \"\\-\\-sp \" \"[true|false]\"\n"));
   EXPECT_EQ(run_orrery("manual serach").code, 2);
   EXPECT_EQ(run_orrery("manual search estimate").code, 2);
