@@ -31,9 +31,9 @@ class Figures {
     std::optional<std::string> text;
   };
 
-  /// "figures/rate" is "rate" in the object "figures", and the column "rate" of CSV. A value that is
-  /// an object has a column of CSV for each member: "days_low", and "days" for "middle"; JSON has
-  /// null for an object of which no member is known. The reference holds until the next figure.
+  /// "figures/rate" is "rate" in the object "figures", and the column "rate" of CSV. A value that
+  /// is an object has a column of CSV for each member: "days_low", and "days" for "middle"; JSON
+  /// has null for an object of which no member is known. The reference holds until the next figure.
   Figure& add(std::string key, Json value);
   /// A column that tables alone have.
   void show(Column column, std::string text);

@@ -17,9 +17,9 @@ struct SingleChange {
 
 /// Alternatives to `plan`'s values, one key at a time on the same GPUs and batch: every other
 /// switch, halves and doubles of the degrees and the micro-batch, all numbers of chunks, and other
-/// numbers of layers next to the embedding and the head (neighbour_splits). Each key keeps the value
-/// with the shortest step, if it is shorter than `plan`'s, simulated in the same `detail`; shortest
-/// first. Values that do not divide or fill more than safe_share_of_memory are left out.
+/// numbers of layers next to the embedding and the head (neighbour_splits). Each key keeps the
+/// value with the shortest step, if it is shorter than `plan`'s, simulated in the same `detail`;
+/// shortest first. Values that do not divide or fill more than safe_share_of_memory are left out.
 std::vector<SingleChange> single_changes(const Result& plan, EstimateContext& context,
                                          Detail detail = {});
 

@@ -10,10 +10,9 @@ namespace orrery {
 
 std::string title(StepPart part) {
   static const std::array<std::string, step_part_count> titles{
-      "matrix products",      "experts' products",    "attention",
-      "memory-bound kernels", "waiting for the host", "collective contention",
-      "tensor parallel",      "context parallel",     "expert parallel",
-      "pipeline transfers",   "data parallel",        "optimizer",
+      "matrix products",      "experts' products",     "attention",       "memory-bound kernels",
+      "waiting for the host", "collective contention", "tensor parallel", "context parallel",
+      "expert parallel",      "pipeline transfers",    "data parallel",   "optimizer",
       "gradient norm"};
   return titles[static_cast<std::size_t>(part)];
 }
