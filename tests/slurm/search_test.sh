@@ -1,13 +1,13 @@
 #!/bin/sh
 # usage: search_test.sh ORRERY SOURCE_TREE
 #
-# The search of docs/guides/sweep.md on a real Slurm of four nodes, all of this machine: in 8 and in
+# The search of docs/guides/search.md on a real Slurm of four nodes, of this machine: in 8 and in
 # 32 shards it finds what one search finds, also after two of them are lost and submitted again.
 # Exits 77 where Slurm is not installed.
 set -eu
 
 orrery=$1
-page=$2/docs/guides/sweep.md
+page=$2/docs/guides/search.md
 
 . "$(dirname "$0")/start_slurm.sh"
 
@@ -17,9 +17,9 @@ block() { awk -v first="$1" '$0 == first {on = 1} on && /^```/ {exit} on' "$page
 start_slurm 2 one two three four
 
 block '# search.sbatch' >block
-[ -s block ] || fail "docs/guides/sweep.md has no search.sbatch"
+[ -s block ] || fail "docs/guides/search.md has no search.sbatch"
 words=$(sed -n 's/^exec orrery \(search .*\) --out found$/\1/p' block)
-[ -n "$words" ] || fail "docs/guides/sweep.md does not search for --out found"
+[ -n "$words" ] || fail "docs/guides/search.md does not search for --out found"
 # shellcheck disable=SC2086  # A list of words.
 orrery $words >whole.txt
 # What is listed; how many plans are simulated depends on who ran beside whom.
