@@ -80,7 +80,7 @@ struct OpenPlanChoices {
 
 /// How a model is spread over GPUs, in Megatron's short words. What the user left out is empty here
 /// and filled in by make_scenario(), which knows the model and the cluster.
-struct PlanRequest : PlanChoices, OpenPlanChoices<std::optional> {
+struct PlanRequest : OpenPlanChoices<std::optional>, PlanChoices {
   std::optional<bool> tp_overlap;
 
   bool operator==(const PlanRequest&) const = default;
@@ -88,7 +88,8 @@ struct PlanRequest : PlanChoices, OpenPlanChoices<std::optional> {
 
 /// A plan in which nothing is left open: what a PlanRequest becomes once model, software and
 /// cluster are known. Made by make_scenario() alone, which has checked that everything divides.
-struct Plan : PlanChoices, OpenPlanChoices<std::type_identity_t> {
+/// Searches compare plans of one shape: what they vary is compared first.
+struct Plan : OpenPlanChoices<std::type_identity_t>, PlanChoices {
   int microbatches = 1;   ///< Per pipeline: gbs / (mbs dp).
   bool experts = false;   ///< The model has routed experts; EP x ETP ranks hold all of them.
   int routing_draws = 1;  ///< Expert groups that are sampled, and stand for all others in turn.

@@ -236,7 +236,7 @@ OpenRange open_range_of(const std::string& key) {
 }
 
 void set_plan_key(PlanRequest& plan, const std::string& key, const JsonValue& value) {
-  if (const PlanKey* found = find_plan_key(key)) return found->access.set_value(plan, value);
+  if (const PlanKey* found = find_plan_key(key)) return found->access.setter(value)(plan);
   value.fail("'" + shown_text(key) + "' is not a key of a plan",
              suggestion(key, names_of(plan_keys())));
 }

@@ -18,9 +18,10 @@ struct KeyAccess {
   std::string values;
   std::vector<std::string> words;
   std::function<FieldValue(const JsonValue&)> read;               ///< Errors as Notation::read.
-  std::function<void(PlanRequest&, const JsonValue&)> set_value;  ///< The same, into a request.
+  /// The same; the result sets the value in any request.
+  std::function<std::function<void(PlanRequest&)>(const JsonValue&)> setter;
   std::function<FieldValue(const Plan&)> value;                   ///< The plan's.
-  std::function<void(PlanRequest&, const Plan&)> copy_value;      ///< The same, into a request.
+  std::function<void(PlanRequest&, const Plan&)> copy_value;      ///< It, into a request.
   bool may_be_open = false;                                       ///< A request need not say it.
 
   /// `asked`: a member of PlanRequest, a T or an optional one. `settled`: a member of Plan or a
@@ -31,8 +32,10 @@ struct KeyAccess {
         values{notation.values},
         words{notation.words},
         read{[=](const JsonValue& json) { return notation.write(notation.read(json)); }},
-        set_value{[=](PlanRequest& request, const JsonValue& json) {
-          std::invoke(requested, request) = notation.read(json);
+        setter{[=](const JsonValue& json) {
+          return [=, value = notation.read(json)](PlanRequest& request) {
+            std::invoke(requested, request) = value;
+          };
         }},
         value{[=](const Plan& plan) { return notation.write(std::invoke(settled, plan)); }},
         copy_value{[=](PlanRequest& request, const Plan& plan) {

@@ -88,9 +88,10 @@ PlanSpace::PlanSpace(const Model& model, const System& system, int gpus, std::in
   for (std::size_t i = shapes_; i < dimensions_.size(); ++i)
     if (dimensions_[i].key == "zero" || dimensions_[i].key == "dp_overlap") late_.push_back(i);
   for (const PlanDimension& dimension : dimensions_) {
-    values_.emplace_back();
+    setters_.emplace_back();
     for (const std::string& value : dimension.values)
-      values_.back().push_back(value_of_flag(dimension.key, value));
+      setters_.back().push_back(
+          plan_key(dimension.key).access.setter(value_of_flag(dimension.key, value)));
   }
 }
 
@@ -222,7 +223,7 @@ bool PlanSpace::for_each_value(Visit& state, const PlanRequest& so_far, const Pl
 }
 
 void PlanSpace::set(PlanRequest& request, std::size_t dimension, std::size_t value) const {
-  set_plan_key(request, dimensions_[dimension].key, values_[dimension][value]);
+  setters_[dimension][value](request);
 }
 
 PlanRequest PlanSpace::request(const Choice& choice) const {
@@ -234,6 +235,7 @@ PlanRequest PlanSpace::request(const Choice& choice) const {
 }
 
 const Software& PlanSpace::software_of(const PlanRequest& request) const {
+  if (software_.size() == 1) return software_.begin()->second;
   return software_.at(request.software.empty() ? default_software(request, system_)
                                                : request.software);
 }

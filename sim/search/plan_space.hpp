@@ -98,7 +98,8 @@ class PlanSpace {
   std::vector<PlanDimension> dimensions_;       ///< Shapes first.
   std::size_t shapes_ = 0;                      ///< The number of shapes among them.
   std::vector<std::size_t> late_;               ///< Those that visit_groups() leaves open.
-  std::vector<std::vector<JsonValue>> values_;  ///< Each dimension's values in a file's form.
+  /// Each dimension's values, read once: each sets itself in a request.
+  std::vector<std::vector<std::function<void(PlanRequest&)>>> setters_;
   std::map<std::string, Software> software_;
   std::string why_software_;  ///< The same as Scenario's.
 };
