@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/core/catalog.hpp"
+#include "sim/core/field.hpp"
 #include "sim/core/nearest.hpp"
 #include "sim/core/number_text.hpp"
 #include "sim/core/object_reader.hpp"

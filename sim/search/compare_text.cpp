@@ -55,7 +55,7 @@ Table side_by_side(const std::vector<Compared>& all) {
   return table;
 }
 
-std::string range_text(double low, double high, const std::function<std::string(double)>& text) {
+std::string interval_text(double low, double high, const std::function<std::string(double)>& text) {
   return text(low) + " .. " + text(high);
 }
 
@@ -72,7 +72,7 @@ std::string verdict_text(const std::string& label, const Verdict& of, const std:
   return wrapped_words(
       "",
       label + " takes " + percent(std::abs(of.mean)) + " " + (of.mean < 0.0 ? less : "more") + " " +
-          what + ", " + range_text(of.low, of.high, points) + " % (90 % interval): " +
+          what + ", " + interval_text(of.low, of.high, points) + " % (90 % interval): " +
           (of.tie ? "a tie; the difference is not significant." : ends[of.mean < 0.0 ? 0 : 1]),
       78);
 }
@@ -209,7 +209,7 @@ std::vector<Compared> compared(const std::vector<PricedPlan>& plans) {
     other.add("from", plan_label(0));
     other.add("to", plan_label(i));
     other.add("step_time_s", step.mean.si()).shown({step_heading}, more(step.mean.si()));
-    other.show({"  90 % interval"}, range_text(step.low().si(), step.high().si(), more));
+    other.show({"  90 % interval"}, interval_text(step.low().si(), step.high().si(), more));
     other.add("low_s", step.low().si());
     other.add("high_s", step.high().si());
     other.add("tie", step.is_tie());
@@ -352,12 +352,12 @@ std::vector<Compared> compared(const std::vector<ComparedRun>& runs) {
     own.add("replicates", run.question.replicates);
     own.add("seed", run.question.seed);
     own.add("days", bare_range_json(of.days)).shown({"days"}, days(of.days.mean));
-    own.show({"  90 % interval, by failures"}, range_text(of.days.low, of.days.high, days));
+    own.show({"  90 % interval, by failures"}, interval_text(of.days.low, of.days.high, days));
     own.show({"  and by step times"}, "");
     own.add("days_without_interruption", undisturbed)
         .shown({"  without interruption"}, days(undisturbed));
     own.add("goodput", bare_range_json(of.goodput)).shown({"goodput, %"}, share(of.goodput.mean));
-    own.show({"  90 % interval"}, range_text(of.goodput.low, of.goodput.high, share));
+    own.show({"  90 % interval"}, interval_text(of.goodput.low, of.goodput.high, share));
     own.add("ettr", bare_range_json(of.ettr)).shown({"ETTR, %"}, share(of.ettr.mean));
     own.add("interruptions", bare_range_json(of.interruptions))
         .shown({"interruptions"}, fixed(of.interruptions.mean, 0));
@@ -373,8 +373,8 @@ std::vector<Compared> compared(const std::vector<ComparedRun>& runs) {
     other.add("by_failures", bare_range_json(between.chance))
         .shown({"days"}, more(between.chance.mean));
     other.show({"  90 % interval, by failures"},
-               range_text(between.chance.low, between.chance.high, more));
-    other.show({"  and by step times"}, range_text(between.low(), between.high(), more));
+               interval_text(between.chance.low, between.chance.high, more));
+    other.show({"  and by step times"}, interval_text(between.low(), between.high(), more));
     other.add("low", between.low());
     other.add("high", between.high());
     other.add("tie", between.is_tie());

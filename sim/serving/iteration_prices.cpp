@@ -61,7 +61,7 @@ Seconds between_points(double value, double points, Price price) {
   return (1.0 - share) * low + share * high;
 }
 
-std::int64_t whole(double value) { return std::max<std::int64_t>(1, std::llround(value)); }
+std::int64_t rounded(double value) { return std::max<std::int64_t>(1, std::llround(value)); }
 
 }  // namespace
 
@@ -144,14 +144,14 @@ Seconds IterationPrices::dense(std::int64_t tokens) const {
   };
   if (tokens <= exact_tokens) return exactly(tokens);
   return between_points(static_cast<double>(tokens), dense_points,
-                        [&](double m) { return exactly(whole(m)); });
+                        [&](double m) { return exactly(rounded(m)); });
 }
 
 Seconds IterationPrices::decode_attention(std::int64_t requests, std::int64_t context) const {
   if (requests == 0) return {};
   const double mean = std::max(1.0, static_cast<double>(context) / static_cast<double>(requests));
   return between_points(mean, context_points, [&](double tokens) {
-    const std::pair key{requests, whole(tokens)};
+    const std::pair key{requests, rounded(tokens)};
     const auto [place, fresh] = known_decode_.try_emplace(key);
     if (fresh)
       place->second = engine_.gpu_slowdown * total(decode_parts(requests, requests * key.second));

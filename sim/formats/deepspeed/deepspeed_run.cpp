@@ -13,7 +13,7 @@ namespace orrery {
 namespace {
 
 // transformers/examples/pytorch, trl/examples/scripts and DeepSpeedExamples.
-const WordPairs programs = words_by_meaning({
+const WordPairs training_programs = words_by_meaning({
     {"an encoder", "mlm glue squad run_qa run_ner classif bert"},
     {"an encoder and a decoder", "t5 seq2seq translation summarization whisper"},
     {"images", "image vision _vlm _vit cifar"},
@@ -40,7 +40,7 @@ const WordPairs settings = words_by_meaning({
 
 void refuse_unpriced_training(const TrainerFiles& files) {
   const std::string remedy = "import a run that trains all weights of a language model";
-  for (const auto& [word, what] : programs)
+  for (const auto& [word, what] : training_programs)
     if (files.program.find(word) != std::string::npos)
       fail_input(files.trainer.place(),
                  "starts " + shown_text(files.program) + ": nothing prices " + what, remedy);
@@ -68,7 +68,7 @@ void refuse_unpriced_training(const TrainerFiles& files) {
 
 namespace {
 
-// Names that training programs give the length of a sequence: run_clm.py, DeepSpeed-Chat, trl,
+// Names that training training_programs give the length of a sequence: run_clm.py, DeepSpeed-Chat, trl,
 // FastChat, LLaMA-Factory.
 const std::string length =
     "max_seq_length|max_seq_len|block_size|model_max_length|cutoff_len|max_length|seq_length|"

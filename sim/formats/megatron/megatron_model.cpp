@@ -303,7 +303,7 @@ Json megatron_model(const MegatronArguments& arguments, const std::string& name,
 namespace {
 
 // Programs of Megatron-LM and of its examples that train another kind of model.
-const WordPairs programs = words_by_meaning({
+const WordPairs other_kinds = words_by_meaning({
     {"an encoder and a decoder (T5)", "t5"},
     {"an encoder (BERT)", "bert"},
     {"two encoders (ICT)", "pretrain_ict"},
@@ -358,7 +358,7 @@ void refuse_unpriced(const MegatronArguments& run) {
       fail_input(run.place(),
                  "starts " + shown_text(program) + ", which " + what + ": only training is priced",
                  remedy);
-  for (const auto& [word, what] : programs)
+  for (const auto& [word, what] : other_kinds)
     if (has(program, word))
       fail_input(run.place(), "starts " + shown_text(program) + ": nothing prices " + what, remedy);
   for (const auto& [begin, what] : arguments)

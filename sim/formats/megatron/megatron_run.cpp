@@ -18,7 +18,7 @@ namespace orrery {
 namespace {
 
 // Prefixes of arguments that do not affect the simulation.
-const std::vector<std::string> inactive = words_in(R"(
+const std::vector<std::string> harmless_megatron_keys = words_in(R"(
     adam_ apply_layernorm async_ attention_softmax_in_fp32 auto_detect bert calculate_per_token
     check_ ckpt_ clip_grad cuda_device data_args data_cache data_parallel_random data_path
     dataloader decoupled deterministic disable_bf16 disable_gloo disable_straggler dist_
@@ -82,7 +82,7 @@ std::vector<std::string> priced_otherwise(const MegatronArguments& run) {
 
 bool changes_nothing(std::string_view name) {
   return name == "optimizer" ||
-         std::any_of(std::begin(inactive), std::end(inactive),
+         std::any_of(std::begin(harmless_megatron_keys), std::end(harmless_megatron_keys),
                      [&](std::string_view begin) { return name.starts_with(begin); });
 }
 

@@ -391,7 +391,7 @@ const WordPairs classes = pairs_in(R"(
     Qwen3Config32B=qwen3-32b DeepSeekV3Config=deepseek-v3)");
 
 // They change neither time nor memory of a step, or are what Megatron-Core does anyway.
-const std::vector<std::string> inactive = words_in(R"(
+const std::vector<std::string> harmless_nemo_keys = words_in(R"(
     data. defaults exp_manager hydra env_vars. name log. model.apex_transformer_log_level
     model.apply_query_key_layer_scaling model.apply_rope_fusion model.attention_dropout
     model.attention_type model.batch_p2p_comm model.bias_activation_fusion
@@ -462,7 +462,7 @@ ImportedRun import_performance_run(PerformanceRun run, const RecipeAnswers& answ
       nemo_arguments(run.settings, answers.gpus ? *answers.gpus : run.gpus, run.nccl);
   ImportedRun imported = import_megatron_run(arguments, answers.name, model);
   imported.notes.insert(imported.notes.begin(), run.notes.begin(), run.notes.end());
-  note_unread(run.settings, inactive, imported.notes);
+  note_unread(run.settings, harmless_nemo_keys, imported.notes);
   return imported;
 }
 
@@ -495,7 +495,7 @@ ImportedRun import_nemo_run(const std::string& text, const std::string& file,
       order != "pre_ln")
     run.notes.push_back("model.transformer_block_type is " + shown_text(order) +
                         "; assumed: pre_ln");
-  if (!is_printed) note_unread(settings, inactive, run.notes);
+  if (!is_printed) note_unread(settings, harmless_nemo_keys, run.notes);
   const std::string software = JsonValue::parse(run.json, file).at("software").text();
   run.notes.push_back("the nearest software is " + software +
                       ": NeMo and Megatron-Bridge start Megatron-Core" +

@@ -59,7 +59,7 @@ PerformanceRecipe performance_recipe(const PerformanceQuestion& question, const 
 
 namespace {
 
-constexpr std::string_view programs[] = {"setup_experiment.py", "run_script.py"};
+constexpr std::string_view recipe_programs[] = {"setup_experiment.py", "run_script.py"};
 
 // scripts/performance/argument_parser.py of NVIDIA-NeMo/Megatron-Bridge. `path`: the setting that
 // utils/overrides.py gives the flag's word; "": the flag means something of its own.
@@ -330,8 +330,8 @@ class RunOfCommand {
 };
 
 bool is_performance(const LaunchCommand& launch) {
-  return std::find(std::begin(programs), std::end(programs), launch.program) !=
-             std::end(programs) &&
+  return std::find(std::begin(recipe_programs), std::end(recipe_programs), launch.program) !=
+             std::end(recipe_programs) &&
          has_flag(launch.arguments, {"-mr", "--model_recipe_name"});
 }
 
@@ -339,7 +339,7 @@ bool is_performance(const LaunchCommand& launch) {
 
 std::optional<PerformanceRun> read_performance_run(const std::string& text, const std::string& file,
                                                    const RecipeAnswers& answers) {
-  if (std::none_of(std::begin(programs), std::end(programs),
+  if (std::none_of(std::begin(recipe_programs), std::end(recipe_programs),
                    [&](std::string_view name) { return text.find(name) != text.npos; }))
     return std::nullopt;
   const ShellScript script = read_shell_script(text, file, answers.set, answers.other_file);

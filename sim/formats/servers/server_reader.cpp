@@ -331,7 +331,7 @@ constexpr std::array<PricedOtherwise, 20> otherwise{
       "constrains answers, whose cost is not modelled"}}};
 
 // Settings that change no price: names, places, logs, texts, and what the tables have settled.
-const std::vector<std::string> inactive = words_in(R"(
+const std::vector<std::string> harmless_server_keys = words_in(R"(
     additional_config allow_ all2all_backend api_ attention_backend async_scheduling attn_backend
     backend batch_wait cache_transceiver_config chat_template collect_ compilation_config config
     constrained_json context_length cuda_graph crash_dump data_parallel_address
@@ -359,7 +359,7 @@ void ServerReader::note_rest() {
     note("async_scheduling", "is off; assumed: the overlapped host");
   for (const Settings* settings : {&command_.words, &command_.file}) {
     note_otherwise(*settings, otherwise, part_.notes);
-    note_unread(*settings, inactive, part_.notes);
+    note_unread(*settings, harmless_server_keys, part_.notes);
   }
 }
 

@@ -27,7 +27,7 @@ const SettingsTree* below(const SettingsTree& tree, const std::string& path) {
   return at;
 }
 
-std::string joined(const std::string& path, const std::string& key) {
+std::string path_of(const std::string& path, const std::string& key) {
   return path.empty() ? key : path + "." + key;
 }
 
@@ -37,7 +37,7 @@ void collect(const SettingsTree& tree, const std::string& path, std::vector<std:
     if (!tree.is_null()) paths.push_back(path);
     return;
   }
-  for (const auto& [key, value] : tree.entries) collect(value, joined(path, key), paths);
+  for (const auto& [key, value] : tree.entries) collect(value, path_of(path, key), paths);
 }
 
 using Meaning =
@@ -46,7 +46,7 @@ using Meaning =
 void replace_below(SettingsTree& tree, const std::string& path, const Meaning& meaning) {
   if (tree.kind == SettingsTree::Kind::scalar)
     if (auto word = meaning(path, tree.text)) tree.text = std::move(*word);
-  for (auto& [key, value] : tree.entries) replace_below(value, joined(path, key), meaning);
+  for (auto& [key, value] : tree.entries) replace_below(value, path_of(path, key), meaning);
 }
 
 }  // namespace

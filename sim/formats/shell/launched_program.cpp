@@ -75,7 +75,7 @@ namespace {
 
 using Words = std::vector<ShellWord>;
 
-constexpr int most_gpus = 1 << 24;
+constexpr int most_launched_gpus = 1 << 24;
 
 // The word behind `-m` that is no launcher's: a module that is started as a program.
 Words::const_iterator module_of(const Words& command) {
@@ -96,14 +96,14 @@ std::optional<int> count_behind(const Words& words, std::initializer_list<const 
     const std::string value = equals != word.npos    ? word.substr(equals + 1)
                               : i + 1 < words.size() ? words[i + 1].text
                                                      : "";
-    count = plain_integer(value, most_gpus);
+    count = plain_integer(value, most_launched_gpus);
     if (count && *count == 0) count.reset();
   }
   return count;
 }
 
 std::optional<int> product(std::optional<int> a, std::optional<int> b) {
-  if (!a || !b || std::int64_t{*a} * *b > most_gpus) return std::nullopt;
+  if (!a || !b || std::int64_t{*a} * *b > most_launched_gpus) return std::nullopt;
   return *a * *b;
 }
 
@@ -119,7 +119,7 @@ std::optional<int> gpus_included(const Words& launcher) {
     if (hosts.find(':') == hosts.npos || hosts.find('$') != hosts.npos) return std::nullopt;
     const auto separators =
         std::count_if(hosts.begin(), hosts.end(), [](char c) { return c == ',' || c == '@'; });
-    return static_cast<int>(std::min<std::ptrdiff_t>(separators, most_gpus - 1)) + 1;
+    return static_cast<int>(std::min<std::ptrdiff_t>(separators, most_launched_gpus - 1)) + 1;
   }
   return std::nullopt;
 }

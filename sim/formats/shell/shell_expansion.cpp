@@ -21,7 +21,7 @@ constexpr int deepest_expansion = 30;  // Expansions inside of expansions.
 
 bool is_all(const std::string& index) { return index == "@" || index == "*"; }
 
-std::string joined(const Words& words) {
+std::string with_spaces(const Words& words) {
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) text += (i > 0 ? " " : "") + words[i].text;
   return text;
@@ -73,7 +73,7 @@ void ShellExpander::count(const std::string& text, std::size_t line) {
 std::string ShellExpander::text(const WrittenWord& word) {
   std::string all;
   for (const ShellPiece& part : word.pieces)
-    all += part.kind == PieceKind::text ? part.text : joined(piece(part, word.line));
+    all += part.kind == PieceKind::text ? part.text : with_spaces(piece(part, word.line));
   return all;
 }
 
@@ -204,7 +204,7 @@ Words ShellExpander::variable(const std::string& inside, std::size_t line) {
   if (p.is_length) {
     const bool counts = is_all(p.index) || p.name == "@";
     if (!is_set && !counts) return {variables_.word(unset_mark(p.name), line)};
-    return {variables_.word(std::to_string(counts ? found.size() : joined(found).size()), line)};
+    return {variables_.word(std::to_string(counts ? found.size() : with_spaces(found).size()), line)};
   }
   std::string change = p.change;
   const bool minds_empty = change.starts_with(':') && change.size() > 1 &&
@@ -212,7 +212,7 @@ Words ShellExpander::variable(const std::string& inside, std::size_t line) {
   if (minds_empty) change.erase(0, 1);
   const char sign = change.empty() ? '\0' : change[0];
   const bool is_empty =
-      !is_set || (minds_empty && without_unset(joined(found)).empty() && is_known(joined(found)));
+      !is_set || (minds_empty && without_unset(with_spaces(found)).empty() && is_known(with_spaces(found)));
   if (sign == '+')
     return is_empty ? Words{} : Words{variables_.word(operand(change.substr(1), line), line)};
   if (sign == '-' || sign == '=') {

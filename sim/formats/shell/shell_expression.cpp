@@ -113,14 +113,14 @@ Number power(std::int64_t base, std::int64_t exponent) {
   return value;
 }
 
-Number joined(const std::string& sign, std::int64_t a, std::int64_t b) {
+Number result_of(const std::string& sign, std::int64_t a, std::int64_t b) {
   std::int64_t value = 0;
   if (sign == "**") return power(a, b);
   if (sign == "*") return __builtin_mul_overflow(a, b, &value) ? Number{} : value;
   if (sign == "+") return __builtin_add_overflow(a, b, &value) ? Number{} : value;
   if (sign == "-") return __builtin_sub_overflow(a, b, &value) ? Number{} : value;
   if (sign == "/" || sign == "%") {
-    if (b == 0 || b == -1) return b == 0 ? Number{} : joined("*", a, sign == "/" ? -1 : 0);
+    if (b == 0 || b == -1) return b == 0 ? Number{} : result_of("*", a, sign == "/" ? -1 : 0);
     return sign == "/" ? a / b : a % b;
   }
   if (sign == "<=") return a <= b;
@@ -186,7 +186,7 @@ class ArithmeticReader {
         if (!found && sign && take(sign)) found = sign;
       if (!found) return value;
       const Number right = level(number + 1);
-      value = value && right ? joined(found, *value, *right) : std::nullopt;
+      value = value && right ? result_of(found, *value, *right) : std::nullopt;
     }
   }
 
@@ -201,7 +201,7 @@ class ArithmeticReader {
       --depth_;
       if (c == '(' && !take(")")) return std::nullopt;
       if (!inside) return std::nullopt;
-      return c == '-' ? joined("-", 0, *inside) : c == '!' ? Number{*inside == 0} : inside;
+      return c == '-' ? result_of("-", 0, *inside) : c == '!' ? Number{*inside == 0} : inside;
     }
     std::size_t end = at_;
     while (end < text_.size() &&
