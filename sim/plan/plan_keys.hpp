@@ -17,12 +17,12 @@ struct KeyAccess {
   Form form = Form::word;
   std::string values;
   std::vector<std::string> words;
-  std::function<FieldValue(const JsonValue&)> read;               ///< Errors as Notation::read.
+  std::function<FieldValue(const JsonValue&)> read;  ///< Errors as Notation::read.
   /// The same; the result sets the value in any request.
   std::function<std::function<void(PlanRequest&)>(const JsonValue&)> setter;
-  std::function<FieldValue(const Plan&)> value;                   ///< The plan's.
-  std::function<void(PlanRequest&, const Plan&)> copy_value;      ///< It, into a request.
-  bool may_be_open = false;                                       ///< A request need not say it.
+  std::function<FieldValue(const Plan&)> value;               ///< The plan's.
+  std::function<void(PlanRequest&, const Plan&)> copy_value;  ///< It, into a request.
+  bool may_be_open = false;                                   ///< A request need not say it.
 
   /// `asked`: a member of PlanRequest, a T or an optional one. `settled`: a member of Plan or a
   /// function of it.

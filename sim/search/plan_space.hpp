@@ -95,9 +95,9 @@ class PlanSpace {
   System system_;
   int gpus_ = 0;
   std::int64_t gbs_ = 0;
-  std::vector<PlanDimension> dimensions_;       ///< Shapes first.
-  std::size_t shapes_ = 0;                      ///< The number of shapes among them.
-  std::vector<std::size_t> late_;               ///< Those that visit_groups() leaves open.
+  std::vector<PlanDimension> dimensions_;  ///< Shapes first.
+  std::size_t shapes_ = 0;                 ///< The number of shapes among them.
+  std::vector<std::size_t> late_;          ///< Those that visit_groups() leaves open.
   /// Each dimension's values, read once: each sets itself in a request.
   std::vector<std::vector<std::function<void(PlanRequest&)>>> setters_;
   std::map<std::string, Software> software_;

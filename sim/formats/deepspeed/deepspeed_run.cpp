@@ -68,7 +68,7 @@ void refuse_unpriced_training(const TrainerFiles& files) {
 
 namespace {
 
-// Names that training training_programs give the length of a sequence: run_clm.py, DeepSpeed-Chat, trl,
+// Names that training programs give the length of a sequence: run_clm.py, DeepSpeed-Chat, trl,
 // FastChat, LLaMA-Factory.
 const std::string length =
     "max_seq_length|max_seq_len|block_size|model_max_length|cutoff_len|max_length|seq_length|"

@@ -204,15 +204,16 @@ Words ShellExpander::variable(const std::string& inside, std::size_t line) {
   if (p.is_length) {
     const bool counts = is_all(p.index) || p.name == "@";
     if (!is_set && !counts) return {variables_.word(unset_mark(p.name), line)};
-    return {variables_.word(std::to_string(counts ? found.size() : with_spaces(found).size()), line)};
+    return {
+        variables_.word(std::to_string(counts ? found.size() : with_spaces(found).size()), line)};
   }
   std::string change = p.change;
   const bool minds_empty = change.starts_with(':') && change.size() > 1 &&
                            std::string_view{"-=+?"}.find(change[1]) != change.npos;
   if (minds_empty) change.erase(0, 1);
   const char sign = change.empty() ? '\0' : change[0];
-  const bool is_empty =
-      !is_set || (minds_empty && without_unset(with_spaces(found)).empty() && is_known(with_spaces(found)));
+  const bool is_empty = !is_set || (minds_empty && without_unset(with_spaces(found)).empty() &&
+                                    is_known(with_spaces(found)));
   if (sign == '+')
     return is_empty ? Words{} : Words{variables_.word(operand(change.substr(1), line), line)};
   if (sign == '-' || sign == '=') {
