@@ -62,7 +62,8 @@ void add_simulator_and_alias(Options& options) {
   add_simulator(options);
   options.add("engine", "own|simgrid", "the same as --simulator",
               [&](const std::string& word, const Place& at) {
-                if (!options.has("simulator")) choose_simulator(word, at);
+                options.refuse({"simulator"}, "is the same as --engine", "keep one of them");
+                choose_simulator(word, at);
               });
 }
 
@@ -108,7 +109,7 @@ Thing input(const std::optional<std::string>& given, const PlanFile& file,
             const std::string& option, const std::string& folder,
             Thing (*read)(const std::string&, const Place&), Thing (*parse)(const JsonValue&)) {
   const Place place = command_line / option;
-  const std::string word = from_plan_file(file, option);
+  const std::string word = given ? "" : from_plan_file(file, option);
   if (!given && word.empty())
     fail_input(command_line, "--" + option + " is missing",
                "name one: orrery list " + option + "s");
@@ -181,7 +182,8 @@ System system_of(const ScenarioOptions& options, const PlanFile& file) {
   System system =
       input(options.system, file, "system", "topologies/systems", read_system, parse_system);
   const Place place = command_line / "calibration";
-  const std::string path = options.calibration.value_or(from_plan_file(file, "calibration"));
+  const std::string path =
+      options.calibration ? *options.calibration : from_plan_file(file, "calibration");
   const auto whole =
       options.calibration || path.empty() ? std::nullopt : carried(*file, "calibrations", path);
   if (whole)

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "sim/cluster/system.hpp"
 #include "sim/core/enum_words.hpp"
 #include "sim/core/json_value.hpp"
 #include "sim/core/units.hpp"

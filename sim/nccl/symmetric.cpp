@@ -82,8 +82,8 @@ class SymmetricAlgorithm final : public NcclAlgorithm {
   // The program must have registered its buffers as windows (NCCL_WIN_COLL_SYMMETRIC).
   bool is_default() const override { return false; }
   std::string needs() const override {
-    return "one domain behind NVSwitches, and an all_reduce, all_gather or reduce_scatter below 64 "
-           "GiB";
+    return "one domain behind NVSwitches, an all_reduce, all_gather or reduce_scatter below 64 "
+           "GiB, and of LL and Simple the protocol that NCCL takes for its size";
   }
 
   std::optional<Seconds> tuned(const NcclGraph& graph, NcclProtocol protocol) const override {

@@ -82,9 +82,9 @@ std::vector<Support> read_support(const JsonValue& json) {
   return all;
 }
 
-double Software::narrow_gemm_efficiency(Dtype dtype) const {
-  if (!has_scale_blocks(dtype)) return fp8_scaling.gemm_efficiency;
-  const auto found = block_gemm_efficiency.find(dtype);
+double Software::narrow_gemm_efficiency(Dtype format) const {
+  if (!has_scale_blocks(format)) return fp8_scaling.gemm_efficiency;
+  const auto found = block_gemm_efficiency.find(format);
   return found == block_gemm_efficiency.end() ? 1.0 : found->second;
 }
 

@@ -216,7 +216,7 @@ struct Software {
 
   bool operator==(const Software&) const = default;
   /// gemm_efficiency of a narrow format; fp8's is that of its scaling.
-  double narrow_gemm_efficiency(Dtype dtype) const;
+  double narrow_gemm_efficiency(Dtype format) const;
   bool overlaps_tp() const { return overlap_tp_gradients || tp_hidden > 0.0; }
 };
 

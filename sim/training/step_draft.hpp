@@ -16,6 +16,7 @@
 #include "sim/plan/placement.hpp"
 #include "sim/plan/scenario.hpp"
 #include "sim/training/contraction.hpp"
+#include "sim/training/training_step.hpp"
 
 namespace orrery {
 

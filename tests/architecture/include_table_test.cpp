@@ -163,5 +163,25 @@ TEST(IncludeTable, SourcesIncludeTheirOwnHeaderFirst) {
   EXPECT_GE(checked, 20);
 }
 
+// Headers that include each other stand alone only in one order of inclusion.
+TEST(IncludeTable, NoHeaderIncludesItself) {
+  std::map<std::string, Names> below;
+  for (const auto& [file, module, target] : includes(std::regex{R"re(#include "(sim/[^"]+)")re"}))
+    if (file.ends_with(".hpp")) below[file].insert(target);
+  ASSERT_GE(below.size(), 100u);
+  for (const auto& [header, first] : below) {
+    Names met = first;
+    std::vector<std::string> open{first.begin(), first.end()};
+    while (!open.empty()) {
+      const auto next = below.find(open.back());
+      open.pop_back();
+      if (next == below.end()) continue;
+      for (const std::string& target : next->second)
+        if (met.insert(target).second) open.push_back(target);
+    }
+    EXPECT_FALSE(met.contains(header)) << header << " includes itself by way of others";
+  }
+}
+
 }  // namespace
 }  // namespace orrery::include_table_test

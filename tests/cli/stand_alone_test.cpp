@@ -86,6 +86,20 @@ TEST_F(StandAlone, AResultHoldsModelSystemSoftwareAndCalibration) {
   EXPECT_EQ(elsewhere("compare r.json '--plan r.json --tp 4'").code, 0);
 }
 
+// A plan may hold its model as an object, as imported runs do: an option still replaces it.
+TEST_F(StandAlone, AnOptionReplacesAnInlineModel) {
+  const nlohmann::json plan{
+      {"model", nlohmann::json::parse(contents(own("model.json")))}, {"gpus", 64}, {"gbs", 256}};
+  std::ofstream{there("p.json")} << plan;
+  for (const std::string command : {"estimate", "export megatron", "kernel step"}) {
+    const Outcome replaced =
+        elsewhere(command + " --plan p.json --system dgx-h100 --model llama3-8b");
+    EXPECT_EQ(replaced.code, 0) << command;
+  }
+  EXPECT_EQ(elsewhere("estimate --plan p.json --system dgx-h100 --model llama3-8b").out,
+            elsewhere("estimate --model llama3-8b --system dgx-h100 --gpus 64 --gbs 256").out);
+}
+
 TEST_F(StandAlone, WhatItHoldsIsAFileOfTheSameFormat) {
   hand_over(
       "estimate --model model.json --system system.json --gpus 16 --gbs 64 --tp 8 --ep 8 "

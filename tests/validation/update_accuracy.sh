@@ -86,10 +86,12 @@ awk -F ' *[|] *' '
     names[++families] = $2
     errors[families] = "| " $3 " | " $5 " | " $6
   }
-  table == "half a range" {in_range[$2] = $4}
+  table == "half-width" {in_range[$2] = $4}
   END {
-    for (at = 1; at <= families; ++at)
+    for (at = 1; at <= families; ++at) {
+      if (!(names[at] in in_range)) exit 1  # The summary has other headings than here.
       print "| " names[at] " " errors[at] " | " in_range[names[at]] " |"
+    }
   }' "$work/summary" > "$work/families"
 awk -F ' *[|] *' '
   BEGIN {
@@ -113,8 +115,9 @@ awk -F ' *[|] *' '
     steps += $3
     errors += $3 * mean
   }
-  table == "half a range" && $2 == "all" {in_range = $4}
+  table == "half-width" && $2 == "all" {in_range = $4}
   END {
+    if (in_range == "") exit 1
     sub(/ of .*/, "", in_range)
     printf "Of %d step times in %d families of runs, %d lie in the predicted range.\n", steps,
            families, in_range

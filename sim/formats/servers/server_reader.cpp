@@ -410,6 +410,27 @@ std::string answer(const RecipeAnswers& answers, const char* key) {
 
 }  // namespace
 
+namespace {
+
+// Refuses formats that the engine lacks, as serving them would be.
+void need_formats(const ServingEngine& engine, const Pool& pool, const Place& place) {
+  if (!pool.keys) return;
+  for (const auto& [key, known] :
+       {std::pair{"weights", &engine.weights}, std::pair{"experts", &engine.experts},
+        std::pair{"kv", &engine.kv}}) {
+    const auto found = pool.keys->find(key);
+    if (found == pool.keys->end() || !found->is_string()) continue;
+    const std::string word = found->get<std::string>();
+    if (std::find(known->begin(), known->end(), word) == known->end())
+      fail_infeasible(place,
+                      "needs " + word + " for " + key + ", which the engine '" + engine.name +
+                          "' lacks: it has " + joined(*known),
+                      "name an engine that has it by --engine: orrery list engines");
+  }
+}
+
+}  // namespace
+
 ImportedRun import_servers(const std::vector<RecipeFile>& files, const RecipeAnswers& answers) {
   const StartedServers started = find_servers(files, answers);
   ImportedRun run;
@@ -450,7 +471,10 @@ ImportedRun import_servers(const std::vector<RecipeFile>& files, const RecipeAns
   else
     file["model"] = first->catalog_name;
   const std::string engine = answer(answers, "engine");
-  file["engine"] = engine.empty() ? name(started.servers.front().kind) : engine;
+  const std::string engine_word = engine.empty() ? name(started.servers.front().kind) : engine;
+  const ServingEngine priced = read_serving_engine(engine_word, {"--engine", ""});
+  for (const Pool& pool : pools) need_formats(priced, pool, place);
+  file["engine"] = engine_word;
   if (!answer(answers, "system").empty()) file["system"] = answer(answers, "system");
   if (all.keys) {
     const Json keys = finished(all);
