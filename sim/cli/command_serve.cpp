@@ -102,7 +102,8 @@ void read_loads(const Options& options, const TrafficOptions& traffic,
   if (finds_rate && !traffic.rules.replay.slo)
     fail_input(command_line / "objective", "goodput needs limits to keep to",
                "add --slo ttft=2000,tpot=40@p90");
-  std::vector<RequestedLoad> loads = read_loads(options, traffic, {usual_clients, finds_rate});
+  std::vector<RequestedLoad> loads =
+      read_loads(options, traffic, {usual_clients, finds_rate, true});
   words.limits = traffic.slo;
   const ServingLoad& first = loads.front().load;
   words.requests = first.file.empty()
@@ -255,7 +256,8 @@ int run_serve(const Arguments& arguments) {
       return serve_requests(priced, load, command_line);
     };
     return serve_traffic(options, given.traffic,
-                         {priced.setup.system, priced.setup.deployment.gpus(), serve, watch});
+                         {priced.setup.system, priced.setup.deployment.gpus(),
+                          priced.setup.deployment.replicas, serve, watch});
   }
   const ServingSetup setup = read_serving_setup(given.deployment);
   const ServingStep step = serving_step(setup, *iteration, command_line);

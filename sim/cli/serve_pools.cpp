@@ -99,7 +99,7 @@ int serve_pools(const Options& options, const DeploymentOptions& given,
     return serve_pools(pools, load);
   };
   return serve_traffic(options, traffic,
-                       {pools.prefill->setup.system, pools.plan.gpus(), serve, watch});
+                       {pools.prefill->setup.system, pools.plan.gpus(), 0, serve, watch});
 }
 
 }  // namespace orrery

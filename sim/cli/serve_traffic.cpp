@@ -71,20 +71,6 @@ void read_arrivals(const Options& options, const TrafficOptions& given, int clie
                "FILE");
 }
 
-// Replaces the sampled prompts and answers by a file's in an order of the seed, again and again.
-void take_lengths(const RequestList& file, RequestList& list) {
-  std::vector<Request> lengths = file.requests;
-  list.failed = file.failed;
-  Random random{list.seed, 6};
-  for (std::size_t i = lengths.size(); i > 1; --i)
-    std::swap(lengths[i - 1], lengths[static_cast<std::size_t>(random.below(i))]);
-  for (std::size_t i = 0; i < list.requests.size(); ++i) {
-    const Request& from = lengths[i % lengths.size()];
-    list.requests[i].prompt_tokens = from.prompt_tokens;
-    list.requests[i].output_tokens = from.output_tokens;
-  }
-}
-
 void read_trace_load(const Options& options, const TrafficOptions& traffic, ServingLoad& load) {
   exclude(options, "trace",
           {"concurrency", "rate", "arrival", "isl", "osl", "lengths", "requests", "shared-prefix",
@@ -100,7 +86,8 @@ void read_trace_load(const Options& options, const TrafficOptions& traffic, Serv
 }
 
 void read_sampled_load(const Options& options, const TrafficOptions& given, int clients,
-                       bool finds_rate, ServingLoad& load) {
+                       const ManyLoads& many, ServingLoad& load) {
+  const bool finds_rate = many.finds_rate;
   const auto of_traces = [&](std::initializer_list<const char*> names) {
     options.refuse(names, "is for traces", "add --trace FILE, or leave it out");
   };
@@ -118,7 +105,8 @@ void read_sampled_load(const Options& options, const TrafficOptions& given, int 
                  "write --isl and --osl");
     file = read_request_trace(*given.lengths, given.reading);
     load.file = *given.lengths;
-    traffic.requests = static_cast<std::int64_t>(file->list.requests.size());
+    load.lengths = std::make_shared<RequestList>(std::move(file->list));
+    traffic.requests = static_cast<std::int64_t>(load.lengths->requests.size());
   } else {
     if (!given.prompt || !given.output)
       fail_input(command_line / (given.prompt ? "osl" : "isl"), "is missing",
@@ -129,31 +117,44 @@ void read_sampled_load(const Options& options, const TrafficOptions& given, int 
                            ? requests_a_client * traffic.concurrency
                            : requests_of_a_rate;
   }
+  const bool burst = traffic.arrivals == Arrivals::burst;
   if (given.requests)
     traffic.requests = *given.requests;
-  else if (traffic.arrivals == Arrivals::burst && !file)
+  else if (burst && !file)
     fail_input(command_line / "requests", "is missing", "write how many come at once");
-  load.list = sample_requests(traffic);
-  if (file) take_lengths(file->list, load.list);
+  load.part = burst ? MeasuredPart::all : given.part;
+  if (load.part == MeasuredPart::steady) {
+    traffic.stationary = true;
+    load.skipped = given.skipped.value_or(-1);
+    // What is drawn or stepped one by one would be too much to look at.
+    load.finds_length = !given.requests && !given.perfetto && !load.replay.unfolded;
+    if (load.finds_length && many.is_search) traffic.requests = most_sampled;
+  }
+  load.list = requests_of(load);
 }
 
 // One load as the options say it, in a closed loop of so many clients, if any.
 RequestedLoad load_of(const Options& options, const TrafficOptions& traffic, int clients,
-                      bool finds_rate) {
+                      const ManyLoads& many) {
   RequestedLoad requested;
   requested.load = traffic.rules;
   requested.load.replay.keeps_times = traffic.requests_out || traffic.perfetto;
+  requested.load.replay.keeps_iterations = traffic.perfetto.has_value();
   requested.load.traffic = traffic.arrivals;
   if (traffic.trace)
     read_trace_load(options, traffic, requested.load);
   else
-    read_sampled_load(options, traffic, clients, finds_rate, requested.load);
-  if (requested.load.replay.first_counted >= requested.load.list.requests.size())
+    read_sampled_load(options, traffic, clients, many, requested.load);
+  const auto requests = static_cast<std::int64_t>(requested.load.list.requests.size());
+  if (traffic.skipped.value_or(0) >= requests && !requested.load.finds_length)
     fail_input(command_line / "skip-first", "leaves no request to count",
-               "there are " + std::to_string(requested.load.list.requests.size()));
+               "there are " + std::to_string(requests));
+  if (requested.load.part == MeasuredPart::all)
+    options.refuse({"skip-first"}, "is the warm-up of a steady load, of which only part counts",
+                   "leave it out: all requests of a trace, a burst or --window all count");
   for (const char* option : {"isl", "osl", "lengths", "trace", "trace-format", "speed", "first",
                              "rate", "arrival", "requests", "shared-prefix", "prefix-cache",
-                             "router", "slo", "skip-first", "seed", "economics"})
+                             "router", "slo", "window", "skip-first", "seed", "economics"})
     if (options.has(option))
       requested.flags += (requested.flags.empty() ? "--" : " --") + std::string{option} + " " +
                          options.text(option);
@@ -185,7 +186,7 @@ void add_traffic(Options& options, TrafficOptions& into) {
               [&into](const std::string& text, const Place& at) {
                 parse_arrivals(text, at, into.arrivals);
               });
-  options.add("requests", "N", "how many (10 a client, 10,000 at a rate)", into.requests,
+  options.add("requests", "N", "how many (default: until the figures are steady)", into.requests,
               whole(1, most_requests));
   options.add("lengths", "FILE", "lengths of prompts and answers, in an order of the seed",
               into.lengths);
@@ -212,8 +213,12 @@ void add_traffic(Options& options, TrafficOptions& into) {
               });
   options.add("goodput", "the largest rate at which enough requests keep to --slo",
               into.finds_goodput);
-  options.add("skip-first", "N", "so many requests are warm-up, and not counted",
-              replay.first_counted, whole(0, most_requests));
+  options.add("window", "PART",
+              "what counts: steady (default: without warm-up and the end), or all, as benchmark "
+              "programs count",
+              into.part, OneOf{enum_words<MeasuredPart>});
+  options.add("skip-first", "N", "so many requests are warm-up (default: it is found)",
+              into.skipped, whole(0, most_requests));
   options.add("seed", "N", "of all that is drawn (1)", into.arrivals.seed,
               whole(0, std::int64_t{1} << 53));
   options.add("jobs", "N", "worker processes (also -j N; default: all cores)", replay.workers,
@@ -245,8 +250,8 @@ std::vector<RequestedLoad> read_loads(const Options& options, const TrafficOptio
                "add --slo ttft=2000,tpot=40@p90");
   const std::vector<int> clients = clients_of(options, traffic, many);
   std::vector<RequestedLoad> loads;
-  for (const int one : clients) loads.push_back(load_of(options, traffic, one, many.finds_rate));
-  if (clients.empty() || traffic.trace) loads = {load_of(options, traffic, 0, many.finds_rate)};
+  for (const int one : clients) loads.push_back(load_of(options, traffic, one, many));
+  if (clients.empty() || traffic.trace) loads = {load_of(options, traffic, 0, many)};
   return loads;
 }
 
@@ -258,12 +263,14 @@ int serve_traffic(const Options& options, const TrafficOptions& traffic, const S
   ServingLoad& load = loads.front().load;
   std::optional<Goodput> goodput;
   if (traffic.finds_goodput) {
-    goodput = largest_rate(served.run, load);
+    goodput = largest_rate(served.run, load, served.replicas);
     load.traffic.rate = goodput->rate > 0.0 ? goodput->rate : 1.0;
-    load.list = sample_requests(load.traffic);
+    load.list = requests_of(load);
   }
   const Economics economics = read_economics(served.system.gpu.name, traffic.economics);
-  ServingRun run = served.run(load);
+  ServingRun run = goodput && goodput->at_rate
+                       ? *goodput->at_rate
+                       : serve_until_steady(served.run, load, served.replicas);
   const TokenCost cost =
       token_cost(run.output_tokens_per_s(), static_cast<double>(served.gpus), economics);
   ServingRunsByFigure by_runs = read_serving_runs(traffic.runs, run.setup);

@@ -15,7 +15,8 @@ struct TrafficOptions {
   std::optional<std::string> clients;  ///< A list.
   std::optional<double> rate;
   RequestTraffic arrivals;  ///< --arrival, the prefix and the seed.
-  std::optional<std::int64_t> requests;
+  std::optional<std::int64_t> requests, skipped;
+  MeasuredPart part = MeasuredPart::steady;
   std::optional<std::string> lengths, trace;  ///< Files.
   TraceReading reading;
   ServingLoad rules;  ///< All but the requests.
@@ -39,11 +40,12 @@ struct RequestedLoad {
   std::string flags;  ///< Options that give this load.
 };
 
-/// Choices of a search: its number of clients if no option gives the load; and true if it finds the
-/// largest rate, so that none is given.
+/// Choices of a search: its number of clients if no option gives the load; true if it finds the
+/// largest rate, so that none is given; and true if it is one.
 struct ManyLoads {
   std::string usual_clients;
   bool finds_rate = false;
+  bool is_search = false;
 };
 
 /// One for each value of --concurrency, which may be a list: "4,16" or "1..64" (doubling).
@@ -54,6 +56,7 @@ std::vector<RequestedLoad> read_loads(const Options& options, const TrafficOptio
 struct Served {
   const System& system;
   std::int64_t gpus = 0;
+  int replicas = 0;  ///< 0: pools.
   std::function<ServingRun(const ServingLoad&)> run;
   Stopwatch since;  ///< Started when the command began.
 };

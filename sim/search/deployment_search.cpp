@@ -17,6 +17,8 @@ namespace orrery {
 namespace {
 
 constexpr double never = std::numeric_limits<double>::infinity();
+// Requests in a window may be a little shorter than all that the bound knows.
+constexpr double window_margin = 1.1;
 
 // A layout under a load. Its second objective is the time between two tokens.
 struct DeploymentPoint : Scored {
@@ -129,8 +131,9 @@ void bound_points(const DeploymentSearchRequest& request, DeploymentContext& con
       point.layout = static_cast<std::int32_t>(i);
       point.number = static_cast<std::int64_t>(i * works.size() + l);
       point.second = between.si();
-      point.score = serving_score(request.goal,
-                                  amount / bound.least_span(works[l], load).si() / gpus, economics);
+      const double margin = load.part == MeasuredPart::steady ? window_margin : 1.0;
+      point.score = serving_score(
+          request.goal, margin * amount / bound.least_span(works[l], load).si() / gpus, economics);
     }
     ++progress.bounded;
     if (watch) watch(progress);
@@ -183,8 +186,10 @@ DeploymentFigures replay(const DeploymentSearchRequest& request, const Deploymen
                         context.cuts[static_cast<std::size_t>(layout.decode)]},
                        requested);
   };
-  if (request.goal != ServingGoal::goodput) return figures_of(serve(load));
-  const Goodput goodput = largest_rate(serve, load);
+  const int replicas = layout.pools ? 0 : layout.plan.replicas;
+  if (request.goal != ServingGoal::goodput)
+    return figures_of(serve_until_steady(serve, load, replicas));
+  const Goodput goodput = largest_rate(serve, load, replicas);
   DeploymentFigures figures;
   if (goodput.at_rate) figures = figures_of(*goodput.at_rate);
   figures.rate = goodput.rate;
@@ -223,7 +228,7 @@ DeploymentPoint replayed(const DeploymentSearchRequest& request, const Deploymen
     parts.push_back(grouped(result.too_slow) + " are too slow for a token of TPOT");
   if (result.missed > 0)
     parts.push_back("of " + grouped(result.missed) + " too few requests keep to the limits");
-  if (result.saturated > 0) parts.push_back(grouped(result.saturated) + " are saturated");
+  if (result.saturated > 0) parts.push_back(grouped(result.saturated) + " are overloaded");
   std::string reasons;
   for (const std::string& part : parts) reasons += (reasons.empty() ? "" : ", ") + part;
   fail_infeasible({}, "no deployment will do: " + reasons,

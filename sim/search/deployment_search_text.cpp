@@ -72,7 +72,7 @@ std::string counts(const DeploymentSearchResult& result, const DeploymentSearchR
   std::string text = wrapped("", parts, ", ", deployments_width);
   if (result.missed > 0) text += grouped(result.missed) + " of those replayed miss the SLO.\n";
   if (result.saturated > 0)
-    text += grouped(result.saturated) + " of those replayed are saturated: their queue grows.\n";
+    text += grouped(result.saturated) + " of those replayed are overloaded: their queue grows.\n";
   for (const auto& [key, refused] : result.space.refused)
     text += "Refused for " + key + ": " + grouped(refused.count) + " (" + refused.example + ")\n";
   return text;

@@ -21,7 +21,9 @@ RequestRouter::RequestRouter(Routing routing, std::uint32_t replicas, std::uint6
 
 std::uint32_t RequestRouter::choose(const Request& request) {
   assert(!looks_at_replicas(routing_));
-  if (routing_ == Routing::random) return static_cast<std::uint32_t>(random_.below(replicas_));
+  const bool alone = routing_ == Routing::session && request.session == Request::no_session;
+  if (routing_ == Routing::random || alone)
+    return static_cast<std::uint32_t>(random_.below(replicas_));
   if (routing_ == Routing::session)
     return static_cast<std::uint32_t>(Random{request.session}.below(replicas_));
   const std::uint32_t chosen = turn_;

@@ -48,9 +48,7 @@ PooledReplay replay_pools(const RequestList& list, const PooledShape& shape, KvR
   result.decode = counts_of(fleet.decode(), result.decode_iterations);
   result.transfers = fleet.transfers();
   result.pool_times = fleet.times();
-  assert(result.prefill.totals.finished + result.decode.totals.finished +
-             std::min<std::int64_t>(shape.decode.replica.replay.first_counted,
-                                    static_cast<std::int64_t>(list.requests.size())) ==
+  assert(result.prefill.totals.finished + result.decode.totals.finished ==
          static_cast<std::int64_t>(list.requests.size()));
   return result;
 }
@@ -245,7 +243,6 @@ void PooledFleet::deliver(std::uint32_t index, Seconds now) {
   transfers_.prompts += list_.requests[index].prompt_tokens;
   transfers_.tokens += list_.requests[index].prompt_tokens - passage.placed.known;
   transfers_.kv += Bytes{passage.bytes};
-  if (index < shape_.decode.replica.replay.first_counted) return;
   transfers_.prefill.add(times.prefill);
   transfers_.place.add(times.place);
   transfers_.transfer.add(times.transfer);

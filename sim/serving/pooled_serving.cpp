@@ -141,12 +141,16 @@ ServingRun serve_pools(const PricedPools& pools, const ServingLoad& load) {
     return kv_bytes(model, pools.plan.prefill.kv, tokens);
   };
   shape.layers = model.layers;
+  for (ReplayShape* pool : {&shape.prefill, &shape.decode})
+    pool->replica.replay.keeps_times |= load.part == MeasuredPart::steady;
   if (load.over_network) shape.handover = engine.handover;
   KvRoutes routes = routes_of(pools);
   PooledReplay replay =
       replay_pools(load.list, shape, routes, pools.prefill->times, pools.decode->times);
 
-  ServingRun run{pools.decode->setup, pools.decode->kv, {}, false, false, {}};
+  ServingRun run;
+  run.setup = pools.decode->setup;
+  run.kv = pools.decode->kv;
   run.setup.deployment = pools.plan.decode;
   run.replay.counts = replay.prefill;
   run.replay.counts.add(replay.decode);
@@ -154,8 +158,7 @@ ServingRun serve_pools(const PricedPools& pools, const ServingLoad& load) {
   run.replay.times = std::move(replay.times);
   run.replay.iterations = std::move(replay.prefill_iterations);
   run.replay.replayed = shape.prefill.replicas + shape.decode.replicas;
-  run.open = is_open_loop(load.list);
-  run.saturated = run.open && (replay.prefill.saturated() || replay.decode.saturated());
+  run.saturated = replay.prefill.saturated() || replay.decode.saturated();
   run.pools = PooledOutcome{
       pools.plan,
       outcome(*pools.prefill, pools.plan.prefill, shape.prefill, replay.prefill, run, true),
@@ -163,6 +166,7 @@ ServingRun serve_pools(const PricedPools& pools, const ServingLoad& load) {
       std::move(replay.transfers),
       std::move(replay.pool_times),
       std::move(replay.decode_iterations)};
+  measure(load, run);
   return run;
 }
 

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include "sim/core/worker_pool.hpp"
 #include "sim/serving/fleet.hpp"
@@ -59,10 +61,6 @@ std::vector<Share> split(const RequestList& list, const ReplayShape& shape) {
   return shares;
 }
 
-void keep_times(const Replica& replica, std::vector<RequestTimes>& times) {
-  for (const RequestTimes& of : replica.ended()) times[of.request] = of;
-}
-
 void keep_iterations(const Replica& replica, std::uint32_t number, RequestReplay& result) {
   for (ReplayedIteration iteration : replica.iterations()) {
     iteration.replica = number;
@@ -70,12 +68,44 @@ void keep_iterations(const Replica& replica, std::uint32_t number, RequestReplay
   }
 }
 
-// `kept`: destination of times and iterations; null: they are not kept.
-ReplayCounts replay_share(const RequestList& list, const ReplayShape& shape, const Share& share,
-                          std::uint32_t number, StepTimes& step_times, RequestReplay* kept) {
+// What one replica brings to a replay.
+struct ReplayedShare {
+  ReplayCounts counts;
+  std::vector<RequestTimes> times;  // If they are kept.
+
+  std::string bytes() const {
+    static_assert(std::is_trivially_copyable_v<RequestTimes>);
+    const std::string counted = counts.bytes();
+    const std::size_t size = counted.size();
+    std::string bytes(reinterpret_cast<const char*>(&size), sizeof size);
+    bytes += counted;
+    bytes.append(reinterpret_cast<const char*>(times.data()), times.size() * sizeof(RequestTimes));
+    return bytes;
+  }
+  static ReplayedShare of_bytes(const std::string& bytes) {
+    std::size_t size = 0;
+    assert(bytes.size() >= sizeof size);
+    std::memcpy(&size, bytes.data(), sizeof size);
+    const std::size_t from = sizeof size + size;
+    assert(bytes.size() >= from && (bytes.size() - from) % sizeof(RequestTimes) == 0);
+    ReplayedShare share{ReplayCounts::of_bytes(bytes.substr(sizeof size, size)), {}};
+    share.times.resize((bytes.size() - from) / sizeof(RequestTimes));
+    if (!share.times.empty())
+      std::memcpy(share.times.data(), bytes.data() + from, bytes.size() - from);
+    return share;
+  }
+};
+
+// `iterations`: destination of iterations, if they are kept.
+ReplayedShare replay_share(const RequestList& list, const ReplayShape& shape, const Share& share,
+                           std::uint32_t number, StepTimes& step_times, RequestReplay& iterations) {
   Replica replica{list, shape.replica, step_times};
+  ReplayedShare replayed;
+  const bool keeps = shape.replica.replay.keeps_times;
+  if (keeps) replayed.times.reserve(share.requests.size());
   const auto ended = [&] {
-    if (kept) keep_times(replica, kept->times);
+    if (keeps)
+      replayed.times.insert(replayed.times.end(), replica.ended().begin(), replica.ended().end());
   };
   if (share.clients > 0) {
     ClosedLoop source{share.requests, share.clients, shape.replica.client};
@@ -84,8 +114,9 @@ ReplayCounts replay_share(const RequestList& list, const ReplayShape& shape, con
     OwnTimes source{list, share.requests, shape.replica.client};
     drive(replica, source, ended);
   }
-  if (kept) keep_iterations(replica, number, *kept);
-  return replica.counts();
+  keep_iterations(replica, number, iterations);
+  replayed.counts = replica.counts();
+  return replayed;
 }
 
 // Two shares are alike if their requests are: all of one length, without hashes, and all at one
@@ -96,7 +127,7 @@ std::vector<std::uint32_t> first_alike(const RequestList& list, const ReplayShap
   std::vector<std::uint32_t> first(shares.size());
   const Request& one = list.requests.front();
   const bool alike =
-      !settings.unfolded && !settings.keeps_times && settings.first_counted == 0 &&
+      !settings.unfolded && !settings.keeps_times && !settings.keeps_iterations &&
       std::all_of(list.requests.begin(), list.requests.end(), [&](const Request& other) {
         return other.prompt_tokens == one.prompt_tokens &&
                other.output_tokens == one.output_tokens && other.hashes == 0 &&
@@ -124,10 +155,13 @@ RequestReplay replay_apart(const RequestList& list, const ReplayShape& shape,
   if (settings.keeps_times) result.times.resize(list.requests.size());
   std::vector<ReplayCounts> counts(shares.size());
   const auto work = [&](std::uint32_t r) {
-    return replay_share(list, shape, shares[r], r, step_times,
-                        settings.keeps_times ? &result : nullptr);
+    return replay_share(list, shape, shares[r], r, step_times, result);
   };
-  if (settings.workers > 1 && todo.size() > 1 && !settings.keeps_times) {
+  const auto take = [&](std::uint32_t r, ReplayedShare share) {
+    counts[r] = std::move(share.counts);
+    for (const RequestTimes& of : share.times) result.times[of.request] = of;
+  };
+  if (settings.workers > 1 && todo.size() > 1 && !settings.keeps_iterations) {
     std::size_t next = 0;
     run_tasks(
         settings.workers, {},
@@ -139,11 +173,11 @@ RequestReplay replay_apart(const RequestList& list, const ReplayShape& shape,
           if (!outcome.failure.empty())
             throw std::runtime_error("replica " + std::to_string(outcome.task) + ": " +
                                      outcome.failure);
-          counts[static_cast<std::size_t>(outcome.task)] = ReplayCounts::of_bytes(outcome.bytes);
+          take(static_cast<std::uint32_t>(outcome.task), ReplayedShare::of_bytes(outcome.bytes));
           return true;
         });
   } else {
-    for (const std::uint32_t r : todo) counts[r] = work(r);
+    for (const std::uint32_t r : todo) take(r, work(r));
   }
   for (std::uint32_t r = 0; r < shares.size(); ++r) result.counts.add(counts[first[r]]);
   return result;
@@ -159,7 +193,8 @@ RequestReplay replay_together(const RequestList& list, const ReplayShape& shape,
   result.replayed = shape.replicas;
   if (settings.keeps_times) result.times.resize(list.requests.size());
   const auto ended = [&](const Replica& replica) {
-    if (settings.keeps_times) keep_times(replica, result.times);
+    if (settings.keeps_times)
+      for (const RequestTimes& of : replica.ended()) result.times[of.request] = of;
   };
   if (list.clients > 0) {
     ClosedLoop source{all, list.clients, shape.replica.client};

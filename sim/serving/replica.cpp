@@ -264,7 +264,7 @@ void Replica::complete() {
   if (shape_.rules.plans_ahead) seen_until_ = now_ + steps_.time(steps - 1);
   const double share_before =
       static_cast<double>(batch_.kv().used()) / static_cast<double>(batch_.kv().capacity());
-  if (shape_.replay.keeps_times) {
+  if (shape_.replay.keeps_iterations) {
     const std::int64_t decodes = batch_.decodes_run() ? batch_.decodes() : 0;
     const std::int64_t prompts = tokens() - shape_.rules.step_tokens * decodes;
     iterations_.push_back({0, now_, change_at_, steps, decodes, prompts});
@@ -385,8 +385,7 @@ void Replica::end(std::uint32_t place) {
   counts_.totals.stayed += now_ - sequence.arrival;
   const Request& request = list_.requests[sequence.request];
   present_tokens_ -= request.prompt_tokens + request.output_tokens;
-  if (sequence.request >= shape_.replay.first_counted)
-    counts_.finish(times, request.prompt_tokens, request.output_tokens, shape_.replay.slo);
+  counts_.finish(times, request.prompt_tokens, request.output_tokens, shape_.replay.slo);
   ended_.push_back(times);
   --present_;
   scheduler_->end(batch_, place);

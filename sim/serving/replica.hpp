@@ -79,12 +79,11 @@ inline const std::vector<std::string> enum_words<Routing>{"round-robin",  "rando
 struct ReplaySettings {
   Routing routing = Routing::round_robin;
   std::optional<Slo> slo;
-  /// Requests before this one are warm-up: they are served, and counted nowhere.
-  std::uint32_t first_counted = 0;
   /// Steps every iteration by itself, instead of summing up those of an unchanged batch.
   bool unfolded = false;
-  bool keeps_times = false;  ///< Keeps times of all requests and iterations; by one process.
-  int workers = 1;           ///< Processes, for replicas that no router looks at.
+  bool keeps_times = false;       ///< Keeps the times of all requests.
+  bool keeps_iterations = false;  ///< Keeps those of all iterations; by one process.
+  int workers = 1;                ///< Processes, for replicas that no router looks at.
 };
 
 /// Properties of a replica, except the times of its iterations.

@@ -20,7 +20,9 @@ struct Request {
   /// Its part of RequestList::hashes.
   std::uint32_t first_hash = 0;
   std::uint32_t hashes = 0;
-  std::uint32_t session = 0;  ///< Session routing sends a session to one replica.
+  static constexpr std::uint32_t no_session = 0xffffffff;
+  /// Session routing sends a session to one replica; one without is a session of its own.
+  std::uint32_t session = no_session;
 };
 
 /// Requests in the order of their arrival.

@@ -93,7 +93,9 @@ enum RandomStream : std::uint64_t {
   arrival_stream = 1,
   prompt_stream,
   output_stream,
-  prefix_stream
+  prefix_stream,
+  lengths_stream = 6,  // The order of a file's lengths; routers have 5.
+  progress_stream
 };
 
 double exponential(Random& random) { return -portable_log(1.0 - random.unit()); }
@@ -142,6 +144,17 @@ void add_hashes(const SharedPrefix& prefix, Random& random, Request& request, Re
   }
 }
 
+// Leaves a random part of the answer of each client's first request.
+void cut_first_answers(RequestList& list) {
+  Random progress{list.seed, progress_stream};
+  const std::size_t first = std::min<std::size_t>(list.clients, list.requests.size());
+  for (std::size_t i = 0; i < first; ++i) {
+    std::uint32_t& tokens = list.requests[i].output_tokens;
+    // One of a single token would have no time between tokens.
+    if (tokens > 2) tokens = static_cast<std::uint32_t>(progress.below(tokens - 1)) + 2;
+  }
+}
+
 }  // namespace
 
 RequestList sample_requests(const RequestTraffic& traffic) {
@@ -164,7 +177,26 @@ RequestList sample_requests(const RequestTraffic& traffic) {
     if (traffic.prefix.groups > 0) add_hashes(traffic.prefix, prefix, request, list);
     list.requests.push_back(request);
   }
+  if (!traffic.stationary) return list;
+  if (has_rate && distances > 0.0)
+    for (Request& request : list.requests)
+      request.arrival = static_cast<double>(traffic.requests - 1) / distances * request.arrival;
+  cut_first_answers(list);
   return list;
+}
+
+void take_lengths(const RequestList& file, bool stationary, RequestList& list) {
+  std::vector<Request> lengths = file.requests;
+  list.failed = file.failed;
+  Random random{list.seed, lengths_stream};
+  for (std::size_t i = lengths.size(); i > 1; --i)
+    std::swap(lengths[i - 1], lengths[static_cast<std::size_t>(random.below(i))]);
+  for (std::size_t i = 0; i < list.requests.size(); ++i) {
+    const Request& from = lengths[i % lengths.size()];
+    list.requests[i].prompt_tokens = from.prompt_tokens;
+    list.requests[i].output_tokens = from.output_tokens;
+  }
+  if (stationary) cut_first_answers(list);
 }
 
 void parse_arrivals(const std::string& text, const Place& at, RequestTraffic& traffic) {

@@ -68,6 +68,10 @@ struct RequestTraffic {
   std::int64_t requests = 1;
   SharedPrefix prefix;
   std::uint64_t seed = 1;
+  /// The stream as it is after a long time. The mean rate is exactly `rate`. Clients of a closed
+  /// loop do not begin in step: the answer of the first request of each has only the part that is
+  /// left at a random moment.
+  bool stationary = false;
 };
 
 /// Tokens of one hash of a shared prefix, a block of vLLM.
@@ -76,6 +80,10 @@ inline constexpr std::uint32_t prefix_hash_tokens = 16;
 /// Samples all requests; `traffic` is not that of a trace. Each distribution has its own stream of
 /// random numbers, so that a change of the rate leaves the lengths as they were.
 RequestList sample_requests(const RequestTraffic& traffic);
+
+/// Replaces the prompts and answers of a sample by those of a file, in an order of the seed, again
+/// and again.
+void take_lengths(const RequestList& file, bool stationary, RequestList& list);
 
 /// Reads "poisson", "constant", "gamma:2.5", "burst" into `arrivals` and `variation`. Errors
 /// (bad_input): another word, a variation outside [0.01, 100].

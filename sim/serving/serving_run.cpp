@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
 namespace orrery {
 namespace {
@@ -90,17 +91,41 @@ void need_prefixes(const Deployment& plan, const ServingLoad& load, const Place&
                "leave out one of them");
 }
 
+RequestList requests_of(const ServingLoad& load) {
+  RequestList list = sample_requests(load.traffic);
+  if (load.lengths) take_lengths(*load.lengths, load.traffic.stationary, list);
+  return list;
+}
+
+void measure(const ServingLoad& load, ServingRun& run) {
+  ReplayCounts& counts = run.replay.counts;
+  run.sampled = static_cast<std::int64_t>(load.list.requests.size());
+  run.alike = static_cast<double>(load.alike) / load.copies;
+  run.open = is_open_loop(load.list);
+  run.saturated = run.open && run.saturated;
+  if (load.part == MeasuredPart::all) {
+    run.window = whole_run(counts);
+    return;
+  }
+  run.window = measure_steady(load.list, run.replay.times, load.skipped, load.replay.slo, counts);
+  if (!run.window.whole) run.saturated = run.window.overloaded;
+}
+
 ServingRun serve_requests(const PricedServing& priced, const ServingLoad& load, const Place& at) {
   const ServingSetup& setup = priced.setup;
-  ServingRun run{setup, priced.kv, {}, false, false, {}};
+  ServingRun run;
+  run.setup = setup;
+  run.kv = priced.kv;
   const Deployment& plan = setup.deployment;
   need_prefixes(plan, load, at);
   need_space(setup, longest_of(load.list), at);
-  const ReplayShape shape{replica_shape(setup, load, run.kv),
-                          static_cast<std::uint32_t>(plan.replicas * plan.dp * plan.pp)};
+  ReplayShape shape{
+      replica_shape(setup, load, run.kv),
+      static_cast<std::uint32_t>(load.copies * (plan.replicas / load.alike) * plan.dp * plan.pp)};
+  shape.replica.replay.keeps_times |= load.part == MeasuredPart::steady;
   run.replay = replay_requests(load.list, shape, priced.times);
-  run.open = is_open_loop(load.list);
-  run.saturated = run.open && run.replay.counts.saturated();
+  run.saturated = run.replay.counts.saturated();
+  measure(load, run);
   return run;
 }
 
@@ -110,16 +135,15 @@ Seconds ServingRun::span() const {
 }
 
 double ServingRun::requests_per_s() const {
-  return per_second(static_cast<double>(replay.counts.totals.finished), span());
+  return alike * per_second(window.ended, window.span());
 }
 
 double ServingRun::output_tokens_per_s() const {
-  return per_second(static_cast<double>(replay.counts.totals.output_tokens), span());
+  return alike * per_second(window.output_tokens, window.span());
 }
 
 double ServingRun::total_tokens_per_s() const {
-  const ReplayTotals& totals = replay.counts.totals;
-  return per_second(static_cast<double>(totals.output_tokens + totals.prompt_tokens), span());
+  return alike * per_second(window.output_tokens + window.prompt_tokens, window.span());
 }
 
 double ServingRun::interactivity() const {
@@ -128,16 +152,16 @@ double ServingRun::interactivity() const {
 }
 
 Bytes ServingRun::host_stored() const {
-  return all_ranks_of(replay.counts.totals.host_stored_tokens, setup, kv);
+  return alike * all_ranks_of(replay.counts.totals.host_stored_tokens, setup, kv);
 }
 
 Bytes ServingRun::host_loaded() const {
-  return all_ranks_of(replay.counts.totals.host_loaded_tokens, setup, kv);
+  return alike * all_ranks_of(replay.counts.totals.host_loaded_tokens, setup, kv);
 }
 
 double ServingRun::host_link_share() const {
   const Deployment& plan = setup.deployment;
-  const auto links = static_cast<double>(plan.replicas) * plan.dp;
+  const auto links = static_cast<double>(plan.replicas) / alike * plan.dp;
   return span() > Seconds{} ? replay.counts.totals.host_time / (links * span()) : 0.0;
 }
 
@@ -156,19 +180,98 @@ constexpr double close_enough = 1.01;
 
 }  // namespace
 
-Goodput largest_rate(const std::function<ServingRun(const ServingLoad&)>& serve, ServingLoad load) {
+namespace {
+
+// Replicas that are enough to judge a fleet: with routers that do not look at them, each is alone
+// with its part of the stream; the others balance better the more there are.
+constexpr int enough_apart = 8, enough_together = 32;
+constexpr std::int64_t first_requests = 1000;
+constexpr std::int64_t requests_a_replica = 400;
+constexpr std::int64_t rounds = 12;  // Of a closed loop.
+// Clients of a closed loop whose answers are of one length keep the order in which they began for
+// ever: figures are means over the orders of so many replicas.
+constexpr int enough_orders = 4;
+// An overload shows in runs that are this many times as long as the shortest.
+constexpr std::int64_t until_overload = 4;
+constexpr std::int64_t most_of_goodput = 1 << 15;
+
+// True if replicas need not be replayed as they are: none of their own times are kept, and what one
+// has in its cache does not depend on how many there are.
+bool is_apart(const ServingLoad& load, int replicas) {
+  const ReplaySettings& replay = load.replay;
+  return replicas > 0 && !replay.keeps_times && !replay.keeps_iterations && !replay.unfolded &&
+         load.traffic.prefix.groups == 0;
+}
+
+// The most replicas that one can be counted for, so that enough are left and all are alike.
+int alike_of(const ServingLoad& load, int replicas) {
+  if (!is_apart(load, replicas)) return 1;
+  const int enough = looks_at_replicas(load.replay.routing) ? enough_together : enough_apart;
+  int most = 1;
+  for (int alike = 2; replicas / alike >= enough; ++alike) {
+    const bool clients_divide =
+        load.traffic.arrivals != Arrivals::closed || load.traffic.concurrency % alike == 0;
+    if (replicas % alike == 0 && clients_divide) most = alike;
+  }
+  return most;
+}
+
+// Replays longer and longer runs until `enough` says so of one that is `times` as long as the
+// shortest, or there are `most` requests.
+ServingRun serve_longer(const Serve& serve, ServingLoad load, int replicas, std::int64_t most,
+                        const std::function<bool(const ServingRun&, std::int64_t times)>& enough) {
+  if (!load.finds_length) {
+    if (load.list.requests.empty()) load.list = requests_of(load);
+    return serve(load);
+  }
+  RequestTraffic& traffic = load.traffic;
+  load.alike = alike_of(load, replicas);
+  const bool looks = looks_at_replicas(load.replay.routing);
+  if (traffic.arrivals == Arrivals::closed && is_apart(load, replicas) && load.alike == 1 && !looks)
+    load.copies = (enough_orders + replicas - 1) / replicas;
+  traffic.rate /= load.alike;
+  traffic.concurrency = traffic.concurrency / load.alike * load.copies;
+  const std::int64_t clients = traffic.arrivals == Arrivals::closed ? traffic.concurrency : 0;
+  const std::int64_t first = std::max({first_requests, rounds * clients,
+                                       requests_a_replica * (replicas / load.alike) * load.copies});
+  for (std::int64_t times = 1;; times *= 2) {
+    traffic.requests = times * first;
+    load.list = requests_of(load);
+    ServingRun run = serve(load);
+    const bool longest = times >= until_overload && 2 * traffic.requests > most;
+    if (longest || enough(run, times) || (run.saturated && times >= until_overload)) return run;
+  }
+}
+
+}  // namespace
+
+ServingRun serve_until_steady(const Serve& serve, const ServingLoad& load, int replicas) {
+  return serve_longer(serve, load, replicas, most_sampled,
+                      [](const ServingRun& run, std::int64_t) { return run.window.steady; });
+}
+
+Goodput largest_rate(const Serve& serve, ServingLoad load, int replicas) {
   assert(load.replay.slo);
+  const double share = load.replay.slo->share;
   Goodput goodput;
+  // A run may be shorter if the share of requests that meet the limits is clearly below the one
+  // that is wanted; an overload may yet hide behind one that is above.
+  const auto decided = [&](const ServingRun& run, std::int64_t times) {
+    if (!run.window.lasts) return false;
+    const double beyond = run.slo_share() - share;
+    return std::abs(beyond) > run.window.attainment.half &&
+           (beyond < 0.0 || times >= until_overload);
+  };
   const auto meets = [&](double rate) {
     load.traffic.rate = rate;
-    load.list = sample_requests(load.traffic);
-    ServingRun run = serve(load);
+    load.list.requests.clear();
+    ServingRun run = serve_longer(serve, load, replicas, most_of_goodput, decided);
     ++goodput.replays;
-    if (run.saturated || run.slo_share() < load.replay.slo->share) return false;
+    if (run.saturated || run.slo_share() < share) return false;
     goodput.at_rate = std::move(run);
     return true;
   };
-  double rate = 1.0;
+  double rate = std::max(1, replicas);
   if (meets(rate)) {
     while (rate < most_rate && meets(2.0 * rate)) rate *= 2.0;
   } else {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "sim/serving/pooled_replay.hpp"
@@ -10,6 +11,7 @@
 #include "sim/serving/request.hpp"
 #include "sim/serving/request_traffic.hpp"
 #include "sim/serving/serving_step.hpp"
+#include "sim/serving/steady_window.hpp"
 
 namespace orrery {
 
@@ -21,6 +23,13 @@ struct ServingLoad {
   bool over_network = true;  ///< Clients are remote: the engine's `client` time is added.
   bool prefix_cache = false;
   ReplaySettings replay;
+  MeasuredPart part = MeasuredPart::all;  ///< Steady: of sampled requests, with `stationary`.
+  std::int64_t skipped = -1;              ///< Requests of the warm-up; negative: it is found.
+  bool finds_length = false;              ///< There are as many requests as steady figures need.
+  std::shared_ptr<const RequestList> lengths;  ///< A file's, in place of those of `traffic`.
+  /// Of `alike` replicas one is replayed, with its part of `traffic`; or each `copies` times, with
+  /// as many times the traffic. One of the two is 1.
+  int alike = 1, copies = 1;
 };
 
 /// One of two pools in a run.
@@ -48,9 +57,13 @@ struct ServingRun {
   bool open = false;       ///< Requests came at their own times.
   bool saturated = false;  ///< The queue of an open loop grew through the run.
   std::optional<PooledOutcome> pools;
+  SteadyWindow window;
+  std::int64_t sampled = 0;  ///< Requests that were replayed.
+  double alike = 1.0;        ///< Replicas that each replayed one is counted for.
 
   std::int64_t gpus() const { return pools ? pools->plan.gpus() : setup.deployment.gpus(); }
   Seconds span() const;  ///< Time from the first request sent to the last token.
+  /// Rates within the window.
   double requests_per_s() const;
   double output_tokens_per_s() const;
   double total_tokens_per_s() const;
@@ -69,6 +82,8 @@ Request longest_of(const RequestList& list);
 /// The batch of one copy of attention; those of a pipeline share its memory and its requests.
 ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
                            const KvCapacity& kv);
+/// Notes what was replayed, and measures the part of the run that the load asks for.
+void measure(const ServingLoad& load, ServingRun& run);
 /// True if requests come at their own times.
 bool is_open_loop(const RequestList& list);
 /// Errors (infeasible): memory, which the batches of a pipeline share, does not hold the longest
@@ -78,10 +93,22 @@ void need_space(const ServingSetup& setup, const Request& longest, const Place& 
 /// Errors (bad_input): host memory for keys and values without a prefix cache.
 void need_prefixes(const Deployment& plan, const ServingLoad& load, const Place& at);
 
+/// The requests of a load: sampled, or with the lengths of its file.
+RequestList requests_of(const ServingLoad& load);
+
 /// Replays the requests. Each copy of attention, and each of the batches that take turns in a
 /// pipeline, is a replica of its own with its share of the requests.
 /// Errors (infeasible): the KV cache does not hold the longest request.
 ServingRun serve_requests(const PricedServing& priced, const ServingLoad& load, const Place& at);
+
+using Serve = std::function<ServingRun(const ServingLoad&)>;
+
+/// Replays the load by `serve`: if it finds its length, longer and longer, until its figures are
+/// steady (steady_window.hpp), or it is overloaded, or there are `most_sampled` requests. Of many
+/// replicas only some are replayed if the others fare alike (ServingLoad::alike).
+/// `replicas`: of the deployment; 0: it has pools, all of which are replayed.
+ServingRun serve_until_steady(const Serve& serve, const ServingLoad& load, int replicas);
+inline constexpr std::int64_t most_sampled = 1 << 18;
 
 /// True if copies of attention wait for each other because they share experts.
 bool copies_go_in_step(const ServingSetup& setup);
@@ -94,7 +121,8 @@ struct Goodput {
 };
 
 /// Doubles, halves and bisects the rate of the load's traffic, of which nothing else changes, and
-/// replays each by `serve`. A rate that saturates meets nothing. `load` has limits.
-Goodput largest_rate(const std::function<ServingRun(const ServingLoad&)>& serve, ServingLoad load);
+/// replays each as serve_until_steady() does. A rate that overloads meets nothing. `load` has
+/// limits.
+Goodput largest_rate(const Serve& serve, ServingLoad load, int replicas);
 
 }  // namespace orrery

@@ -1,5 +1,6 @@
 #include "sim/serving/serving_run_text.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -17,9 +18,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string workload_text(const ServingLoad& load) {
+std::string workload_text(const ServingLoad& load, const ServingRun& run) {
   const RequestTraffic& traffic = load.traffic;
-  std::string text = plural(static_cast<std::int64_t>(load.list.requests.size()), "request");
+  std::string text = plural(run.sampled, "request");
   text += " of " + (load.file.empty()
                         ? length_distribution_text(traffic.prompt) + " tokens, answered with " +
                               length_distribution_text(traffic.output)
@@ -34,6 +35,25 @@ std::string workload_text(const ServingLoad& load) {
   if (load.list.failed > 0)
     text += "\n" + plural(load.list.failed, "row") + " without an answer left out";
   return text + "\n";
+}
+
+std::string within(double half) { return "±" + fixed(100.0 * half, 1) + " %"; }
+
+// The part of the run that is measured, and how sure its means are.
+std::string window_text(const ServingRun& run) {
+  const SteadyWindow& window = run.window;
+  if (window.whole) return "";
+  std::string text = plural(window.requests, "request") + " of " + fixed(window.span().si(), 1) +
+                     " s counted, after " + plural(window.warm_up, "request") + " of warm-up";
+  if (run.alike > 1.0)
+    text += ", on " + plural(std::int64_t{run.replay.replayed}, "replica") + ", each for " +
+            fixed(run.alike, 0) + " that fare alike";
+  text += "\n";
+  if (!run.saturated)
+    text += "Sampling (90 %): TTFT " + within(window.ttft.relative()) + ", TPOT " +
+            within(window.tpot.relative()) + ", output " + within(window.output_rate.relative()) +
+            (window.steady ? "" : "; they still vary, and a longer run is --requests N") + "\n";
+  return text;
 }
 
 // Whole nanoseconds, in milliseconds.
@@ -113,6 +133,13 @@ std::vector<JudgedFigure> judged_figures(const ServingRun& run) {
            run.output_tokens_per_s(), 0}};
 }
 
+// What is served is what is offered, unless it is too much.
+Range within_offer(const ServingRun& run, ServingFigure figure, double predicted, Range range) {
+  if (figure == ServingFigure::throughput && run.open && !run.saturated)
+    range.high = std::min(range.high, predicted);
+  return range;
+}
+
 // The ranges of nine in ten measurements.
 std::string ranges_text(const ServingRun& run) {
   Table table{{{"In 9 of 10", Align::left}, {"", Align::left}}, 0};
@@ -120,7 +147,9 @@ std::string ranges_text(const ServingRun& run) {
     if (one.figure != ServingFigure::tpot || one.predicted > 0.0)
       table.add_row(
           {"  " + one.label,
-           one.text(serving_range(one.predicted, one.figure, run.setup.model)) + " " + one.unit});
+           one.text(within_offer(run, one.figure, one.predicted,
+                                 serving_range(one.predicted, one.figure, run.setup.model))) +
+               " " + one.unit});
   return table.text();
 }
 
@@ -186,20 +215,21 @@ std::string serving_run_text(const ServedAnswer& answer) {
                      plural(run.gpus(), "GPU") + "\n" +
                      (run.pools ? pools_text(run.pools->prefill.setup, run.pools->decode.setup)
                                 : deployment_text(run.setup)) +
-                     "\n" + workload_text(answer.load) + "\n" + latencies_text(run) + "\n" +
-                     throughput(run) + "\n" + ranges_text(run) + "\n" + by_runs_text(answer) +
+                     "\n" + workload_text(answer.load, run) + window_text(run) + "\n" +
+                     latencies_text(run) + "\n" + throughput(run) + "\n" + ranges_text(run) + "\n" +
+                     by_runs_text(answer) +
                      (run.pools ? pooled_outcome_text(run) : memory_line(run)) + limits(answer) +
                      token_cost_text(answer.cost);
   if (run.saturated)
-    text +=
-        "Saturated: the queue grows through the run. TTFT and end-to-end times say how long it\n"
-        "lasted, not how long requests take; judge the throughput.\n";
+    text += "Overloaded: more requests come than are answered, " + fixed(run.requests_per_s(), 3) +
+            " a second.\nTTFT and end-to-end times say how long the run lasted, not how long "
+            "requests take;\njudge the throughput.\n";
   return text;
 }
 
 namespace {
 
-Json workload_json(const ServingLoad& load) {
+Json workload_json(const ServingLoad& load, const ServingRun& run) {
   const RequestTraffic& traffic = load.traffic;
   const RequestList& list = load.list;
   const bool is_sampled = load.file.empty();
@@ -209,7 +239,7 @@ Json workload_json(const ServingLoad& load) {
           {"isl", is_sampled ? Json(length_distribution_text(traffic.prompt)) : Json(nullptr)},
           {"osl", is_sampled ? Json(length_distribution_text(traffic.output)) : Json(nullptr)},
           {"file", is_sampled ? Json(nullptr) : Json(load.file)},
-          {"requests", list.requests.size()},
+          {"requests", run.sampled},
           {"failed_rows", list.failed},
           {"seed", list.seed}};
 }
@@ -255,9 +285,29 @@ Json slo_json(const ServedAnswer& answer) {
 Json ranges_json(const ServingRun& run) {
   Json json{{"coverage", serving_coverage}};
   for (const JudgedFigure& one : judged_figures(run)) {
-    const Range range = serving_range(one.predicted, one.figure, run.setup.model);
+    const Range range = within_offer(run, one.figure, one.predicted,
+                                     serving_range(one.predicted, one.figure, run.setup.model));
     json[one.key] = {{"low", rounded(range.low)}, {"high", rounded(range.high)}};
   }
+  return json;
+}
+
+Json window_json(const ServingRun& run) {
+  const SteadyWindow& window = run.window;
+  Json json{{"part", window.whole ? "all" : "steady"},
+            {"begin_s", rounded(window.begin.si())},
+            {"end_s", rounded(window.end.si())},
+            {"warm_up_requests", window.warm_up},
+            {"requests", window.requests}};
+  if (window.whole) return json;
+  json["steady"] = window.steady;
+  const auto half = [&](const char* key, double value) {
+    json["half_width"][key] = rounded(value);
+  };
+  half("ttft_ms", window.ttft.half * 1e3);
+  half("tpot_ms", window.tpot.half * 1e3);
+  half("output_tokens_per_s", window.output_rate.half * run.alike);
+  half("attainment", window.attainment.half);
   return json;
 }
 
@@ -290,7 +340,8 @@ std::string serving_run_json(const ServedAnswer& answer, double wall_s) {
     json["deployment"] = json["memory"] = nullptr;
     json["pools"] = pools_json(run);
   }
-  json["workload"] = workload_json(answer.load);
+  json["workload"] = workload_json(answer.load, run);
+  json["window"] = window_json(run);
   for (const NamedLatency& one : latencies(counts))
     json["latency_ms"][one.key] = latency_json(one.histogram);
   json["throughput"] = throughput_json(run);

@@ -93,7 +93,7 @@ def main() -> int:
     measures = [
         ("modules", len(modules), "<=", 25),
         ("files of sim/", len(files), "<=", 800),
-        ("lines of sim/", sum(lines.values()), "<=", 97_500),
+        ("lines of sim/", sum(lines.values()), "", None),
         ("median lines of a file", statistics.median(lines.values()), ">=", 85),
         ("files below 40 lines, %", 100.0 * short / len(files), "<=", 15.0),
         ("comments", len(blocks), "", None),

@@ -41,7 +41,7 @@ Request own_row(const JsonValue& row, RequestList& list) {
   request.output_tokens = length_of(row, "output");
   if (const auto ids = row.find("prefix_blocks")) add_hashes(*ids, request, list);
   if (const auto session = row.find("session"))
-    request.session = static_cast<std::uint32_t>(session->integer(0, 0xffffffff));
+    request.session = static_cast<std::uint32_t>(session->integer(0, Request::no_session - 1));
   return request;
 }
 

@@ -78,6 +78,7 @@ std::vector<Ranked> all_of(const DeploymentSearchRequest& request) {
       return layout.pools ? serve_pools({*layout.pools, prefill, decode}, load)
                           : serve_requests(*decode, load, {"", ""});
     };
+    const int replicas = layout.pools ? 0 : layout.plan.replicas;
     const Economics economics = read_economics(on.system.gpu.name, "");
     for (std::size_t l = 0; l < request.loads.size(); ++l) {
       const ServingLoad& load = request.loads[l];
@@ -86,12 +87,12 @@ std::vector<Ranked> all_of(const DeploymentSearchRequest& request) {
                     on.system_word + on.engine_word + layout.flags + std::to_string(l)};
       double rate = 0.0, speed = 0.0;
       if (request.goal == ServingGoal::goodput) {
-        if (const auto found = largest_rate(serve, load).at_rate) {
+        if (const auto found = largest_rate(serve, load, replicas).at_rate) {
           rate = found->slo_share() * found->requests_per_s();
           speed = found->interactivity();
         }
       } else {
-        const ServingRun run = serve(load);
+        const ServingRun run = serve_until_steady(serve, load, replicas);
         const bool kept = !load.replay.slo || run.slo_share() >= load.replay.slo->share;
         rate = kept ? run.output_tokens_per_s() : 0.0;
         speed = run.interactivity();
@@ -141,6 +142,26 @@ TEST(DeploymentSearch, ListsWhatReplayingEverythingWouldRankFirst) {
         EXPECT_LT(result.replayed, result.points / 2);
       }
     }
+  }
+}
+
+// Runs of steady loads are as long as they must be, and their bounds know no window.
+TEST(DeploymentSearch, RanksSteadyLoadsAsReplayingEverythingWould) {
+  for (const ServingGoal goal : {ServingGoal::throughput, ServingGoal::goodput}) {
+    DeploymentSearchRequest request = request_of(goal);
+    for (ServingLoad& load : request.loads) {
+      const int clients = static_cast<int>(load.list.clients);
+      load.traffic =
+          traffic_of(clients > 0 ? Arrivals::closed : Arrivals::poisson, clients, 1 << 14);
+      load.traffic.stationary = load.finds_length = true;
+      load.part = MeasuredPart::steady;
+      load.list = requests_of(load);
+    }
+    request.platforms.resize(2);
+    request.list.kind = BestList::Kind::top;
+    const DeploymentSearchResult result = search_deployments(request);
+    EXPECT_EQ(names_of(result, request), first_names(all_of(request), 10))
+        << serving_goal_names()[static_cast<std::size_t>(goal)];
   }
 }
 

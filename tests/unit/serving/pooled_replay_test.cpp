@@ -293,7 +293,8 @@ TEST(PooledReplay, AnswersOfOneTokenNeverLeaveThePrefillPool) {
 
 TEST(PooledReplay, KeepsTimesOfEachRequest) {
   PooledShape shape = pools(scheduler("vllm"));
-  for (ReplayShape* pool : {&shape.prefill, &shape.decode}) pool->replica.replay.keeps_times = true;
+  for (ReplayShape* pool : {&shape.prefill, &shape.decode})
+    pool->replica.replay.keeps_times = pool->replica.replay.keeps_iterations = true;
   const RequestList list = sampled(4.0, 300);
   const PooledReplay result = replay(list, shape, 1e9);
   ASSERT_EQ(result.times.size(), 300u);

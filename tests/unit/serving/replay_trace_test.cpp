@@ -25,7 +25,7 @@ ServingRun run_of(const char* engine, int replicas, std::int64_t requests) {
   traffic.output = parse_length_distribution("2..80", {});
   ServingLoad load;
   load.list = sample_requests(traffic);
-  load.replay.keeps_times = true;
+  load.replay.keeps_times = load.replay.keeps_iterations = true;
   return serve_requests(priced, load, {"", ""});
 }
 
