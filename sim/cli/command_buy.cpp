@@ -93,7 +93,7 @@ void add_buy(Options& options, BuyOptions& into) {
   options.add("economics", "FILE[,FILE]",
               "your prices and powers, over those of topologies/economics; a file with the key gpu "
               "counts for that one alone",
-              request.economics, split_list);
+              request.economics);
   add_jobs(options, "worker processes (also -j N; default: all cores); no other effect",
            request.workers);
   options.add("json", "print orrery.purchase/1 instead of the table", into.json);

@@ -84,7 +84,7 @@ void add_comparison(Options& options, CompareOptions& into) {
               "also what a whole run on them takes with failures, as 15T; the options above may "
               "then stand in a plan's quotes as well",
               into.tokens, parse_tokens);
-  options.add("economics", "FILE", "your prices, over those of topologies/economics",
+  options.add("economics", "FILE[,FILE]", "your prices, over those of topologies/economics",
               into.economics);
   options.add("json", "print orrery.compare/1 instead of the table", into.json);
   options.add("html", "FILE", "write a report for a browser: what the steps wait for, side by side",
@@ -199,7 +199,8 @@ void refuse_with_traces(const Options& options, const Arguments& plans) {
   refuse_run_option(option_about_a_run(options));
 }
 
-ComparedRun run_of(const NamedPlan& named, const CompareOptions& common) {
+ComparedRun run_of(const NamedPlan& named, const CompareOptions& common,
+                   const std::vector<std::string>& gpus) {
   const ComparedPlan& plan = named.plan;
   RunQuestion question = run_question(named.run, named.inputs.plan);
   question.replicates = common.run.replicates;
@@ -208,7 +209,7 @@ ComparedRun run_of(const NamedPlan& named, const CompareOptions& common) {
   const Scenario scenario = read_scenario(named.inputs);
   take_profile_of_faults(question, scenario);
   return {&plan, sampled_run(scenario, plan.range.step, question,
-                             read_economics(plan.range.gpu, common.economics))};
+                             read_economics(plan.range.gpu, common.economics, gpus))};
 }
 
 constexpr const char* compare_usage =
@@ -247,6 +248,7 @@ int run_compare(const Arguments& arguments) {
   std::vector<NamedPlan> named(words.size());
   std::vector<ComparedPlan> plans;
   std::vector<ComparedRun> runs;
+  std::vector<std::string> gpus;
   {
     LongWork line;
     for (std::size_t i = 0; i < words.size(); ++i) {
@@ -257,14 +259,15 @@ int run_compare(const Arguments& arguments) {
     }
     if (!common.tokens) refuse_run_option(option_about_a_run(options));
     require_one_model(plans);
+    for (const ComparedPlan& plan : plans) gpus.push_back(plan.range.gpu);
     if (common.tokens)
-      for (const NamedPlan& one : named) runs.push_back(run_of(one, common));
+      for (const NamedPlan& one : named) runs.push_back(run_of(one, common, gpus));
   }
   std::vector<PricedPlan> priced;
   std::vector<std::string> inputs;
   for (const NamedPlan& one : named) inputs.push_back(one.carried);
   for (const ComparedPlan& plan : plans) {
-    const Range rent = read_economics(plan.range.gpu, common.economics).rent_usd_per_gpu_hour;
+    const Range rent = read_economics(plan.range.gpu, common.economics, gpus).rent_usd_per_gpu_hour;
     priced.push_back({plan, rent.known() ? std::optional{rent} : std::nullopt});
   }
   if (common.html)

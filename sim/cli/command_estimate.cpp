@@ -40,8 +40,8 @@ void add_output(Options& options, EstimateOptions& into, Detail& detail) {
   options.add("reliability", "NAME|FILE",
               "adds to --tokens how long it takes with failures: orrery list reliability",
               into.reliability);
-  options.add("economics", "FILE", "your prices and powers, over those of topologies/economics",
-              into.economics);
+  options.add("economics", "FILE[,FILE]",
+              "your prices and powers, over those of topologies/economics", into.economics);
   options.add("runs", "LIST",
               "files of runs of yours that were measured: cases as orrery validate reads them, or "
               "runs imported with their logs; adds what this step takes as they did",

@@ -49,6 +49,9 @@ std::map<std::string, std::string> words_of(const Options& options, const Scenar
     for (const char* key : {"model", "system", "calibration"})
       if (const auto value = file.find(key); value && value->is_string())
         words[key] = value->text();
+    // A plan that carries its model is itself a file of one.
+    if (!inputs.model && (!words.contains("model") || carried(file, "models", words["model"])))
+      words["model"] = *inputs.plan;
   }
   for (const std::string& key : keys_outside_plan())
     if (options.has(key)) words[key] = options.text(key);
@@ -127,7 +130,8 @@ int run_explore(const Arguments& arguments) {
   add_host_memory_option(options, detail.host_memory);
   options.group("The page");
   options.add("tokens", "N", "tokens to train on, as 15T: adds training time and cost");
-  options.add("economics", "FILE", "your prices and powers, over those of topologies/economics");
+  options.add("economics", "FILE[,FILE]",
+              "your prices and powers, over those of topologies/economics");
   options.add("port", "N", "of 127.0.0.1, where the page is (default: one that is free)", port,
               Counted{1, 65535});
   options.add("no-open", "print the address and do not open it in a browser", stays_closed);

@@ -34,8 +34,8 @@ int run_run(const Arguments& arguments) {
   options.add("slow", "SHARE",
               "what a GPU costs that is so much slower, as 5%, by the stage that it sits in",
               slower, parse_percent);
-  options.add("economics", "FILE", "your prices and powers, over those of topologies/economics",
-              prices);
+  options.add("economics", "FILE[,FILE]",
+              "your prices and powers, over those of topologies/economics", prices);
   options.add("json", "print orrery.run/1 instead of the table", json);
   options.add("csv", "FILE", "write a line for each run that was drawn", csv);
   options.add("html", "FILE", "write a page with the run from day to day", html);

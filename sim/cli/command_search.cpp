@@ -89,7 +89,7 @@ void add_search(Options& options, SearchOptions& into) {
               request.tokens, parse_tokens);
   options.add("deadline", "TIME", "leave out what takes longer for them, as 30d", into.deadline,
               duration);
-  options.add("economics", "FILE", "your prices and powers", request.economics);
+  options.add("economics", "FILE[,FILE]", "your prices and powers", request.economics);
   options.add("budget", "TIME", "stop after this, as 60s; says what is left", request.budget,
               duration);
   add_jobs(options, "worker processes (also -j N; default: Slurm's, or all cores)",

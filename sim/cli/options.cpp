@@ -161,6 +161,14 @@ bool Options::parse(const Arguments& arguments, const std::string& usage) {
       texts = value.as<std::vector<std::string>>();
     else if (!one.value.empty())
       texts = {value.as<std::string>()};
+    for (const std::string& text : texts) {
+      // An unset variable of a shell, or an option where its value was forgotten.
+      if (text.empty())
+        fail_input(command_line / one.name, "is empty", "give a value, or leave it out");
+      if (text.starts_with("--") && find(text.substr(2, text.find('=') - 2)))
+        fail_input(command_line, "the option '--" + one.name + "' needs a value",
+                   "write it after the option");
+    }
   }
   if (!has("help") || usage.empty()) return true;
   std::cout << usage << "\n\n" << known;

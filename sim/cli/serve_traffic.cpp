@@ -231,8 +231,8 @@ void add_traffic(Options& options, TrafficOptions& into) {
               "files of runs of yours that were measured, as orrery import bench writes them: the "
               "answer says what they make of it, too",
               into.runs);
-  options.add("economics", "FILE", "your prices and powers, over those of topologies/economics",
-              into.economics);
+  options.add("economics", "FILE[,FILE]",
+              "your prices and powers, over those of topologies/economics", into.economics);
   options.add("force", "overwrite a file that Orrery did not write", into.force);
 }
 

@@ -48,7 +48,8 @@ void add_sweep_run(Options& options, SweepOptions& into) {
   options.add("memory-only", "what a GPU holds, without simulating the step", into.memory_only);
   options.add("tokens", "N", "tokens to train on, as 15T: adds what that takes and costs",
               into.tokens, parse_tokens);
-  options.add("economics", "FILE", "your prices and powers, over the catalog's", into.economics);
+  options.add("economics", "FILE[,FILE]", "your prices and powers, over the catalog's",
+              into.economics);
   options.add("model", "LIST", "models of the catalog, or files", into.axes);
   options.add("system", "LIST", "systems of the catalog, or files", into.axes);
   options.add("calibration", "LIST", "measurements: orrery calibrate fit", into.axes);

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "sim/core/catalog.hpp"
+#include "sim/core/nearest.hpp"
 #include "sim/core/object_reader.hpp"
+#include "sim/core/value_list.hpp"
 
 namespace orrery {
 namespace {
@@ -58,7 +60,30 @@ Economics parse_economics(const JsonValue& json, Economics base) {
   return base;
 }
 
-Economics read_economics(const std::string& gpu, const std::string& overrides) {
+namespace {
+
+// The GPU that a file of prices names; nothing: it holds for all.
+std::optional<std::string> gpu_of(const JsonValue& file) {
+  const auto named = file.is_object() ? file.find("gpu") : std::nullopt;
+  return named ? std::optional{named->text()} : std::nullopt;
+}
+
+std::vector<std::string> listed_files(const std::string& files) {
+  return files.empty() ? std::vector<std::string>{} : split_list(files, {"--economics", ""});
+}
+
+}  // namespace
+
+std::vector<std::string> price_files(const std::string& gpu, const std::string& files) {
+  std::vector<std::string> own;
+  for (const std::string& file : listed_files(files))
+    if (const auto named = gpu_of(JsonValue::read_file(file)); !named || *named == gpu)
+      own.push_back(file);
+  return own;
+}
+
+Economics read_economics(const std::string& gpu, const std::string& files,
+                         const std::vector<std::string>& gpus) {
   const std::string catalog_folder = "topologies/economics";
   const auto read = [](const std::string& path, const Economics& base) {
     return parse_economics(JsonValue::read_file(path), base);
@@ -67,7 +92,18 @@ Economics read_economics(const std::string& gpu, const std::string& overrides) {
   const std::vector<std::string> listed = list_catalog(catalog_folder);
   if (std::find(listed.begin(), listed.end(), gpu) != listed.end())
     economics = read(find_in_catalog(catalog_folder, gpu, {}), economics);
-  if (!overrides.empty()) economics = read(overrides, economics);
+  for (const std::string& path : listed_files(files)) {
+    const JsonValue file = JsonValue::read_file(path);
+    const auto named = gpu_of(file);
+    if (!named || *named == gpu)
+      economics = parse_economics(file, economics);
+    else if (std::find(gpus.begin(), gpus.end(), *named) == gpus.end())
+      fail_input({path, "/gpu"},
+                 "holds prices of the GPU '" + shown_text(*named) +
+                     "', and what is asked about has " +
+                     joined(gpus.empty() ? std::vector{gpu} : gpus),
+                 "name that GPU, or leave the key out");
+  }
   return economics;
 }
 

@@ -49,9 +49,15 @@ struct Economics {
 /// ranges that are negative or reversed, a PUE below 1.
 Economics parse_economics(const JsonValue& json, Economics base);
 
-/// topologies/economics/site.json, overridden by the GPU's file there and by `overrides` (a path,
-/// "" for none). Keys in none of them are unknown.
-Economics read_economics(const std::string& gpu, const std::string& overrides);
+/// topologies/economics/site.json, overridden by the GPU's file there and by the user's `files`
+/// ("": none; paths with commas between them), later ones over earlier ones. A file with "gpu"
+/// counts for that GPU alone. Keys in none of them are unknown.
+/// `gpus`: of all systems that are asked about; empty: `gpu` alone. Errors (bad_input): a file for
+/// none of them.
+Economics read_economics(const std::string& gpu, const std::string& files,
+                         const std::vector<std::string>& gpus = {});
+/// The user's files that count for a GPU.
+std::vector<std::string> price_files(const std::string& gpu, const std::string& files);
 
 /// The keys of a document without a known range or a bound.
 std::vector<std::string> unknown_prices(const Economics& economics);

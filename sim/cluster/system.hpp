@@ -91,6 +91,9 @@ struct System {
   }
 };
 
+/// The names of the systems' GPUs.
+std::vector<std::string> gpu_names(const std::vector<System>& systems);
+
 /// `word`: a name in topologies/gpus or topologies/systems, or a path.
 Gpu read_gpu(const std::string& word, const Place& at);
 System read_system(const std::string& word, const Place& at);

@@ -16,7 +16,7 @@ bool is_unknown(const Figures::Json& value) {
 std::string cell_of(const Figures::Json& value, std::string (*number)(double)) {
   if (value.is_null()) return "";
   if (value.is_number_float()) return number(value.get<double>());
-  return csv_cell(value.is_string() ? value.get<std::string>() : value.dump());
+  return value.is_string() ? csv_text(value.get<std::string>()) : csv_cell(value.dump());
 }
 
 // The item with the most of what `parts` gives.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -230,7 +231,14 @@ std::vector<double> JsonValue::number_table(std::size_t columns) const {
 
 std::string JsonValue::text() const {
   if (!value_->is_string()) fail(shown(*value_) + " is not text", "write it in quotes");
-  return value_->get<std::string>();
+  std::string text = value_->get<std::string>();
+  // A terminal would obey it where the text is shown.
+  const auto controls = [](char c) {
+    return (static_cast<unsigned char>(c) < ' ' && !std::strchr("\n\r\t", c)) || c == '\x7f';
+  };
+  if (std::any_of(text.begin(), text.end(), controls))
+    fail(shown(*value_) + " holds a control character", "leave it out");
+  return text;
 }
 
 bool JsonValue::boolean() const {

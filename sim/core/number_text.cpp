@@ -202,7 +202,12 @@ FlopPerSecond parse_flop_rate(std::string_view text, const Place& at) {
 double parse_tokens(std::string_view text, const Place& at) {
   static constexpr Unit units[] = {{"T", 1e12}, {"t", 1e12}, {"B", 1e9}, {"b", 1e9}, {"M", 1e6},
                                    {"m", 1e6},  {"K", 1e3},  {"k", 1e3}, {"", 1.0}};
-  return parse(text, units, {"a number of tokens", "15T", "K, M, B or T, or none", false}, at);
+  const double tokens =
+      parse(text, units, {"a number of tokens", "15T", "K, M, B or T, or none", false}, at);
+  if (tokens < 1.0)
+    fail_input(at, "'" + shown_text(std::string{text}) + "' is less than one token",
+               "write it like 15T");
+  return tokens;
 }
 
 std::optional<double> number_with_unit(

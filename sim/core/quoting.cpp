@@ -58,6 +58,11 @@ std::string csv_cell(const std::string& text) {
   return quoted + "\"";
 }
 
+std::string csv_text(const std::string& text) {
+  const bool formula = !text.empty() && std::string_view{"=+-@\t\r"}.find(text[0]) < 6;
+  return csv_cell(formula ? "'" + text : text);
+}
+
 std::string typed_command(const std::string& name, const std::vector<std::string>& arguments) {
   std::string command = "orrery " + name;
   for (const std::string& word : arguments) command += " " + shell_word(word);

@@ -15,6 +15,9 @@ std::string shell_word(const std::string& text);
 
 /// A cell of CSV, in quotes only where it needs them (RFC 4180).
 std::string csv_cell(const std::string& text);
+/// The same of a text, which a spreadsheet must not take for a formula: one that begins like it
+/// gets an apostrophe.
+std::string csv_text(const std::string& text);
 
 /// "orrery estimate --model ...": how a command was typed.
 std::string typed_command(const std::string& name, const std::vector<std::string>& arguments);

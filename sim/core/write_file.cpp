@@ -89,8 +89,13 @@ FileWriter::FileWriter(const std::string& path) : target_{path} {
   const fs::file_status status = fs::status(path, ignored);
   if (fs::is_directory(status)) refuse(EISDIR);
   if (fs::exists(status) && !fs::is_regular_file(status)) {
-    file_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    // A pipe without a reader would be waited for.
+    file_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file_ < 0 && errno == ENXIO)
+      fail_input({path, ""}, "is a pipe that nobody reads",
+                 "start its reader first, or name a file");
     if (file_ < 0) refuse(errno);
+    ::fcntl(file_, F_SETFL, ::fcntl(file_, F_GETFL) & ~O_NONBLOCK);
     return;
   }
   fs::path target{path};

@@ -143,6 +143,12 @@ void add_phase(const Scenario& scenario, EstimateContext& context, Seconds step,
 // Whole steps, as the bill counts them.
 void add_phases(Seconds step, const RunQuestion& question, PreparedRun& run) {
   const Plan& plan = run.scenario.plan;
+  const double a_step = static_cast<double>(plan.gbs) * static_cast<double>(plan.seq);
+  if (question.tokens < a_step)
+    fail_input({"", "--tokens"},
+               nine_digits(question.tokens) + " tokens are less than one step of " +
+                   grouped(plan.gbs * plan.seq),
+               "write 15T for 15 trillion");
   const std::vector<BatchPhase> phases =
       batch_phases(question.policy.ramp, plan.gbs, plan.seq, question.tokens, {"", "--ramp"});
   if (phases.back().steps * step.si() > longest_run)

@@ -130,22 +130,6 @@ PurchaseRow row_of(const PurchaseRequest& request, std::size_t s, int gpus, cons
   return row;
 }
 
-// The GPU that a file of prices names; nothing: it holds for all.
-std::optional<std::string> gpu_of(const std::string& file) {
-  const JsonValue json = JsonValue::read_file(file);
-  const auto named = json.is_object() ? json.find("gpu") : std::nullopt;
-  return named ? std::optional{named->text()} : std::nullopt;
-}
-
-void refuse_idle_files(const PurchaseRequest& request) {
-  for (const std::string& file : request.economics)
-    if (const auto named = gpu_of(file);
-        named && std::none_of(request.systems.begin(), request.systems.end(),
-                              [&](const System& system) { return system.gpu.name == *named; }))
-      fail_input({file, "/gpu"}, "none of the systems has the GPU '" + *named + "'",
-                 "name one that a system has, or leave the key out");
-}
-
 void fail_if_empty(const Purchase& purchase, const PurchaseRequest& request) {
   std::string reasons;
   for (const PurchaseRow& row : purchase.rows) {
@@ -179,24 +163,15 @@ Range cost_of(const PurchaseRow& row, PayBy pay) {
 Range energy_cost(const PurchaseRow& row) { return row.result->bill->energy_usd * stretch(row); }
 Range energy_kwh(const PurchaseRow& row) { return row.result->bill->energy_kwh * stretch(row); }
 
-std::vector<std::string> files_for(const std::string& gpu, const std::vector<std::string>& files) {
-  std::vector<std::string> own;
-  for (const std::string& file : files)
-    if (const auto named = gpu_of(file); !named || *named == gpu) own.push_back(file);
-  return own;
-}
-
 Purchase buy(const PurchaseRequest& request,
              const std::function<void(const PurchaseProgress&)>& watch) {
   std::vector<std::unique_ptr<SystemContext>> contexts;  // Workers are forked with them.
   std::vector<Economics> economics;
+  const std::vector<std::string> gpus = gpu_names(request.systems);
   for (const System& system : request.systems) {
     contexts.push_back(std::make_unique<SystemContext>(system));
-    Economics& prices = economics.emplace_back(read_economics(system.gpu.name, ""));
-    for (const std::string& file : files_for(system.gpu.name, request.economics))
-      prices = parse_economics(JsonValue::read_file(file), prices);
+    economics.push_back(read_economics(system.gpu.name, request.economics, gpus));
   }
-  refuse_idle_files(request);
   const std::size_t sizes = request.gpus.size();
   PurchaseProgress progress{request.systems.size() * sizes, 0};
   Purchase purchase;

@@ -32,7 +32,7 @@ struct PurchaseRequest {
   std::vector<std::int64_t> batches;  ///< Instead, if any: one of these.
   std::vector<Fixed> fixed;           ///< Fixed keys, as a search has them.
   /// Files over the catalog's prices; one that names a GPU counts for that alone.
-  std::vector<std::string> economics;
+  std::string economics;
   double max_memory = safe_share_of_memory;
   PayBy pay = PayBy::rent;
   std::optional<Seconds> deadline;
@@ -97,9 +97,6 @@ Range cost_of(const PurchaseRow& row, PayBy pay);
 /// Its electricity, which grows with the time that failures add, as the rent does.
 Range energy_cost(const PurchaseRow& row);
 Range energy_kwh(const PurchaseRow& row);
-
-/// Those of the files that count for a GPU.
-std::vector<std::string> files_for(const std::string& gpu, const std::vector<std::string>& files);
 
 struct Purchase {
   std::vector<PurchaseRow> rows;  ///< Sorted by system, then size.

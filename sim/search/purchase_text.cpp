@@ -6,6 +6,7 @@
 #include <set>
 
 #include "sim/core/number_text.hpp"
+#include "sim/core/value_list.hpp"
 #include "sim/plan/scenario.hpp"
 #include "sim/search/purchase_figures.hpp"
 #include "sim/training/bill_text.hpp"
@@ -311,10 +312,9 @@ std::string command_of(const PurchaseRow& row, const PurchaseRequest& request,
                      names.systems[row.system] + " --gpus " + std::to_string(row.gpus) + " --gbs " +
                      std::to_string(row.result->scenario.plan.gbs) + " " + row.flags;
   text += " --tokens " + names.tokens;
-  // An estimate takes one file.
   const std::vector<std::string> files =
-      files_for(request.systems[row.system].gpu.name, request.economics);
-  return files.size() == 1 ? text + " --economics " + files.front() : text;
+      price_files(request.systems[row.system].gpu.name, request.economics);
+  return files.empty() ? text : text + " --economics " + joined(files, ",");
 }
 
 Document purchase_document(const Purchase& purchase, const PurchaseRequest& request,

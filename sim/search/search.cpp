@@ -46,7 +46,8 @@ SearchContext::SearchContext(const SearchRequest& request) {
     contexts.push_back(std::make_unique<EstimateContext>(system));
     economics.emplace_back();
     if (needs_prices(request)) {
-      economics.back() = read_economics(system.gpu.name, request.economics);
+      economics.back() =
+          read_economics(system.gpu.name, request.economics, gpu_names(request.systems));
       require_prices(request.goal, *economics.back(), system.gpu.name);
     }
     for (int gpus : request.gpus)

@@ -159,12 +159,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// RFC 4180: quotes only where they are needed. A text that a spreadsheet would take for a formula
-// gets an apostrophe, by which it knows a text.
 std::string csv_of(const Cell& cell) {
-  const bool formula =
-      cell.is_text && !cell.text.empty() && std::string_view{"=+-@\t\r"}.find(cell.text[0]) < 6;
-  return csv_cell((formula ? "'" : "") + cell.text);
+  return cell.is_text ? csv_text(cell.text) : csv_cell(cell.text);
 }
 
 std::string csv_line(const Row& row) {

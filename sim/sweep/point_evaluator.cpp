@@ -48,9 +48,11 @@ SweepInputs read_inputs(const Sweep& sweep) {
       inputs.systems.emplace(SweepInputs::SystemName{name, file}, std::move(measured));
     }
   }
-  if (sweep.tokens)
-    for (const auto& [name, system] : inputs.systems)
-      inputs.economics.emplace(name, read_economics(system.gpu.name, sweep.economics));
+  if (!sweep.tokens) return inputs;
+  std::vector<std::string> gpus;
+  for (const auto& [name, system] : inputs.systems) gpus.push_back(system.gpu.name);
+  for (const auto& [name, system] : inputs.systems)
+    inputs.economics.emplace(name, read_economics(system.gpu.name, sweep.economics, gpus));
   return inputs;
 }
 

@@ -427,11 +427,12 @@ class RunReader {
     }
     const bool overlaps_tp = plan_.value("tp_overlap", false);
     const bool overlaps_pp = plan_.contains("vpp") && a_.flag("overlap_p2p_comm", true);
-    if (overlaps_tp || overlaps_pp) {
+    if (overlaps_tp) {
       plan_["software"] = "megatron-core-fp32-reduce-overlap";
       return;
     }
-    plan_["software"] = "megatron-core-fp32-reduce";
+    plan_["software"] =
+        overlaps_pp ? "megatron-core-fp32-reduce-interleaved" : "megatron-core-fp32-reduce";
     plan_.erase("tp_overlap");  // This software needs no flag for it: gradients' traffic.
   }
 

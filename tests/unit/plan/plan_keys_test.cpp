@@ -216,8 +216,10 @@ TEST(PlanKeys, FlagsAreRefusedTheSameWay) {
 // A terminal shows one line whatever the file holds.
 TEST(PlanKeys, HostileWordsAreEscapedAndCut) {
   EXPECT_EQ(json_error(R"({"dtype": "a\u001b[31m\n"})"),
-            "plan.json: /dtype: 'a\\u001b[31m\\n' is unknown; write one of: fp16, bf16, fp8, "
-            "mxfp8, nvfp4, tf32, fp32");
+            "plan.json: /dtype: \"a\\u001b[31m\\n\" holds a control character; leave it out");
+  EXPECT_EQ(json_error(R"({"dtype": "a\n"})"),
+            "plan.json: /dtype: 'a\\n' is unknown; write one of: fp16, bf16, fp8, mxfp8, nvfp4, "
+            "tf32, fp32");
   const std::string error = json_error("{\"dtype\": \"" + std::string(1000, 'x') + "\"}");
   EXPECT_LT(error.size(), 200u);
 }

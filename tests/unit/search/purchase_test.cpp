@@ -105,7 +105,7 @@ TEST(Purchase, QuotesOfAGpuCountForIt) {
   };
   PurchaseRequest request = small_request();
   request.gpus = {16};
-  request.economics = {quote("h100-sxm", 2.0), quote("gb200", 5.0)};
+  request.economics = quote("h100-sxm", 2.0) + "," + quote("gb200", 5.0);
   const Purchase purchase = buy(request);
   for (const PurchaseRow& row : purchase.rows) {
     const Range usd = cost_of(row, PayBy::rent);
@@ -113,7 +113,7 @@ TEST(Purchase, QuotesOfAGpuCountForIt) {
     EXPECT_NEAR(usd.low / hours, row.system == 0 ? 2.0 : 5.0, 1e-9);
     EXPECT_EQ(usd.low, usd.high);
   }
-  request.economics.push_back(quote("b200-sxm", 3.0));
+  request.economics += "," + quote("b200-sxm", 3.0);
   EXPECT_THROW(buy(request), Error);
 }
 

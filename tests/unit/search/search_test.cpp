@@ -18,7 +18,7 @@ namespace orrery::search_test {
 namespace {
 
 // The test systems' GPU has no price of its own.
-const std::string prices = ORRERY_TEST_SOURCE "/topologies/economics/a100-sxm-80gb.json";
+const std::string prices = ORRERY_TEST_SOURCE "/tests/unit/search/data/prices.json";
 
 struct Simulated {
   std::string flags;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/model/model.hpp"
+#include "sim/plan/software.hpp"
 #include "tests/unit/calibration/sample.hpp"
 
 namespace orrery::megatron_run_test {
@@ -108,6 +109,23 @@ TEST(MegatronRun, LinesInQuotesAreWords) {
   EXPECT_EQ(plan.at("model").at("heads").integer(1, 99), 16);
 }
 
+// Chunks bring their transfers' overlap, and leave that of gradients (tp_overlap) as it is.
+TEST(MegatronRun, InterleavingIsNoSlowerThanWithout) {
+  const std::string flags = tiny +
+                            "--bf16 --tensor-model-parallel-size 2 --sequence-parallel "
+                            "--pipeline-model-parallel-size 2 ";
+  const JsonValue chunks = plan_of(flags + "--num-virtual-stages-per-pipeline-rank 2");
+  EXPECT_FALSE(chunks.has("tp_overlap"));
+  EXPECT_FALSE(plan_of(flags).has("tp_overlap"));
+  const Software with = read_software(chunks.at("software").text(), {});
+  const Software without = read_software(plan_of(flags).at("software").text(), {});
+  EXPECT_TRUE(with.overlap_pp);
+  EXPECT_FALSE(without.overlap_pp);
+  EXPECT_EQ(with.tp_overlap, without.tp_overlap);
+  EXPECT_EQ(with.overlap_tp_gradients, without.overlap_tp_gradients);
+  EXPECT_EQ(with.tp_hidden, without.tp_hidden);
+}
+
 // arguments.py: bf16 gradients are accumulated and reduced in fp32 unless --grad-reduce-in-bf16.
 TEST(MegatronRun, GradientsAreReducedInFp32ByDefault) {
   const auto software = [](const std::string& flags) {
@@ -121,7 +139,7 @@ TEST(MegatronRun, GradientsAreReducedInFp32ByDefault) {
   // Where the run overlaps traffic, a software that does both.
   const std::string chunks =
       "--bf16 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 ";
-  EXPECT_EQ(software(chunks), "megatron-core-fp32-reduce-overlap");
+  EXPECT_EQ(software(chunks), "megatron-core-fp32-reduce-interleaved");
   EXPECT_EQ(software(chunks + "--no-overlap-p2p-communication"), "megatron-core-fp32-reduce");
   EXPECT_EQ(software("--bf16 --tensor-model-parallel-size 2 --sequence-parallel --tp-comm-overlap"),
             "megatron-core-fp32-reduce-overlap");
