@@ -157,7 +157,7 @@ TEST(DeploymentSearch, RanksSteadyLoadsAsReplayingEverythingWould) {
       load.part = MeasuredPart::steady;
       load.list = requests_of(load);
     }
-    request.platforms.resize(2);
+    request.platforms.resize(1);
     request.list.kind = BestList::Kind::top;
     const DeploymentSearchResult result = search_deployments(request);
     EXPECT_EQ(names_of(result, request), first_names(all_of(request), 10))
