@@ -111,13 +111,13 @@ void read_loads(const Options& options, const TrafficOptions& traffic,
                              " tokens, answers of " + length_distribution_text(first.traffic.output)
                        : "requests of " + first.file;
   for (RequestedLoad& one : loads) {
-    const RequestTraffic& traffic = one.load.traffic;
+    const RequestTraffic& requests = one.load.traffic;
     const std::int64_t clients = one.load.list.clients;
-    const std::string arrivals = name(traffic.arrivals);
+    const std::string arrivals = name(requests.arrivals);
     words.loads.push_back(clients > 0 ? plural(clients, "client")
-                          : finds_rate || !(traffic.rate > 0.0)
+                          : finds_rate || !(requests.rate > 0.0)
                               ? arrivals
-                              : arrivals + ", " + fixed(traffic.rate, 2) + " a second");
+                              : arrivals + ", " + fixed(requests.rate, 2) + " a second");
     words.load_flags.push_back(one.flags);
     request.loads.push_back(std::move(one.load));
   }

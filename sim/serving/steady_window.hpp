@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "sim/core/enum_words.hpp"
 #include "sim/core/units.hpp"
 #include "sim/serving/replay_counts.hpp"
 #include "sim/serving/request.hpp"
