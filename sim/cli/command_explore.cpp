@@ -49,9 +49,9 @@ std::map<std::string, std::string> words_of(const Options& options, const Scenar
     for (const char* key : {"model", "system", "calibration"})
       if (const auto value = file.find(key); value && value->is_string())
         words[key] = value->text();
-    // A plan that carries its model is itself a file of one.
-    if (!inputs.model && (!words.contains("model") || carried(file, "models", words["model"])))
-      words["model"] = *inputs.plan;
+    // A model or system that the plan file itself holds is read from there.
+    for (const std::string key : {"model", "system"})
+      if (!words.contains(key) || carried(file, key + "s", words[key])) words[key] = *inputs.plan;
   }
   for (const std::string& key : keys_outside_plan())
     if (options.has(key)) words[key] = options.text(key);

@@ -102,8 +102,7 @@ void read_loads(const Options& options, const TrafficOptions& traffic,
   if (finds_rate && !traffic.rules.replay.slo)
     fail_input(command_line / "objective", "goodput needs limits to keep to",
                "add --slo ttft=2000,tpot=40@p90");
-  std::vector<RequestedLoad> loads =
-      read_loads(options, traffic, {usual_clients, finds_rate, true});
+  std::vector<RequestedLoad> loads = read_loads(options, traffic, {usual_clients, finds_rate});
   words.limits = traffic.slo;
   const ServingLoad& first = loads.front().load;
   words.requests = first.file.empty()

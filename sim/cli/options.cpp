@@ -162,7 +162,7 @@ bool Options::parse(const Arguments& arguments, const std::string& usage) {
     else if (!one.value.empty())
       texts = {value.as<std::string>()};
     for (const std::string& text : texts) {
-      // An unset variable of a shell, or an option where its value was forgotten.
+      // A shell leaves an empty word where a variable is unset.
       if (text.empty())
         fail_input(command_line / one.name, "is empty", "give a value, or leave it out");
       if (text.starts_with("--") && find(text.substr(2, text.find('=') - 2)))

@@ -86,8 +86,7 @@ void read_trace_load(const Options& options, const TrafficOptions& traffic, Serv
 }
 
 void read_sampled_load(const Options& options, const TrafficOptions& given, int clients,
-                       const ManyLoads& many, ServingLoad& load) {
-  const bool finds_rate = many.finds_rate;
+                       bool finds_rate, ServingLoad& load) {
   const auto of_traces = [&](std::initializer_list<const char*> names) {
     options.refuse(names, "is for traces", "add --trace FILE, or leave it out");
   };
@@ -126,16 +125,16 @@ void read_sampled_load(const Options& options, const TrafficOptions& given, int 
   if (load.part == MeasuredPart::steady) {
     traffic.stationary = true;
     load.skipped = given.skipped.value_or(-1);
-    // What is drawn or stepped one by one would be too much to look at.
+    // A timeline of a long run could not be looked at, and stepping one takes minutes.
     load.finds_length = !given.requests && !given.perfetto && !load.replay.unfolded;
-    if (load.finds_length && many.is_search) traffic.requests = most_sampled;
   }
+  if (load.finds_length) traffic.requests = 0;
   load.list = requests_of(load);
 }
 
 // One load as the options say it, in a closed loop of so many clients, if any.
 RequestedLoad load_of(const Options& options, const TrafficOptions& traffic, int clients,
-                      const ManyLoads& many) {
+                      bool finds_rate) {
   RequestedLoad requested;
   requested.load = traffic.rules;
   requested.load.replay.keeps_times = traffic.requests_out || traffic.perfetto;
@@ -144,7 +143,7 @@ RequestedLoad load_of(const Options& options, const TrafficOptions& traffic, int
   if (traffic.trace)
     read_trace_load(options, traffic, requested.load);
   else
-    read_sampled_load(options, traffic, clients, many, requested.load);
+    read_sampled_load(options, traffic, clients, finds_rate, requested.load);
   const auto requests = static_cast<std::int64_t>(requested.load.list.requests.size());
   if (traffic.skipped.value_or(0) >= requests && !requested.load.finds_length)
     fail_input(command_line / "skip-first", "leaves no request to count",
@@ -250,8 +249,8 @@ std::vector<RequestedLoad> read_loads(const Options& options, const TrafficOptio
                "add --slo ttft=2000,tpot=40@p90");
   const std::vector<int> clients = clients_of(options, traffic, many);
   std::vector<RequestedLoad> loads;
-  for (const int one : clients) loads.push_back(load_of(options, traffic, one, many));
-  if (clients.empty() || traffic.trace) loads = {load_of(options, traffic, 0, many)};
+  for (const int one : clients) loads.push_back(load_of(options, traffic, one, many.finds_rate));
+  if (clients.empty() || traffic.trace) loads = {load_of(options, traffic, 0, many.finds_rate)};
   return loads;
 }
 

@@ -40,12 +40,11 @@ struct RequestedLoad {
   std::string flags;  ///< Options that give this load.
 };
 
-/// Choices of a search: its number of clients if no option gives the load; true if it finds the
-/// largest rate, so that none is given; and true if it is one.
+/// Choices of a search: its number of clients if no option gives the load; and true if it finds the
+/// largest rate, so that none is given.
 struct ManyLoads {
   std::string usual_clients;
   bool finds_rate = false;
-  bool is_search = false;
 };
 
 /// One for each value of --concurrency, which may be a list: "4,16" or "1..64" (doubling).

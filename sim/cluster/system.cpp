@@ -149,7 +149,8 @@ System parse_system(const JsonValue& written) {
 }
 
 System read_system(const std::string& word, const Place& at) {
-  return parse_system(JsonValue::read_file(find_in_catalog("topologies/systems", word, at)));
+  const std::string path = find_in_catalog("topologies/systems", word, at);
+  return parse_system(carried_or_self(JsonValue::read_file(path), "systems"));
 }
 
 System filled_evenly(const System& system, int gpus) {

@@ -79,6 +79,14 @@ std::string relative_to_file(const std::string& word, const Place& at) {
   return (fs::path{at.file}.parent_path() / path).string();
 }
 
+JsonValue carried_or_self(const JsonValue& file, const std::string& kind) {
+  const auto inputs = file.is_object() ? file.find("inputs") : std::nullopt;
+  const auto held = inputs && inputs->is_object() ? inputs->find(kind) : std::nullopt;
+  const std::vector<std::string> names =
+      held && held->is_object() ? held->keys() : std::vector<std::string>{};
+  return names.size() == 1 ? held->at(names.front()) : file;
+}
+
 std::vector<std::string> list_catalog(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code code;

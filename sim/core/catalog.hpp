@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sim/core/error.hpp"
+#include "sim/core/json_value.hpp"
 
 namespace orrery {
 
@@ -19,6 +20,10 @@ std::string find_in_catalog(const std::string& folder, const std::string& word, 
 
 /// The same of a word in a file: a relative path ending in ".json" starts at that file's folder.
 std::string relative_to_file(const std::string& word, const Place& at);
+
+/// The document of a kind ("models", "systems") in a file: the one that a result carries in its
+/// inputs, if it carries exactly one, else the file itself.
+JsonValue carried_or_self(const JsonValue& file, const std::string& kind);
 
 /// Names in data_folder()/`folder`, sorted, without ".json".
 std::vector<std::string> list_catalog(const std::string& folder);

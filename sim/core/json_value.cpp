@@ -232,7 +232,7 @@ std::vector<double> JsonValue::number_table(std::size_t columns) const {
 std::string JsonValue::text() const {
   if (!value_->is_string()) fail(shown(*value_) + " is not text", "write it in quotes");
   std::string text = value_->get<std::string>();
-  // A terminal would obey it where the text is shown.
+  // Terminals execute control characters when they print the text.
   const auto controls = [](char c) {
     return (static_cast<unsigned char>(c) < ' ' && !std::strchr("\n\r\t", c)) || c == '\x7f';
   };

@@ -89,10 +89,10 @@ FileWriter::FileWriter(const std::string& path) : target_{path} {
   const fs::file_status status = fs::status(path, ignored);
   if (fs::is_directory(status)) refuse(EISDIR);
   if (fs::exists(status) && !fs::is_regular_file(status)) {
-    // A pipe without a reader would be waited for.
+    // Opening a pipe without a reader would block.
     file_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
     if (file_ < 0 && errno == ENXIO)
-      fail_input({path, ""}, "is a pipe that nobody reads",
+      fail_input({path, ""}, "is a pipe without a reader",
                  "start its reader first, or name a file");
     if (file_ < 0) refuse(errno);
     ::fcntl(file_, F_SETFL, ::fcntl(file_, F_GETFL) & ~O_NONBLOCK);

@@ -280,7 +280,7 @@ Model read_model(const std::string& word, const Place& at) {
   }
   const JsonValue file = JsonValue::read_file(path.string());
   const auto inside = file.find("model");  // Plan files have their model here.
-  return parse_model(inside && inside->is_object() ? *inside : file);
+  return parse_model(inside && inside->is_object() ? *inside : carried_or_self(file, "models"));
 }
 
 // Parameter counts of a decoder-only transformer, h hidden, n heads, k key/value heads, d head_dim:

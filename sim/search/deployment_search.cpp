@@ -17,7 +17,7 @@ namespace orrery {
 namespace {
 
 constexpr double never = std::numeric_limits<double>::infinity();
-// Requests in a window may be a little shorter than all that the bound knows.
+// The requests of a window may be a little shorter on average than all that the bound counts.
 constexpr double window_margin = 1.1;
 
 // A layout under a load. Its second objective is the time between two tokens.
@@ -38,10 +38,41 @@ struct DeploymentContext {
   std::int64_t too_slow = 0;
 };
 
-Request longest_request(const std::vector<ServingLoad>& loads) {
-  RequestList longest;
-  for (const ServingLoad& load : loads) longest.requests.push_back(longest_of(load.list));
-  return longest_of(longest);
+// The work of a load's requests, and the longest of them.
+struct LoadWork {
+  RequestWork work;
+  Request longest;
+};
+
+// Of a load whose length is found: of as many requests as it may have, with their whole answers.
+LoadWork work_of(const ServingLoad& load) {
+  if (!load.finds_length) return {RequestWork{load.list}, longest_of(load.list)};
+  ServingLoad longest = load;
+  longest.traffic.requests = most_sampled;
+  longest.traffic.stationary = false;
+  const RequestList list = requests_of(longest);
+  return {RequestWork{list}, longest_of(list)};
+}
+
+// True if two loads whose length is found draw the same prompts and answers.
+bool have_equal_requests(const ServingLoad& a, const ServingLoad& b) {
+  return a.finds_length && b.finds_length && a.lengths == b.lengths &&
+         a.traffic.prompt == b.traffic.prompt && a.traffic.output == b.traffic.output &&
+         a.traffic.prefix == b.traffic.prefix && a.traffic.seed == b.traffic.seed;
+}
+
+std::vector<LoadWork> works_of(const std::vector<ServingLoad>& loads) {
+  std::vector<LoadWork> works;
+  for (std::size_t l = 0; l < loads.size(); ++l)
+    works.push_back(l > 0 && have_equal_requests(loads[l - 1], loads[l]) ? works.back()
+                                                                         : work_of(loads[l]));
+  return works;
+}
+
+Request longest_of(const std::vector<LoadWork>& works) {
+  RequestList list;
+  for (const LoadWork& one : works) list.requests.push_back(one.longest);
+  return longest_of(list);
 }
 
 // The figure that a goal counts, a second and GPU.
@@ -98,15 +129,12 @@ class LayoutBound {
   const ServingBound* decode_ = nullptr;
 };
 
-void bound_points(const DeploymentSearchRequest& request, DeploymentContext& context,
-                  DeploymentSearchProgress& progress,
+void bound_points(const DeploymentSearchRequest& request, const std::vector<LoadWork>& works,
+                  DeploymentContext& context, DeploymentSearchProgress& progress,
                   const std::function<void(const DeploymentSearchProgress&)>& watch) {
-  std::vector<RequestWork> works;
   std::int64_t longest_prompt = 1;
-  for (const ServingLoad& load : request.loads) {
-    works.emplace_back(load.list);
-    longest_prompt = std::max(longest_prompt, works.back().longest_prompt);
-  }
+  for (const LoadWork& one : works)
+    longest_prompt = std::max(longest_prompt, one.work.longest_prompt);
   std::vector<std::unique_ptr<const ServingBound>> cuts;
   for (const auto& priced : context.cuts)
     cuts.push_back(std::make_unique<const ServingBound>(*priced, longest_prompt));
@@ -117,15 +145,15 @@ void bound_points(const DeploymentSearchRequest& request, DeploymentContext& con
     const auto gpus = static_cast<double>(layout.gpus());
     for (std::size_t l = 0; l < works.size(); ++l) {
       const ServingLoad& load = request.loads[l];
+      const RequestWork& work = works[l].work;
       // Answers of one token have nothing between tokens.
-      const bool gaps = works[l].outputs > works[l].requests;
+      const bool gaps = work.outputs > work.requests;
       const Seconds between = gaps ? bound.least_gap() : Seconds{};
-      if (load.replay.slo && between > load.replay.slo->tpot && !works[l].one_token) {
+      if (load.replay.slo && between > load.replay.slo->tpot && !work.one_token) {
         ++context.too_slow;
         continue;
       }
-      const double amount =
-          request.goal == ServingGoal::goodput ? works[l].requests : works[l].outputs;
+      const double amount = request.goal == ServingGoal::goodput ? work.requests : work.outputs;
       DeploymentPoint& point = context.points.emplace_back();
       point.load = static_cast<std::uint32_t>(l);
       point.layout = static_cast<std::int32_t>(i);
@@ -133,7 +161,7 @@ void bound_points(const DeploymentSearchRequest& request, DeploymentContext& con
       point.second = between.si();
       const double margin = load.part == MeasuredPart::steady ? window_margin : 1.0;
       point.score = serving_score(
-          request.goal, margin * amount / bound.least_span(works[l], load).si() / gpus, economics);
+          request.goal, margin * amount / bound.least_span(work, load).si() / gpus, economics);
     }
     ++progress.bounded;
     if (watch) watch(progress);
@@ -145,8 +173,9 @@ DeploymentContext prepare(const DeploymentSearchRequest& request,
                           DeploymentSearchProgress& progress,
                           const std::function<void(const DeploymentSearchProgress&)>& watch) {
   DeploymentContext context;
+  const std::vector<LoadWork> works = works_of(request.loads);
   context.space = deployment_space(request.model, request.platforms, request.fixed,
-                                   longest_request(request.loads), request.pools);
+                                   longest_of(works), request.pools);
   progress.layouts = static_cast<std::int64_t>(context.space.layouts.size());
   std::vector<std::string> gpus;
   for (const ServingPlatform& on : request.platforms) gpus.push_back(on.system.gpu.name);
@@ -155,7 +184,7 @@ DeploymentContext prepare(const DeploymentSearchRequest& request,
     need_prices(request.goal, context.economics.back(), on.system.gpu.name);
   }
   price_layouts(request, context);
-  bound_points(request, context, progress, watch);
+  bound_points(request, works, context, progress, watch);
   std::sort(context.points.begin(), context.points.end(),
             [](const auto& a, const auto& b) { return a.ranks_before(b); });
   progress.points = static_cast<std::int64_t>(context.points.size());

@@ -141,8 +141,6 @@ ServingRun serve_pools(const PricedPools& pools, const ServingLoad& load) {
     return kv_bytes(model, pools.plan.prefill.kv, tokens);
   };
   shape.layers = model.layers;
-  for (ReplayShape* pool : {&shape.prefill, &shape.decode})
-    pool->replica.replay.keeps_times |= load.part == MeasuredPart::steady;
   if (load.over_network) shape.handover = engine.handover;
   KvRoutes routes = routes_of(pools);
   PooledReplay replay =

@@ -68,7 +68,7 @@ void keep_iterations(const Replica& replica, std::uint32_t number, RequestReplay
   }
 }
 
-// What one replica brings to a replay.
+// Results of one replica's replay.
 struct ReplayedShare {
   ReplayCounts counts;
   std::vector<RequestTimes> times;  // If they are kept.

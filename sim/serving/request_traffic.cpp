@@ -144,13 +144,13 @@ void add_hashes(const SharedPrefix& prefix, Random& random, Request& request, Re
   }
 }
 
-// Leaves a random part of the answer of each client's first request.
+// Cuts the answer of each client's first request to a random part.
 void cut_first_answers(RequestList& list) {
   Random progress{list.seed, progress_stream};
   const std::size_t first = std::min<std::size_t>(list.clients, list.requests.size());
   for (std::size_t i = 0; i < first; ++i) {
     std::uint32_t& tokens = list.requests[i].output_tokens;
-    // One of a single token would have no time between tokens.
+    // An answer of a single token would have no TPOT.
     if (tokens > 2) tokens = static_cast<std::uint32_t>(progress.below(tokens - 1)) + 2;
   }
 }

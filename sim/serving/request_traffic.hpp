@@ -56,6 +56,8 @@ struct SharedPrefix {
   std::uint32_t group_tokens = 0;
   std::uint32_t users = 1;
   std::uint32_t user_tokens = 0;
+
+  bool operator==(const SharedPrefix&) const = default;
 };
 
 /// A stream of requests by its distributions.

@@ -51,6 +51,7 @@ ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
   if (load.over_network) shape.client = setup.engine.client;
   shape.stages = plan.pp;
   shape.replay = load.replay;
+  shape.replay.keeps_times |= load.part == MeasuredPart::steady;
   return shape;
 }
 
@@ -100,7 +101,7 @@ RequestList requests_of(const ServingLoad& load) {
 void measure(const ServingLoad& load, ServingRun& run) {
   ReplayCounts& counts = run.replay.counts;
   run.sampled = static_cast<std::int64_t>(load.list.requests.size());
-  run.alike = static_cast<double>(load.alike) / load.copies;
+  run.represented = static_cast<double>(load.represented) / load.repeats;
   run.open = is_open_loop(load.list);
   run.saturated = run.open && run.saturated;
   if (load.part == MeasuredPart::all) {
@@ -119,10 +120,10 @@ ServingRun serve_requests(const PricedServing& priced, const ServingLoad& load, 
   const Deployment& plan = setup.deployment;
   need_prefixes(plan, load, at);
   need_space(setup, longest_of(load.list), at);
-  ReplayShape shape{
+  const ReplayShape shape{
       replica_shape(setup, load, run.kv),
-      static_cast<std::uint32_t>(load.copies * (plan.replicas / load.alike) * plan.dp * plan.pp)};
-  shape.replica.replay.keeps_times |= load.part == MeasuredPart::steady;
+      static_cast<std::uint32_t>(load.repeats * (plan.replicas / load.represented) * plan.dp *
+                                 plan.pp)};
   run.replay = replay_requests(load.list, shape, priced.times);
   run.saturated = run.replay.counts.saturated();
   measure(load, run);
@@ -135,15 +136,15 @@ Seconds ServingRun::span() const {
 }
 
 double ServingRun::requests_per_s() const {
-  return alike * per_second(window.ended, window.span());
+  return represented * per_second(window.ended, window.span());
 }
 
 double ServingRun::output_tokens_per_s() const {
-  return alike * per_second(window.output_tokens, window.span());
+  return represented * per_second(window.output_tokens, window.span());
 }
 
 double ServingRun::total_tokens_per_s() const {
-  return alike * per_second(window.output_tokens + window.prompt_tokens, window.span());
+  return represented * per_second(window.output_tokens + window.prompt_tokens, window.span());
 }
 
 double ServingRun::interactivity() const {
@@ -152,16 +153,16 @@ double ServingRun::interactivity() const {
 }
 
 Bytes ServingRun::host_stored() const {
-  return alike * all_ranks_of(replay.counts.totals.host_stored_tokens, setup, kv);
+  return represented * all_ranks_of(replay.counts.totals.host_stored_tokens, setup, kv);
 }
 
 Bytes ServingRun::host_loaded() const {
-  return alike * all_ranks_of(replay.counts.totals.host_loaded_tokens, setup, kv);
+  return represented * all_ranks_of(replay.counts.totals.host_loaded_tokens, setup, kv);
 }
 
 double ServingRun::host_link_share() const {
   const Deployment& plan = setup.deployment;
-  const auto links = static_cast<double>(plan.replicas) / alike * plan.dp;
+  const auto links = static_cast<double>(plan.replicas) / represented * plan.dp;
   return span() > Seconds{} ? replay.counts.totals.host_time / (links * span()) : 0.0;
 }
 
@@ -178,42 +179,49 @@ constexpr double most_rate = 1e6;
 constexpr double least_rate = 1e-4;
 constexpr double close_enough = 1.01;
 
-}  // namespace
-
-namespace {
-
-// Replicas that are enough to judge a fleet: with routers that do not look at them, each is alone
-// with its part of the stream; the others balance better the more there are.
-constexpr int enough_apart = 8, enough_together = 32;
+// Simulated replicas that are enough to judge a fleet. A router that ignores their state leaves each
+// alone with its share of the stream; one that looks at them balances better the more there are.
+constexpr int enough_independent = 8, enough_balanced = 32;
 constexpr std::int64_t first_requests = 1000;
 constexpr std::int64_t requests_a_replica = 400;
-constexpr std::int64_t rounds = 12;  // Of a closed loop.
-// Clients of a closed loop whose answers are of one length keep the order in which they began for
-// ever: figures are means over the orders of so many replicas.
+constexpr std::int64_t rounds = 12;  // Requests of each client of a closed loop.
+// Clients of a closed loop whose answers all have one length never change their order: figures are
+// means over the orders of so many replicas.
 constexpr int enough_orders = 4;
-// An overload shows in runs that are this many times as long as the shortest.
+// Runs reveal an overload once they are this many times as long as the shortest.
 constexpr std::int64_t until_overload = 4;
 constexpr std::int64_t most_of_goodput = 1 << 15;
 
-// True if replicas need not be replayed as they are: none of their own times are kept, and what one
-// has in its cache does not depend on how many there are.
-bool is_apart(const ServingLoad& load, int replicas) {
+// True if a sample of the replicas can stand for all: no times of single requests are kept, and what
+// a replica has in its cache does not depend on how many there are.
+bool can_sample_replicas(const ServingLoad& load, int replicas) {
   const ReplaySettings& replay = load.replay;
   return replicas > 0 && !replay.keeps_times && !replay.keeps_iterations && !replay.unfolded &&
          load.traffic.prefix.groups == 0;
 }
 
-// The most replicas that one can be counted for, so that enough are left and all are alike.
-int alike_of(const ServingLoad& load, int replicas) {
-  if (!is_apart(load, replicas)) return 1;
-  const int enough = looks_at_replicas(load.replay.routing) ? enough_together : enough_apart;
+// The largest number of replicas that one can represent: it divides them and the clients, and
+// enough are left to simulate.
+int most_represented(const ServingLoad& load, int replicas) {
+  const int enough = looks_at_replicas(load.replay.routing) ? enough_balanced : enough_independent;
+  const int clients = load.traffic.arrivals == Arrivals::closed ? load.traffic.concurrency : 0;
   int most = 1;
-  for (int alike = 2; replicas / alike >= enough; ++alike) {
-    const bool clients_divide =
-        load.traffic.arrivals != Arrivals::closed || load.traffic.concurrency % alike == 0;
-    if (replicas % alike == 0 && clients_divide) most = alike;
-  }
+  for (int one = 2; replicas / one >= enough; ++one)
+    if (replicas % one == 0 && clients % one == 0) most = one;
   return most;
+}
+
+// Simulates a part of the replicas, or all of them several times, where that gives the same means.
+void choose_sample(ServingLoad& load, int replicas) {
+  if (!can_sample_replicas(load, replicas)) return;
+  RequestTraffic& traffic = load.traffic;
+  load.represented = most_represented(load, replicas);
+  const bool fixed_orders =
+      traffic.arrivals == Arrivals::closed && !looks_at_replicas(load.replay.routing);
+  if (fixed_orders && load.represented == 1)
+    load.repeats = (enough_orders + replicas - 1) / replicas;
+  traffic.rate /= load.represented;
+  traffic.concurrency = traffic.concurrency / load.represented * load.repeats;
 }
 
 // Replays longer and longer runs until `enough` says so of one that is `times` as long as the
@@ -225,15 +233,11 @@ ServingRun serve_longer(const Serve& serve, ServingLoad load, int replicas, std:
     return serve(load);
   }
   RequestTraffic& traffic = load.traffic;
-  load.alike = alike_of(load, replicas);
-  const bool looks = looks_at_replicas(load.replay.routing);
-  if (traffic.arrivals == Arrivals::closed && is_apart(load, replicas) && load.alike == 1 && !looks)
-    load.copies = (enough_orders + replicas - 1) / replicas;
-  traffic.rate /= load.alike;
-  traffic.concurrency = traffic.concurrency / load.alike * load.copies;
+  choose_sample(load, replicas);
   const std::int64_t clients = traffic.arrivals == Arrivals::closed ? traffic.concurrency : 0;
-  const std::int64_t first = std::max({first_requests, rounds * clients,
-                                       requests_a_replica * (replicas / load.alike) * load.copies});
+  const std::int64_t simulated = replicas / load.represented * load.repeats;
+  const std::int64_t first =
+      std::max({first_requests, rounds * clients, requests_a_replica * simulated});
   for (std::int64_t times = 1;; times *= 2) {
     traffic.requests = times * first;
     load.list = requests_of(load);
@@ -257,7 +261,7 @@ Goodput largest_rate(const Serve& serve, ServingLoad load, int replicas) {
   // A run may be shorter if the share of requests that meet the limits is clearly below the one
   // that is wanted; an overload may yet hide behind one that is above.
   const auto decided = [&](const ServingRun& run, std::int64_t times) {
-    if (!run.window.lasts) return false;
+    if (!run.window.long_enough) return false;
     const double beyond = run.slo_share() - share;
     return std::abs(beyond) > run.window.attainment.half &&
            (beyond < 0.0 || times >= until_overload);
@@ -266,7 +270,7 @@ Goodput largest_rate(const Serve& serve, ServingLoad load, int replicas) {
     load.traffic.rate = rate;
     load.list.requests.clear();
     ServingRun run = serve_longer(serve, load, replicas, most_of_goodput, decided);
-    ++goodput.replays;
+    ++goodput.rates_tried;
     if (run.saturated || run.slo_share() < share) return false;
     goodput.at_rate = std::move(run);
     return true;

@@ -25,11 +25,15 @@ struct ServingLoad {
   ReplaySettings replay;
   MeasuredPart part = MeasuredPart::all;  ///< Steady: of sampled requests, with `stationary`.
   std::int64_t skipped = -1;              ///< Requests of the warm-up; negative: it is found.
-  bool finds_length = false;              ///< There are as many requests as steady figures need.
+  /// The run is made as long as steady figures need; until then `list` is without requests.
+  bool finds_length = false;
   std::shared_ptr<const RequestList> lengths;  ///< A file's, in place of those of `traffic`.
-  /// Of `alike` replicas one is replayed, with its part of `traffic`; or each `copies` times, with
-  /// as many times the traffic. One of the two is 1.
-  int alike = 1, copies = 1;
+  /// Replicas of the deployment that each simulated replica represents; `traffic` is then the share
+  /// of the simulated ones.
+  int represented = 1;
+  /// Independent simulations of the whole deployment, whose traffic `traffic` holds together. One of
+  /// the two numbers is 1.
+  int repeats = 1;
 };
 
 /// One of two pools in a run.
@@ -59,7 +63,9 @@ struct ServingRun {
   std::optional<PooledOutcome> pools;
   SteadyWindow window;
   std::int64_t sampled = 0;  ///< Requests that were replayed.
-  double alike = 1.0;        ///< Replicas that each replayed one is counted for.
+  /// Replicas of the deployment for each simulated one: below 1 if the deployment was simulated
+  /// several times.
+  double represented = 1.0;
 
   std::int64_t gpus() const { return pools ? pools->plan.gpus() : setup.deployment.gpus(); }
   Seconds span() const;  ///< Time from the first request sent to the last token.
@@ -104,8 +110,8 @@ ServingRun serve_requests(const PricedServing& priced, const ServingLoad& load, 
 using Serve = std::function<ServingRun(const ServingLoad&)>;
 
 /// Replays the load by `serve`: if it finds its length, longer and longer, until its figures are
-/// steady (steady_window.hpp), or it is overloaded, or there are `most_sampled` requests. Of many
-/// replicas only some are replayed if the others fare alike (ServingLoad::alike).
+/// steady (steady_window.hpp), or it is overloaded, or there are `most_sampled` requests. If many
+/// replicas are statistically alike, only some are simulated (ServingLoad::represented).
 /// `replicas`: of the deployment; 0: it has pools, all of which are replayed.
 ServingRun serve_until_steady(const Serve& serve, const ServingLoad& load, int replicas);
 inline constexpr std::int64_t most_sampled = 1 << 18;
@@ -116,7 +122,7 @@ bool copies_go_in_step(const ServingSetup& setup);
 /// The largest rate at which enough requests meet the limits.
 struct Goodput {
   double rate = 0.0;  ///< Requests a second, within 1 %; 0: no rate meets them.
-  int replays = 0;
+  int rates_tried = 0;
   std::optional<ServingRun> at_rate;  ///< The run at that rate.
 };
 

@@ -39,15 +39,18 @@ std::string workload_text(const ServingLoad& load, const ServingRun& run) {
 
 std::string within(double half) { return "±" + fixed(100.0 * half, 1) + " %"; }
 
-// The part of the run that is measured, and how sure its means are.
-std::string window_text(const ServingRun& run) {
+// Names the part of the run that is measured, and the sampling errors of its means.
+std::string window_text(const ServingLoad& load, const ServingRun& run) {
   const SteadyWindow& window = run.window;
-  if (window.whole) return "";
+  if (window.whole)
+    return load.part == MeasuredPart::steady
+               ? "All are counted: they are too few for a steady state\n"
+               : "";
   std::string text = plural(window.requests, "request") + " of " + fixed(window.span().si(), 1) +
                      " s counted, after " + plural(window.warm_up, "request") + " of warm-up";
-  if (run.alike > 1.0)
-    text += ", on " + plural(std::int64_t{run.replay.replayed}, "replica") + ", each for " +
-            fixed(run.alike, 0) + " that fare alike";
+  if (run.represented > 1.0)
+    text += ", on " + plural(std::int64_t{run.replay.replayed}, "replica") +
+            ", each representing " + fixed(run.represented, 0);
   text += "\n";
   if (!run.saturated)
     text += "Sampling (90 %): TTFT " + within(window.ttft.relative()) + ", TPOT " +
@@ -133,7 +136,8 @@ std::vector<JudgedFigure> judged_figures(const ServingRun& run) {
            run.output_tokens_per_s(), 0}};
 }
 
-// What is served is what is offered, unless it is too much.
+// The range of a figure, cut for throughput at the load that clients offer, which a deployment that
+// is not overloaded serves.
 Range within_offer(const ServingRun& run, ServingFigure figure, double predicted, Range range) {
   if (figure == ServingFigure::throughput && run.open && !run.saturated)
     range.high = std::min(range.high, predicted);
@@ -202,7 +206,7 @@ std::string limits(const ServedAnswer& answer) {
     text += answer.goodput->rate > 0.0
                 ? "Largest rate at which " + percent(slo->share) +
                       " do: " + fixed(answer.goodput->rate, 3) + " a second (" +
-                      plural(answer.goodput->replays, "replay") + ")\n"
+                      plural(answer.goodput->rates_tried, "rate") + " tried)\n"
                 : "At no rate do " + percent(slo->share) + "\n";
   return text;
 }
@@ -215,7 +219,7 @@ std::string serving_run_text(const ServedAnswer& answer) {
                      plural(run.gpus(), "GPU") + "\n" +
                      (run.pools ? pools_text(run.pools->prefill.setup, run.pools->decode.setup)
                                 : deployment_text(run.setup)) +
-                     "\n" + workload_text(answer.load, run) + window_text(run) + "\n" +
+                     "\n" + workload_text(answer.load, run) + window_text(answer.load, run) + "\n" +
                      latencies_text(run) + "\n" + throughput(run) + "\n" + ranges_text(run) + "\n" +
                      by_runs_text(answer) +
                      (run.pools ? pooled_outcome_text(run) : memory_line(run)) + limits(answer) +
@@ -306,7 +310,7 @@ Json window_json(const ServingRun& run) {
   };
   half("ttft_ms", window.ttft.half * 1e3);
   half("tpot_ms", window.tpot.half * 1e3);
-  half("output_tokens_per_s", window.output_rate.half * run.alike);
+  half("output_tokens_per_s", window.output_rate.half * run.represented);
   half("attainment", window.attainment.half);
   return json;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <span>
 
 namespace orrery {
 namespace {
@@ -13,13 +14,15 @@ constexpr std::size_t least_requests = 60;  // Three a batch.
 // 95 % quantile of Student's t with 19 degrees of freedom.
 constexpr double student = 1.729;
 
-// A run is steady within these half widths: relative ones, and a share of requests.
-constexpr double close_rate = 0.02;
-constexpr double close_tpot = 0.02;
-constexpr double close_ttft = 0.06;
-constexpr double close_share = 0.015;
-constexpr double about_as_good = 1.05;
-constexpr double least_spans = 8.0;  // Of a request's time that a window lasts.
+// A run is steady if its half-widths are at most these: relative ones, and of a share of requests.
+constexpr double most_rate_half = 0.02;
+constexpr double most_tpot_half = 0.02;
+constexpr double most_ttft_half = 0.06;
+constexpr double most_share_half = 0.015;
+// A steady window lasts at least so many times as long as a mean request.
+constexpr double least_request_times = 8.0;
+// MSER's error differs by chance: the first truncation within this factor of the least is taken.
+constexpr double mser_tolerance = 1.05;
 
 SampledMean of_batch_means(const std::vector<double>& means) {
   const auto n = static_cast<double>(means.size());
@@ -37,8 +40,8 @@ SampledMean of_batch_means(const std::vector<double>& means) {
   return found;
 }
 
-// MSER-5: the number of values to leave out, at most half of them.
-std::size_t found_warm_up(const std::vector<double>& values) {
+// The number of leading values that MSER-5 truncates, at most half of them.
+std::size_t mser_truncation(const std::vector<double>& values) {
   constexpr std::size_t width = 5;
   const std::size_t batches = values.size() / width;
   if (batches < 4) return 0;
@@ -47,33 +50,26 @@ std::size_t found_warm_up(const std::vector<double>& values) {
     means[b] = std::accumulate(values.begin() + static_cast<std::ptrdiff_t>(b * width),
                                values.begin() + static_cast<std::ptrdiff_t>((b + 1) * width), 0.0) /
                static_cast<double>(width);
-  // Of leaving out `left_out` batches: variance of the others over their number.
+  // errors[k]: squared error of the mean of the batches that are left if the first k are truncated.
   std::vector<double> errors(batches / 2 + 1);
   double sum = 0.0, squares = 0.0, least = std::numeric_limits<double>::infinity();
-  for (std::size_t left_out = batches; left_out-- > 0;) {
-    sum += means[left_out];
-    squares += means[left_out] * means[left_out];
-    if (left_out >= errors.size()) continue;
-    const auto n = static_cast<double>(batches - left_out);
-    errors[left_out] = std::max(0.0, squares - sum * sum / n) / (n * n);
-    least = std::min(least, errors[left_out]);
+  for (std::size_t truncated = batches; truncated-- > 0;) {
+    sum += means[truncated];
+    squares += means[truncated] * means[truncated];
+    if (truncated >= errors.size()) continue;
+    const auto n = static_cast<double>(batches - truncated);
+    errors[truncated] = std::max(0.0, squares - sum * sum / n) / (n * n);
+    least = std::min(least, errors[truncated]);
   }
-  // Chance alone moves the least: the first that is about as good.
   const auto best = static_cast<std::size_t>(
       std::find_if(errors.begin(), errors.end(),
-                   [&](double error) { return error <= about_as_good * least; }) -
+                   [&](double error) { return error <= mser_tolerance * least; }) -
       errors.begin());
   return best * width;
 }
 
-// Share of the time from `from` to `to` that lies in the window; a moment lies in it or not.
-double share_within(const SteadyWindow& window, Seconds from, Seconds to) {
-  if (!(to > from)) return from >= window.begin && from < window.end ? 1.0 : 0.0;
-  const Seconds inside = std::min(to, window.end) - std::max(from, window.begin);
-  return std::max(0.0, inside / (to - from));
-}
-
-// Adds tokens made evenly from `from` to `to` to slices of the window.
+// Adds `tokens`, which are made evenly from `from` to `to`, to the slices of the window in which
+// they are made.
 void add_evenly(const SteadyWindow& window, Seconds from, Seconds to, double tokens,
                 std::vector<double>& slices) {
   const Seconds width = window.span() / static_cast<double>(slices.size());
@@ -96,7 +92,7 @@ void add_evenly(const SteadyWindow& window, Seconds from, Seconds to, double tok
 
 // The backlog grows: more requests are present at the end of the second half of the sending time
 // than in its middle, beyond what chance would do. Under overload it grows in proportion to time.
-bool grows(const std::vector<RequestTimes>& times, const std::vector<std::uint32_t>& sent) {
+bool backlog_grows(const std::vector<RequestTimes>& times, const std::vector<std::uint32_t>& sent) {
   const Seconds end = times[sent.back()].arrival;
   const Seconds middle = times[sent[sent.size() / 2]].arrival;
   double present_middle = 0.0, present_end = 0.0, came = 0.0;
@@ -138,12 +134,10 @@ SteadyWindow whole_run(const ReplayCounts& counts) {
   return window;
 }
 
-SteadyWindow measure_steady(const RequestList& list, const std::vector<RequestTimes>& times,
-                            std::int64_t skipped, const std::optional<Slo>& slo,
-                            ReplayCounts& counts) {
-  SteadyWindow window = whole_run(counts);
-  if (times.size() < least_requests && skipped < 0) return window;
-  // Requests in the order of their sending; in a closed loop a router may reorder them.
+namespace {
+
+// All requests in the order in which clients sent them; routers of closed loops mix the list.
+std::vector<std::uint32_t> in_sending_order(const std::vector<RequestTimes>& times) {
   std::vector<std::uint32_t> sent(times.size());
   std::iota(sent.begin(), sent.end(), 0u);
   const auto earlier = [&](std::uint32_t a, std::uint32_t b) {
@@ -151,85 +145,117 @@ SteadyWindow measure_steady(const RequestList& list, const std::vector<RequestTi
   };
   if (!std::is_sorted(sent.begin(), sent.end(), earlier))
     std::stable_sort(sent.begin(), sent.end(), earlier);
-  const bool open = list.clients == 0;
-  window.overloaded = open && grows(times, sent);
+  return sent;
+}
 
-  double mean_e2e = 0.0;
-  for (const RequestTimes& of : times) mean_e2e += of.e2e.si();
-  mean_e2e /= static_cast<double>(times.size());
-  const Seconds first = times[sent.front()].arrival;
+Seconds mean_request_time(const std::vector<RequestTimes>& times) {
+  Seconds sum;
+  for (const RequestTimes& of : times) sum += of.e2e;
+  return sum / static_cast<double>(times.size());
+}
+
+// The window's requests are those at [from, to) in the order of sending.
+struct WindowBounds {
+  std::size_t from = 0, to = 0;
+};
+
+WindowBounds find_window(const RequestList& list, const std::vector<RequestTimes>& times,
+                         const std::vector<std::uint32_t>& sent, std::int64_t skipped,
+                         bool overloaded) {
+  // Under overload requests take longer and longer: there is no steady state to wait for.
+  const Seconds a_request = overloaded ? Seconds{} : mean_request_time(times);
   const auto sent_before = [&](Seconds time) {
     return static_cast<std::size_t>(
         std::partition_point(sent.begin(), sent.end(),
                              [&](std::uint32_t i) { return times[i].arrival < time; }) -
         sent.begin());
   };
-  // Under overload requests take longer and longer: there is no steady state to wait for.
-  const Seconds a_request{window.overloaded ? 0.0 : mean_e2e};
-  const std::size_t to =
-      std::max<std::size_t>(1, sent_before(times[sent.back()].arrival - a_request));
-  std::size_t from = 0;
+  WindowBounds window;
+  window.to = std::max<std::size_t>(1, sent_before(times[sent.back()].arrival - a_request));
   if (skipped >= 0) {
-    from = static_cast<std::size_t>(skipped);
-  } else if (!window.overloaded) {
-    from = std::max<std::size_t>(open ? 0 : list.clients, sent_before(first + a_request));
-    if (from < to) {
-      std::vector<double> series;
-      for (std::size_t i = from; i < to; ++i) series.push_back(times[sent[i]].e2e.si());
-      from += found_warm_up(series);
-    }
+    window.from = static_cast<std::size_t>(skipped);
+  } else if (!overloaded) {
+    window.from =
+        std::max<std::size_t>(list.clients, sent_before(times[sent.front()].arrival + a_request));
+    std::vector<double> series;
+    for (std::size_t i = window.from; i < window.to; ++i) series.push_back(times[sent[i]].e2e.si());
+    window.from += mser_truncation(series);
   }
-  if (from + (skipped < 0 ? least_requests : 1) > to) {
-    window.overloaded = false;
-    return window;
-  }
-  window.whole = false;
-  window.begin = times[sent[from]].arrival;
-  window.end = to < sent.size() ? times[sent[to]].arrival : times[sent.back()].arrival;
-  window.warm_up = static_cast<std::int64_t>(from);
-  window.requests = static_cast<std::int64_t>(to - from);
+  return window;
+}
 
-  ReplayCounts of_window = counts;
-  for (LatencyHistogram* histogram :
-       {&of_window.ttft, &of_window.tpot, &of_window.e2e, &of_window.queue})
+// Counts tokens and answers by the time at which they are made.
+void count_made(const RequestList& list, const std::vector<RequestTimes>& times,
+                SteadyWindow& window) {
+  std::vector<double> prompts(usual_batches), outputs(usual_batches);
+  window.ended = 0.0;
+  for (const RequestTimes& of : times) {
+    const Seconds started = of.arrival + of.queue, token = of.arrival + of.ttft;
+    const Seconds end = of.arrival + of.e2e;
+    if (end < window.begin || of.arrival >= window.end) continue;
+    const Request& request = list.requests[of.request];
+    window.ended += end < window.end ? 1.0 : 0.0;
+    add_evenly(window, started, token, request.prompt_tokens, prompts);
+    add_evenly(window, token, token, 1.0, outputs);
+    add_evenly(window, token, end, request.output_tokens - 1.0, outputs);
+  }
+  window.prompt_tokens = std::accumulate(prompts.begin(), prompts.end(), 0.0);
+  window.output_tokens = std::accumulate(outputs.begin(), outputs.end(), 0.0);
+  for (double& slice : outputs) slice /= (window.span() / usual_batches).si();
+  window.output_rate = of_batch_means(outputs);
+}
+
+// Counts latencies of the requests that were sent in the window, in place of those of all.
+void count_sent(const RequestList& list, const std::vector<RequestTimes>& times,
+                std::span<const std::uint32_t> sent, const std::optional<Slo>& slo,
+                ReplayCounts& counts, SteadyWindow& window) {
+  for (LatencyHistogram* histogram : {&counts.ttft, &counts.tpot, &counts.e2e, &counts.queue})
     *histogram = {};
-  ReplayTotals& totals = of_window.totals;
+  ReplayTotals& totals = counts.totals;
   totals.finished = totals.within_slo = 0;
   totals.prompt_tokens = totals.output_tokens = 0;
   totals.prefix_hit_tokens = totals.host_hit_tokens = 0;
   std::vector<double> ttft, tpot, within;
-  for (std::size_t i = from; i < to; ++i) {
-    const RequestTimes& of = times[sent[i]];
+  for (const std::uint32_t i : sent) {
+    const RequestTimes& of = times[i];
     const Request& request = list.requests[of.request];
-    of_window.finish(of, request.prompt_tokens, request.output_tokens, slo);
+    counts.finish(of, request.prompt_tokens, request.output_tokens, slo);
     ttft.push_back(of.ttft.si());
     if (request.output_tokens > 1) tpot.push_back(of.tpot.si());
     within.push_back(!slo || slo->met(of.ttft, of.tpot, of.e2e) ? 1.0 : 0.0);
   }
-  std::vector<double> slices(usual_batches);
-  window.ended = window.prompt_tokens = window.output_tokens = 0.0;
-  for (const RequestTimes& of : times) {
-    const Seconds token = of.arrival + of.ttft, end = of.arrival + of.e2e;
-    if (end < window.begin || of.arrival >= window.end) continue;
-    const Request& request = list.requests[of.request];
-    window.ended += end >= window.begin && end < window.end ? 1.0 : 0.0;
-    const Seconds started = of.arrival + of.queue;
-    window.prompt_tokens += request.prompt_tokens * share_within(window, started, token);
-    add_evenly(window, token, token, 1.0, slices);
-    if (request.output_tokens > 1)
-      add_evenly(window, token, end, request.output_tokens - 1.0, slices);
-  }
-  counts = std::move(of_window);
-  window.output_tokens = std::accumulate(slices.begin(), slices.end(), 0.0);
-  for (double& slice : slices) slice /= (window.span() / usual_batches).si();
-  window.output_rate = of_batch_means(slices);
   window.ttft = batch_mean(ttft);
   window.tpot = batch_mean(tpot);
   window.attainment = batch_mean(within);
-  window.lasts = !window.overloaded && window.span().si() >= least_spans * mean_e2e;
-  window.steady = window.lasts && window.output_rate.relative() <= close_rate &&
-                  window.tpot.relative() <= close_tpot && window.ttft.relative() <= close_ttft &&
-                  window.attainment.half <= close_share;
+}
+
+}  // namespace
+
+SteadyWindow measure_steady(const RequestList& list, const std::vector<RequestTimes>& times,
+                            std::int64_t skipped, const std::optional<Slo>& slo,
+                            ReplayCounts& counts) {
+  SteadyWindow window = whole_run(counts);
+  const std::size_t least = skipped < 0 ? least_requests : 1;
+  if (times.size() < least) return window;
+  const std::vector<std::uint32_t> sent = in_sending_order(times);
+  const bool overloaded = list.clients == 0 && backlog_grows(times, sent);
+  const auto [from, to] = find_window(list, times, sent, skipped, overloaded);
+  if (from + least > to) return window;
+
+  window.whole = false;
+  window.overloaded = overloaded;
+  window.begin = times[sent[from]].arrival;
+  window.end = times[sent[std::min(to, sent.size() - 1)]].arrival;
+  window.warm_up = static_cast<std::int64_t>(from);
+  window.requests = static_cast<std::int64_t>(to - from);
+  count_made(list, times, window);
+  count_sent(list, times, std::span{sent}.subspan(from, to - from), slo, counts, window);
+  window.long_enough =
+      !overloaded && window.span() >= least_request_times * mean_request_time(times);
+  window.steady = window.long_enough && window.output_rate.relative() <= most_rate_half &&
+                  window.tpot.relative() <= most_tpot_half &&
+                  window.ttft.relative() <= most_ttft_half &&
+                  window.attainment.half <= most_share_half;
   return window;
 }
 

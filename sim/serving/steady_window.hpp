@@ -28,8 +28,8 @@ struct SampledMean {
   double relative() const { return mean > 0.0 ? half / mean : 0.0; }
 };
 
-/// What happened within a window of time. Latencies are those of the requests that were sent in it;
-/// tokens are those that were made in it.
+/// A window of a run's time, and what was measured in it. Latencies count the requests that clients
+/// sent in the window, whenever they were answered; token counts hold the tokens made in it.
 struct SteadyWindow {
   bool whole = true;  ///< It is the whole run: there are no intervals.
   Seconds begin, end;
@@ -41,8 +41,8 @@ struct SteadyWindow {
   SampledMean ttft, tpot, output_rate, attainment;
   /// More came than was answered: the number of present requests grows for as long as they come.
   bool overloaded = false;
-  bool lasts = false;   ///< It is long beside the time of a request.
-  bool steady = false;  ///< The same, and the intervals are narrow.
+  bool long_enough = false;  ///< It lasts several times as long as a mean request.
+  bool steady = false;       ///< It is long enough, and its intervals are narrow.
 
   Seconds span() const { return end - begin; }
 };

@@ -1,10 +1,13 @@
 // A page shows what the command that it copies prints, and the values that it offers are legal.
 
+#include <fstream>
 #include <random>
+#include <sstream>
 
 #include "tests/explore/view_agreement.hpp"
 #include "tests/support/explorer.hpp"
 #include "tests/support/program.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace orrery::answers_test {
 namespace {
@@ -82,6 +85,46 @@ Printed printed_by(const std::string& command) {
   }
   return {nullptr,
           run_shell("('" ORRERY_TEST_BINARY_FOLDER "/orrery' " + arguments + " 2>&1)").out};
+}
+
+// The words of the address that `orrery explore` prints, behind its '#'.
+Json state_of(const std::string& address) {
+  Json state = Json::object();
+  std::istringstream words{address.substr(address.find('#') + 1)};
+  for (std::string word; std::getline(words, word, '&');)
+    state[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
+  return state;
+}
+
+// An imported run holds its model, and a result or a search its model and its system.
+TEST(Answers, ShowThePlansOwnModelAndSystem) {
+  const TemporaryFolder folder;
+  const auto path = [&](const char* name) { return (folder.path() / name).string(); };
+  const auto changed_copy = [&](const char* from, const char* to, const Json& changes) {
+    Json document = Json::parse(std::ifstream{std::string{ORRERY_TEST_SOURCE} + from});
+    document.update(changes);
+    std::ofstream{path(to)} << document;
+    return document;
+  };
+  const Json model = changed_copy("/workloads/models/llama3-8b.json", "model.json",
+                                  {{"name", "mine"}, {"layers", 16}});
+  changed_copy("/topologies/systems/dgx-h100.json", "system.json", {{"name", "my-cluster"}});
+  std::ofstream{path("plan.json")} << Json{
+      {"model", model}, {"system", path("system.json")}, {"gpus", 16}, {"gbs", 64}, {"tp", 2}};
+  const std::string orrery = "'" ORRERY_TEST_BINARY_FOLDER "/orrery' ";
+  const auto printed = [&](const std::string& words) { return run_shell(orrery + words).out; };
+  const std::string plan = "--plan " + path("plan.json");
+  std::ofstream{path("result.json")} << printed("estimate " + plan + " --json");
+  std::ofstream{path("search.json")} << printed("search " + plan + " --fix tp=2 --top 1 --json");
+  for (const char* file : {"plan.json", "result.json", "search.json"}) {
+    const Explorer explorer{{"--plan", path(file)}};
+    ASSERT_GT(explorer.port, 0) << file;
+    const Json result = answer_to(explorer, state_of(explorer.address)).answer["result"];
+    const Json wanted = Json::parse(printed("estimate --plan " + path(file) + " --json"));
+    EXPECT_EQ(result["model"], "mine") << file;
+    EXPECT_EQ(result["system"], "my-cluster") << file;
+    EXPECT_EQ(result["step_time_s"], wanted["step_time_s"]) << file;
+  }
 }
 
 TEST(Answers, AreThoseOfTheCopiedCommand) {

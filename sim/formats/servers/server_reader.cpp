@@ -408,11 +408,7 @@ std::string answer(const RecipeAnswers& answers, const char* key) {
   return found == answers.set.end() ? "" : found->second;
 }
 
-}  // namespace
-
-namespace {
-
-// Refuses formats that the engine lacks, as serving them would be.
+// Refuses formats that the engine lacks, which `orrery serve` would refuse as well.
 void need_formats(const ServingEngine& engine, const Pool& pool, const Place& place) {
   if (!pool.keys) return;
   for (const auto& [key, known] :

@@ -1,7 +1,10 @@
 #include "sim/core/write_file.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -58,6 +61,21 @@ TEST(WriteFile, WritesToDevicesDirectly) {
             "/dev/full: cannot be written: No space left on device; free some space, or choose "
             "another disk");
   EXPECT_TRUE(fs::is_character_file("/dev/full"));
+}
+
+TEST(WriteFile, WritesToPipesThatAreRead) {
+  const TemporaryFolder folder;
+  const std::string pipe = (folder.path() / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(error_text([&] { write_file(pipe, "text"); }),
+            pipe + ": is a pipe without a reader; start its reader first, or name a file");
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  write_file(pipe, "text");
+  char read[8] = {};
+  EXPECT_EQ(::read(reader, read, sizeof read), 4);
+  EXPECT_STREQ(read, "text");
+  ::close(reader);
 }
 
 TEST(WriteFile, SaysWhyItCannot) {
