@@ -153,6 +153,11 @@ System read_system(const std::string& word, const Place& at) {
   return parse_system(carried_or_self(JsonValue::read_file(path), "systems"));
 }
 
+BytesPerSecond System::network_rate(int members) const {
+  const double nics_of_gpu = static_cast<double>(nics_per_node) / gpus_per_node;
+  return std::min(std::max(1.0, nics_of_gpu), nics_of_gpu * nvlink_domain / members) * nic;
+}
+
 System filled_evenly(const System& system, int gpus) {
   System filled = system;
   if (gpus <= system.nvlink_domain || gpus % system.nvlink_domain == 0) return filled;

@@ -83,6 +83,11 @@ struct System {
 
   std::optional<JsonValue> document;  ///< The source document, with the GPU's inlined.
 
+  /// Line rate of one GPU's network traffic while `members` GPUs of its NVLink domain send, evenly
+  /// spread over the NICs. A GPU sends by the NICs nearest to it, at least one; GPUs that have the
+  /// same NIC share it.
+  BytesPerSecond network_rate(int members) const;
+
   /// True if all nodes, GPUs and NICs are equivalent, so that one may represent all. False as soon
   /// as a wire other than the GPU's own can fill up or something runs at another speed.
   bool uniform() const {

@@ -72,10 +72,12 @@ CollectiveMeasurements::CollectiveMeasurements(const System& system, const std::
                                                const std::optional<CollectiveShape>& left_out) {
   if (system.calibration) add(system, system.calibration->curves, false, true, left_out);
   const bool own = gpu == system.gpu.name;
-  // Measured curves do not apply to a system with slower ports than its GPUs have.
-  const BytesPerSecond full =
-      system.wiring == NodeWiring::pcie ? system.gpu.pcie : system.gpu.nvlink;
-  if (system.scale_up == full) add(system, read_collective_curves(gpu), true, own, left_out);
+  if (const auto& curves = read_collective_curves(gpu); !curves.empty()) {
+    // They do not apply to ports that are slower than those of the measured GPUs.
+    const Gpu measured = own ? system.gpu : read_gpu(gpu, {});
+    if (system.scale_up == (system.wiring == NodeWiring::pcie ? measured.pcie : measured.nvlink))
+      add(system, curves, true, own, left_out);
+  }
   add(system, read_collective_curves(system.name), false, own, left_out);
 }
 
@@ -132,18 +134,6 @@ bool CollectiveMeasurements::Curve::is_measured(double x) const {
          as_measured[static_cast<std::size_t>(at - log_bytes.begin())];
 }
 
-// The log ratio of the curve to the formula, if the formula takes `algorithm` there.
-std::optional<double> CollectiveMeasurements::residual(const Curve& curve, double log_bytes,
-                                                       const Formula& formula,
-                                                       std::string_view algorithm) const {
-  if (log_bytes < curve.log_bytes.front()) return {};
-  const Bytes bytes{std::exp(log_bytes)};
-  const CollectiveCost cost = formula(bytes, curve.shape.group);
-  if (cost.algorithm != algorithm) return {};
-  if (log_bytes > curve.log_bytes.back()) return std::log(beyond(curve, bytes, formula));
-  return interpolate(curve.log_bytes, curve.log_time, log_bytes) - std::log(cost.time().si());
-}
-
 // Interpolates between sweeps of the same collective over two or more numbers of domains, with at
 // least as many ranks in each: the cost of crossing domains depends on their number and on the
 // bytes of a NIC, which are S/p of a tensor S over p ranks in each domain.
@@ -198,46 +188,55 @@ double CollectiveMeasurements::beyond(const Curve& curve, Bytes tensor, const Fo
   return std::max(factor, measured / by_formula);
 }
 
+// A curve's time for any size. Messages smaller than all measured ones take the formula's time,
+// times the factor that it misses the first size by.
+Seconds CollectiveMeasurements::time_on(const Curve& curve, Bytes tensor, const Formula& formula) {
+  const double log_bytes = std::log(tensor.si());
+  const auto by_formula = [&](Bytes bytes) { return formula(bytes, curve.shape.group).time(); };
+  if (log_bytes > curve.log_bytes.back())
+    return beyond(curve, tensor, formula) * by_formula(tensor);
+  if (log_bytes >= curve.log_bytes.front())
+    return Seconds{std::exp(interpolate(curve.log_bytes, curve.log_time, log_bytes))};
+  const Seconds first{std::exp(curve.log_time.front())};
+  return first / by_formula(Bytes{std::exp(curve.log_bytes.front())}) * by_formula(tensor);
+}
+
+// Between two numbers of ranks of one domain, time at the same bytes a rank is linear in the ranks:
+// a ring's rounds and an exchange's peers rise with n - 1, and what a port carries of an all-reduce
+// in the switches with n + 1. Such a mean of curves that do not fall does not fall either.
+std::optional<Seconds> CollectiveMeasurements::between_ranks(const CollectiveShape& shape,
+                                                             Bytes tensor,
+                                                             const Formula& formula) const {
+  const Curve* below = nullptr;
+  const Curve* above = nullptr;
+  const int ranks = shape.group.ranks;
+  for (const Curve& curve : curves_) {
+    const int n = curve.shape.group.ranks;
+    if (curve.shape.kind != shape.kind || curve.shape.group.domains > 1) continue;
+    if (n < ranks && (!below || n > below->shape.group.ranks)) below = &curve;
+    if (n > ranks && (!above || n < above->shape.group.ranks)) above = &curve;
+  }
+  if (!below || !above) return {};
+  const auto time = [&](const Curve& curve) {
+    return time_on(curve, (1.0 * curve.shape.group.ranks / ranks) * tensor, formula);
+  };
+  const double first = below->shape.group.ranks, last = above->shape.group.ranks;
+  const double share = (ranks - first) / (last - first);
+  return (1.0 - share) * time(*below) + share * time(*above);
+}
+
 std::optional<CollectiveMeasurements::Correction> CollectiveMeasurements::correction(
     const CollectiveShape& shape, Bytes tensor, const Formula& formula) const {
-  const double log_bytes = std::log(tensor.si());
-  for (const Curve& curve : curves_) {
-    if (curve.shape != shape) continue;
-    if (log_bytes > curve.log_bytes.back())
-      return Correction{beyond(curve, tensor, formula), Tag::interpolated};
-    const double nearest = std::max(log_bytes, curve.log_bytes.front());
-    const double time = interpolate(curve.log_bytes, curve.log_time, nearest);
-    const Bytes at = nearest == log_bytes ? tensor : Bytes{std::exp(nearest)};
-    return Correction{
-        std::exp(time) / formula(at, shape.group).time().si(),
-        curve.own && curve.is_measured(log_bytes) ? Tag::measured : Tag::interpolated};
-  }
-
-  if (shape.group.domains > 1) return between_domains(shape, tensor, formula);
-
-  // The nearest numbers of ranks below and above.
-  struct Side {
-    int ranks = 0;
-    double residual = 0.0;
-  } below, above;
-  const double log_share = log_bytes - std::log(shape.group.ranks);
-  std::string_view algorithm;
-  for (const Curve& curve : curves_) {
-    const int ranks = curve.shape.group.ranks;
-    if (curve.shape.kind != shape.kind || curve.shape.group.domains > 1) continue;
-    Side& side = ranks < shape.group.ranks ? below : above;
-    const bool nearer =
-        side.ranks == 0 || (&side == &below ? ranks > side.ranks : ranks < side.ranks);
-    if (!nearer) continue;
-    if (algorithm.empty()) algorithm = formula(tensor, shape.group).algorithm;
-    if (const auto found = residual(curve, log_share + std::log(ranks), formula, algorithm))
-      side = {ranks, *found};
-  }
-  if (below.ranks == 0 || above.ranks == 0) return {};
-  const double share =
-      std::log(1.0 * shape.group.ranks / below.ranks) / std::log(1.0 * above.ranks / below.ranks);
-  return Correction{std::exp(below.residual + share * (above.residual - below.residual)),
-                    Tag::interpolated};
+  const auto own = std::find_if(curves_.begin(), curves_.end(),
+                                [&](const Curve& c) { return c.shape == shape; });
+  if (own == curves_.end() && shape.group.domains > 1)
+    return between_domains(shape, tensor, formula);
+  const auto time = own != curves_.end() ? std::optional{time_on(*own, tensor, formula)}
+                                         : between_ranks(shape, tensor, formula);
+  if (!time) return {};
+  const bool measured = own != curves_.end() && own->own && own->is_measured(std::log(tensor.si()));
+  return Correction{*time / formula(tensor, shape.group).time(),
+                    measured ? Tag::measured : Tag::interpolated};
 }
 
 }  // namespace orrery

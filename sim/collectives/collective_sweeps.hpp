@@ -47,8 +47,7 @@ class CollectiveMeasurements {
 
   /// The correction from the curve of this very group: between sizes log-log, below the first the
   /// formula scaled to it, beyond the last the formula and its deviation there. Between two
-  /// measured numbers of ranks for which the formula takes the same algorithm: both residuals at
-  /// the same bytes a rank, weighted by log ranks. For a number of domains between two measured
+  /// measured numbers of ranks: both times at the same bytes a rank, linear in ranks. For a number of domains between two measured
   /// ones: both residuals at the same bytes a NIC, weighted by log domains; for more domains, that
   /// of the most. Else nullopt.
   std::optional<Correction> correction(const CollectiveShape& shape, Bytes tensor,
@@ -74,8 +73,9 @@ class CollectiveMeasurements {
   static double beyond(const Curve& curve, Bytes tensor, const Formula& formula);
   std::optional<Correction> between_domains(const CollectiveShape& shape, Bytes tensor,
                                             const Formula& formula) const;
-  std::optional<double> residual(const Curve& curve, double log_bytes, const Formula& formula,
-                                 std::string_view algorithm) const;
+  static Seconds time_on(const Curve& curve, Bytes tensor, const Formula& formula);
+  std::optional<Seconds> between_ranks(const CollectiveShape& shape, Bytes tensor,
+                                       const Formula& formula) const;
 
   std::vector<Curve> curves_;
 };

@@ -8,8 +8,7 @@ CollectiveTime::CollectiveTime(const System& system, const CollectiveOptions& op
     : system_{system},
       options_{options},
       model_{system},
-      measurements_{system, model_.constants().gpu, options.left_out},
-      tuner_{system, model_.constants().nvlink_share * system.scale_up} {}
+      measurements_{system, model_.constants().gpu, options.left_out} {}
 
 const ExchangeKernels& CollectiveTime::exchange_kernels() const {
   if (!exchange_kernels_)
@@ -18,11 +17,11 @@ const ExchangeKernels& CollectiveTime::exchange_kernels() const {
 }
 
 // A cost that takes `factor` times as long. Bytes stay those on the wire; rates are scaled, but not
-// above the wire's, and the latency takes the remainder.
-CollectiveCost CollectiveTime::stretched(CollectiveCost cost, double factor) const {
+// above the wire's for so many members of a domain, and the latency takes the remainder.
+CollectiveCost CollectiveTime::stretched(CollectiveCost cost, double factor, int members) const {
   const Seconds time = factor * cost.time();
   cost.scale_up_rate = std::min(cost.scale_up_rate / factor, system_.scale_up);
-  cost.network_rate = std::min(cost.network_rate / factor, model_.nic());
+  cost.network_rate = std::min(cost.network_rate / factor, model_.nic(members));
   cost.latency = Seconds{};
   cost.latency = std::max(Seconds{}, time - cost.time());
   return cost;
@@ -54,7 +53,8 @@ CollectiveCost CollectiveTime::carried_by(const NcclTuner::Choice& chosen, Colle
   changed.scale_up_rate =
       rate(cost.scale_up_bytes, cost.scale_up_rate, wire.inside, system_.scale_up);
   changed.scale_up_bytes = wire.inside;
-  changed.network_rate = rate(cost.network_bytes, cost.network_rate, wire.outside, model_.nic());
+  changed.network_rate =
+      rate(cost.network_bytes, cost.network_rate, wire.outside, model_.nic(call.group.per_domain));
   changed.network_bytes = wire.outside;
   changed.latency = Seconds{};
   if (moving <= Seconds{} || changed.time() > time) return cost;
@@ -70,7 +70,7 @@ CollectiveCost CollectiveTime::free_choice(const CollectiveCall& call) const {
   const auto formula = [&](Bytes bytes, GroupShape of) { return model_(call.kind, bytes, of); };
   const auto correction = measurements_.correction({call.kind, call.group}, call.tensor, formula);
   if (!correction) return cost;
-  CollectiveCost measured = stretched(cost, correction->factor);
+  CollectiveCost measured = stretched(cost, correction->factor, call.group.per_domain);
   measured.tag = correction->tag;
   return measured;
 }
@@ -85,10 +85,10 @@ CollectiveCost CollectiveTime::forced_choice(const NcclTuner::Choice& chosen,
   CollectiveCost cost;
   const auto own = chosen.algorithm->price(model_, call);
   if (chosen.algorithm != free.algorithm && own) {
-    const auto best = tuner_.choose(call, NcclSelection::only(*chosen.algorithm));
-    cost = stretched(*own, chosen.time / best->time);
+    const auto best = model_.tuner().choose(call, NcclSelection::only(*chosen.algorithm));
+    cost = stretched(*own, chosen.time / best->time, call.group.per_domain);
   } else {
-    cost = stretched(free_choice(call), chosen.time / free.time);
+    cost = stretched(free_choice(call), chosen.time / free.time, call.group.per_domain);
   }
   cost.tag = Tag::default_value;
   return cost;
@@ -113,7 +113,7 @@ CollectiveCost CollectiveTime::behind_one_switch(const CollectiveCall& call) con
     return cost;
   }
   const NcclSelection& selection = options_.selection;
-  const auto chosen = tuner_.choose(call, selection);
+  const auto chosen = model_.tuner().choose(call, selection);
   if (!chosen) {
     std::string needs;
     for (const NcclAlgorithm* allowed : selection.algorithms(call.kind))
@@ -124,7 +124,7 @@ CollectiveCost CollectiveTime::behind_one_switch(const CollectiveCall& call) con
                     "allow Ring with Simple, which always can");
   }
   CollectiveCost cost = selection.restricts(call.kind)
-                            ? forced_choice(*chosen, *tuner_.choose(call), call)
+                            ? forced_choice(*chosen, *model_.tuner().choose(call), call)
                             : free_choice(call);
   cost = carried_by(*chosen, cost, call);
   cost.algorithm = chosen->algorithm->name();

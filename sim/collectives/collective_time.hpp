@@ -38,7 +38,7 @@ class CollectiveTime {
 
  private:
   CollectiveCost behind_one_switch(const CollectiveCall& call) const;
-  CollectiveCost stretched(CollectiveCost cost, double factor) const;
+  CollectiveCost stretched(CollectiveCost cost, double factor, int members) const;
   CollectiveCost free_choice(const CollectiveCall& call) const;
   CollectiveCost forced_choice(const NcclTuner::Choice& chosen, const NcclTuner::Choice& free,
                                const CollectiveCall& call) const;
@@ -50,7 +50,6 @@ class CollectiveTime {
   CollectiveOptions options_;
   CollectiveModel model_;
   CollectiveMeasurements measurements_;
-  NcclTuner tuner_;
   mutable std::optional<ExchangeKernels> exchange_kernels_;
 };
 

@@ -127,13 +127,14 @@ BytesPerSecond per_second(Bytes bytes, Seconds time) {
   return time > Seconds{} ? bytes / time : BytesPerSecond{};
 }
 
-// Nodes with only so many GPUs in use, as smaller nodes in which each GPU keeps its share of the
-// NICs.
+// Nodes with only the first so many GPUs in use, as smaller nodes with the NICs next to these.
 System with_nodes_of(System system, int gpus) {
   if (gpus == system.gpus_per_node) return system;
   const int nodes_per_domain = system.nvlink_domain / system.gpus_per_node;
-  system.nic = static_cast<double>(system.nics_per_node) / system.gpus_per_node * system.nic;
-  system.gpus_per_node = system.nics_per_node = gpus;
+  const int sharers = std::max(1, system.gpus_per_node / system.nics_per_node);
+  const int nics_of_gpu = std::max(1, system.nics_per_node / system.gpus_per_node);
+  system.nics_per_node = (gpus + sharers - 1) / sharers * nics_of_gpu;
+  system.gpus_per_node = gpus;
   system.nvlink_domain = gpus * nodes_per_domain;
   return system;
 }
@@ -274,9 +275,10 @@ BytesPerSecond IsolatedCollectiveTime::bus_bandwidth(const IsolatedCollective& o
   return of.ranks < 2 ? BytesPerSecond{} : wire_share(of.kind, of.ranks) * algorithm_bandwidth(of);
 }
 
-IsolatedCollectiveTime run_alone(const IsolatedCollective& collective, const System& system,
+IsolatedCollectiveTime run_alone(const IsolatedCollective& collective, const System& whole,
                                  const CollectiveOptions& options, bool unfolded,
                                  Bytes host_memory) {
+  const System system = filled_evenly(whole, collective.nodes * whole.gpus_per_node);
   GroupShape group = group_on(system, collective.ranks, collective.nodes);
   if (collective.ranks == 1 || collective.bytes.si() <= 0.0) return {{}, {}, 0, chosen_simulator()};
 

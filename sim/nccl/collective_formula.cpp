@@ -28,7 +28,7 @@ CollectiveModel::CollectiveModel(const System& system)
     : system_{system},
       constants_{read_collective_constants(system.gpu.name, system.wiring == NodeWiring::pcie)},
       nvlink_{constants_.nvlink_share * system.scale_up},
-      nic_{system.network_efficiency * system.nics_per_node / system.gpus_per_node * system.nic} {}
+      tuner_{system, nvlink_} {}
 
 CollectiveCost CollectiveModel::priced() const {
   CollectiveCost cost;
@@ -84,7 +84,7 @@ CollectiveCost CollectiveModel::ring(const CollectiveCall& call, Seconds steps) 
   cost.algorithm = "ring";
   if (group.domains > 1) {
     cost.network_bytes = wire / group.per_domain;
-    cost.network_rate = nic_;
+    cost.network_rate = nic(group.per_domain);
   }
   cost.latency = constants_.base + steps;
   if (group.per_domain < 2) return cost;
@@ -118,6 +118,7 @@ CollectiveCost CollectiveModel::all_to_all(Bytes tensor, GroupShape group) const
   CollectiveCost cost = priced();
   cost.algorithm = "pairwise";
   cost.pattern = CollectivePattern::pairs;
+  Seconds ramp, away;  // Added inside a domain unless messages go flagged; of the network.
   if (group.per_domain > 1) {
     const int peers = group.per_domain - 1;
     const auto crossing = constants_.crossing(group.per_domain);
@@ -129,21 +130,20 @@ CollectiveCost CollectiveModel::all_to_all(Bytes tensor, GroupShape group) const
     cost.scale_up_rate = share * link(group.per_domain);
     const double ramps = constants_.p2p_low_latency && peers > 1 ? 2.0 : 1.0;
     cost.latency = constants_.p2p_base + peers * constants_.p2p_hop;
-    CollectiveCost flags = cost;
-    cost.latency += ramps * constants_.p2p_ramp.at(cost.scale_up_bytes);
-    if (constants_.p2p_low_latency) {
-      flags.scale_up_rate = *constants_.p2p_low_latency * flags.scale_up_rate;
-      cost = faster(cost, flags);
-    }
+    ramp = ramps * constants_.p2p_ramp.at(cost.scale_up_bytes);
   }
   if (remote > 0) {
     cost.tag = Tag::default_value;
     cost.network_bytes = static_cast<double>(remote) / n * tensor;
-    cost.network_rate = nic_;
-    cost.latency = std::max(
-        cost.latency, network_hop(group) + constants_.peer_turn * remote * system_.network_latency);
+    cost.network_rate = nic(group.per_domain);
+    away = network_hop(group) + constants_.peer_turn * remote * system_.network_latency;
   }
-  return cost;
+  CollectiveCost flags = cost;
+  cost.latency = std::max(cost.latency + ramp, away);
+  if (group.per_domain < 2 || !constants_.p2p_low_latency) return cost;
+  flags.latency = std::max(flags.latency, away);
+  flags.scale_up_rate = *constants_.p2p_low_latency * flags.scale_up_rate;
+  return faster(cost, flags);
 }
 
 // Every rank sends to the next and receives from the one before (nccl-tests' sendrecv_perf).
@@ -192,7 +192,7 @@ CollectiveCost CollectiveModel::send(Bytes bytes, bool same_domain) const {
   } else {
     cost.latency = constants_.p2p_base + system_.network_latency;
     cost.network_bytes = bytes;
-    cost.network_rate = nic_;
+    cost.network_rate = nic(1);
     cost.tag = Tag::default_value;
   }
   return cost;

@@ -6,6 +6,7 @@
 #include "sim/cluster/system.hpp"
 #include "sim/measurements/collective_constants.hpp"
 #include "sim/nccl/nccl_algorithm.hpp"
+#include "sim/nccl/nccl_tuner.hpp"
 
 namespace orrery {
 
@@ -39,8 +40,10 @@ class CollectiveModel {
   const CollectiveConstants& constants() const { return constants_; }
   /// NVLink (or PCIe) rate of a GPU that the constants' efficiencies refer to.
   BytesPerSecond nvlink() const { return nvlink_; }
-  /// One GPU's share of the NICs, payload.
-  BytesPerSecond nic() const { return nic_; }
+  /// One GPU's payload rate over the NICs that `members` GPUs of its domain share.
+  BytesPerSecond nic(int members) const {
+    return system_.network_efficiency * system_.network_rate(members);
+  }
   /// One round of a ring inside a domain, and one hop between domains.
   Seconds hop() const;
   Seconds network_hop(GroupShape group) const;
@@ -53,6 +56,7 @@ class CollectiveModel {
   CollectiveCost priced() const;
   /// The cost of a ring's rounds, `steps` being their latency.
   CollectiveCost ring(const CollectiveCall& call, Seconds steps) const;
+  const NcclTuner& tuner() const { return tuner_; }
   /// NVSwitches reduce for the members of a domain, and the constants have their rate.
   bool reduces_in_nvswitch(GroupShape group) const;
 
@@ -63,7 +67,8 @@ class CollectiveModel {
 
   System system_;
   CollectiveConstants constants_;
-  BytesPerSecond nvlink_, nic_;
+  BytesPerSecond nvlink_;
+  NcclTuner tuner_;
 };
 
 }  // namespace orrery

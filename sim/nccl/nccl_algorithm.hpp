@@ -28,6 +28,7 @@ struct NcclGraph {
   double nvlink = 0.0;         ///< One GPU's links.
   double nic = 0.0;            ///< One GPU's share of the NICs, line rate.
   double bus = 0.0;            ///< All rings together.
+  double tree_bus = 0.0;       ///< All trees together, as the tuner counts them.
   int channels = 1;            ///< The rings; kernels may use twice as many.
 };
 

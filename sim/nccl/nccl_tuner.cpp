@@ -9,11 +9,21 @@
 namespace orrery {
 namespace {
 
-// Speeds of a channel that the search tries, from the highest.
-const std::array<std::vector<double>, 4> speeds{{{40, 30, 20, 18, 15, 12, 10},
-                                                 {40, 30, 20, 18, 15, 12, 10},
-                                                 {60, 50, 40, 30, 24, 20, 15, 12},
-                                                 {90, 80, 70, 60, 50, 45, 40, 30, 24, 20}}};
+// Speeds of a channel that the search tries, from the highest: inside a node by generation, and
+// between nodes.
+using Speeds = std::array<std::vector<double>, 4>;
+const Speeds inner_speeds{{{40, 30, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3},
+                           {40, 30, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3},
+                           {60, 50, 40, 30, 24, 20, 15, 12, 11, 6, 3},
+                           {90, 80, 70, 60, 50, 45, 40, 30, 24, 20, 19, 18}}};
+const Speeds outer_speeds{
+    {{48, 30, 28, 24, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4, 1.2, .24, .12},
+     {48, 30, 28, 24, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4, 1.2, .24, .12},
+     {48, 45, 42, 40, 30, 24, 22, 20, 17.5, 15, 12, 6, 3, 2.4, 1.2, .24, .12},
+     {96, 86, 80, 48, 45.1, 42, 40, 30, 24, 22, 20, 17.5, 15, 12, 6, 3, 2.4, 1.2, .24, .12}}};
+constexpr int most_channels = 16;
+
+int channels_of(double links, double speed) { return static_cast<int>(links / speed + 1e-9); }
 
 }  // namespace
 
@@ -23,27 +33,49 @@ NcclTuner::NcclTuner(const System& system, BytesPerSecond nvlink)
                   : system.gpu.architecture == Architecture::hopper    ? 2u
                   : system.gpu.architecture == Architecture::blackwell ? 3u
                                                                        : 1u},
-      nvlink_{nvlink.si() / 1e9},
-      nic_{system.nic.si() / 1e9 * system.nics_per_node / system.gpus_per_node} {}
+      nvlink_{nvlink.si() / 1e9} {}
 
 // The search takes the channels of the highest speed that use the links best, and splits fast ones.
+// A channel leaves the node by one NIC. Trees over two nodes may be faster inside the nodes: there
+// each rank sends data up and down, but only half of a ring's traffic crosses the network.
 NcclGraph NcclTuner::graph(const CollectiveCall& call) const {
   const GroupShape& group = call.group;
-  NcclGraph found{call, system_, generation_, nvlink_, nic_, 0.0, 1};
+  const bool between = group.domains > 1;
+  const double nic = system_.network_rate(group.per_domain).si() / 1e9;
+  NcclGraph found{call, system_, generation_, nvlink_, nic, 0.0, 0.0, 1};
   double links = nvlink_;
   if (system_.wiring == NodeWiring::nvlink_mesh) links *= mesh_rings(group.per_domain) / 6.0;
-  if (group.domains > 1)
-    links = std::min(group.per_domain > 1 ? links : nic_, nic_ * group.per_domain);
-  constexpr int most = 16;
-  double speed_of_best = 0.0;
-  for (const double speed : speeds[generation_]) {
-    const int channels = std::min(most, static_cast<int>(links / speed + 1e-9));
-    if (channels * speed > found.bus)
-      found.bus = channels * speed, found.channels = channels, speed_of_best = speed;
+  const double line = system_.nic.si() / 1e9;
+  const double nics = nic * group.per_domain / line;  // Of the domain.
+  const auto channels_at = [&](double speed) {
+    const int inside = !between || group.per_domain > 1 ? channels_of(links, speed) : most_channels;
+    if (!between) return std::min(inside, most_channels);
+    const int outside = static_cast<int>(nics * channels_of(line, speed) + 1e-9);
+    return std::min({inside, outside, most_channels});
+  };
+  const std::vector<double>& speeds = (between ? outer_speeds : inner_speeds)[generation_];
+  std::size_t best = 0;
+  constexpr double slowest = 0.49;  // Of the best: the search tries no channels below.
+  for (std::size_t i = 0; i < speeds.size(); ++i) {
+    if (found.bus > 0.0 && speeds[i] <= slowest * speeds[best]) break;
+    if (const int channels = channels_at(speeds[i]); channels * speeds[i] > found.bus)
+      found.bus = channels * speeds[i], found.channels = channels, best = i;
   }
-  if (found.bus == 0.0) found.bus = links;  // Slower than any speed on the list.
-  constexpr double fast = 25.0;
-  if (speed_of_best >= fast) found.channels *= 2;
+  if (found.bus == 0.0) {  // Slower than any speed on the list.
+    found.bus = found.tree_bus = between ? std::min(links, nic * group.per_domain) : links;
+    return found;
+  }
+  found.tree_bus = found.bus;
+  if (group.domains == 2) {
+    std::size_t raised = best;
+    while (raised > 0 && speeds[raised] < 2.0 * speeds[best] &&
+           channels_of(links, speeds[raised - 1]) >= found.channels)
+      --raised;
+    found.tree_bus = found.channels * speeds[raised];
+  }
+  constexpr double fast = 25.0, fast_since_hopper = 50.0;
+  const bool many = generation_ >= 2 && found.channels > 4;
+  if (speeds[best] >= (many ? fast_since_hopper : fast)) found.channels *= 2;
   return found;
 }
 

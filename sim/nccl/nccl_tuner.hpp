@@ -31,7 +31,7 @@ class NcclTuner {
 
   System system_;
   std::size_t generation_ = 0;
-  double nvlink_ = 0.0, nic_ = 0.0;  // The members of NcclGraph.
+  double nvlink_ = 0.0;  // The member of NcclGraph.
 };
 
 // Figures and formulas that several algorithms share, in GB/s and us.

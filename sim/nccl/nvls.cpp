@@ -16,14 +16,20 @@ constexpr std::array<double, 4> nvls_efficiency{0, 0, 0.85, 0.74};
 constexpr int loop_channels = 16;
 constexpr double kib = 1024.0;
 
+struct LoopChunk {
+  double loops;      // Least number of loops for the next larger chunk.
+  double of_larger;  // That chunk.
+};
+constexpr LoopChunk loop_chunks[] = {{64, 128 * kib}, {8, 64 * kib}, {2, 32 * kib}};
+
 double loop_chunk(double bytes, int ranks) {
-  const double lanes = loop_channels * ranks;
-  double chunk = 128 * kib;
-  if (bytes < 64 * lanes * chunk) chunk = 64 * kib;
-  if (bytes < 8 * lanes * chunk) chunk = 32 * kib;
-  if (bytes < 2 * lanes * chunk) chunk = 16 * kib;
-  return chunk;
+  for (const LoopChunk& one : loop_chunks)
+    if (bytes >= one.loops * loop_channels * ranks * one.of_larger) return one.of_larger;
+  return 16 * kib;
 }
+
+// The loop was fitted from 2 MiB to 16 GiB, in nodes of 8.
+constexpr Bytes smallest_loop{2.0 * kib * kib};
 
 // Reduction in the NVSwitches, which pull the tensor out of each port and multicast the sums.
 class NvlsBase : public NcclAlgorithm {
@@ -60,8 +66,6 @@ class NvlsBase : public NcclAlgorithm {
     cost.scale_up_bytes = (1.0 + 1.0 / ranks) * tensor;
     // The formula's latency counts a ring's steps; it was fitted so in one node of at most 8.
     const Seconds latency = constants.base + 2.0 * (std::min(ranks, 8) - 1) * model.hop();
-    // The loop was fitted from 2 MiB to 16 GiB, in nodes of 8.
-    constexpr Bytes smallest_loop{2.0 * kib * kib};
     if (constants.nvls_loop && ranks <= 8 && tensor >= smallest_loop) {
       const auto& loop = *constants.nvls_loop;
       const Bytes loop_bytes{loop_channels * ranks * loop_chunk(tensor.si(), ranks)};
@@ -80,6 +84,22 @@ class NvlsBase : public NcclAlgorithm {
   }
 };
 
+// The prices of the algorithms, of which a larger message never takes less: larger chunks make NCCL
+// faster by some percent, but the most that a smaller message takes counts.
+template <class Price>
+CollectiveCost never_falling_price(Bytes tensor, int ranks, const Price& price) {
+  CollectiveCost cost = price(tensor);
+  const auto at_least_before = [&](Bytes size) {
+    if (tensor < size) return;
+    const Seconds before = price(Bytes{std::nextafter(size.si(), 0.0)}).time();
+    cost.latency += std::max(Seconds{}, before - cost.time());
+  };
+  at_least_before(smallest_loop);
+  for (const LoopChunk& one : loop_chunks)
+    at_least_before(Bytes{one.loops * loop_channels * ranks * one.of_larger});
+  return cost;
+}
+
 class NvlsAlgorithm final : public NvlsBase {
  public:
   NvlsAlgorithm() : NvlsBase{"NVLS", "NVLS"} {}
@@ -95,7 +115,9 @@ class NvlsAlgorithm final : public NvlsBase {
     if (call.kind != CollectiveKind::all_reduce || call.group.domains > 1 ||
         !model.reduces_in_nvswitch(call.group))
       return std::nullopt;
-    CollectiveCost cost = all_reduce(model, call.tensor, call.group.ranks);
+    CollectiveCost cost = never_falling_price(call.tensor, call.group.ranks, [&](Bytes tensor) {
+      return all_reduce(model, tensor, call.group.ranks);
+    });
     cost.algorithm = name();
     return cost;
   }
@@ -131,13 +153,28 @@ class NvlsTree final : public NvlsBase {
     if (call.kind != CollectiveKind::all_reduce || group.domains == 1 ||
         !model.reduces_in_nvswitch(group))
       return std::nullopt;
+    return never_falling_price(call.tensor, group.per_domain, [&](Bytes tensor) {
+      return over_domains(model, {call.kind, tensor, group});
+    });
+  }
+
+  WireBytes wire_bytes(const System&, NcclProtocol, const CollectiveCall& call) const override {
+    return {(1.0 + 1.0 / call.group.per_domain) * call.tensor, tree_bytes(call)};
+  }
+  CollectivePattern pattern() const override { return CollectivePattern::tree; }
+
+ private:
+  CollectiveCost over_domains(const CollectiveModel& model, const CollectiveCall& call) const {
+    const GroupShape& group = call.group;
     const CollectiveConstants& constants = model.constants();
     CollectiveCost cost = all_reduce(model, call.tensor, group.per_domain);
     cost.algorithm = name();
     cost.tag = Tag::default_value;
     cost.scale_up_rate = constants.nvls_tree_share * cost.scale_up_rate;
     cost.network_bytes = wire_bytes(model.system(), NcclProtocol::simple, call).outside;
-    cost.network_rate = model.nic();
+    // Each channel has one head in a domain, which alone sends its part over the network.
+    const double heads = std::min(1.0, 1.0 * loop_channels / group.per_domain);
+    cost.network_rate = heads * model.nic(group.per_domain);
     cost.latency += model.tree_latency(group);
     if (constants.nvls_loop) {
       // A chunk of 64 KiB a lane climbs the whole tree and comes down before the last one is out.
@@ -148,11 +185,6 @@ class NvlsTree final : public NvlsBase {
     }
     return cost;
   }
-
-  WireBytes wire_bytes(const System&, NcclProtocol, const CollectiveCall& call) const override {
-    return {(1.0 + 1.0 / call.group.per_domain) * call.tensor, tree_bytes(call)};
-  }
-  CollectivePattern pattern() const override { return CollectivePattern::tree; }
 };
 
 }  // namespace

@@ -43,20 +43,23 @@ class TreeAlgorithm final : public NcclAlgorithm {
   }
 
   MaybeCost price(const CollectiveModel& model, const CollectiveCall& call) const override {
-    auto cost = free_price(model, call);
-    if (!cost) return cost;
+    if (!applies(call)) return std::nullopt;
+    CollectiveCost cost = with_bytes_of_a_ring(model, call);
     const WireBytes wire = wire_bytes(model.system(), NcclProtocol::simple, call);
-    cost->scale_up_bytes = wire.inside;
-    cost->network_bytes = wire.outside;
+    cost.scale_up_bytes = wire.inside;
+    cost.network_bytes = wire.outside;
     return cost;
   }
 
-  // The bytes of a ring in the steps of a tree.
+  // The bytes of a ring in the steps of a tree; between two domains those of a tree, which are half
+  // of it on the network, where NCCL chooses trees for the largest messages.
   MaybeCost free_price(const CollectiveModel& model, const CollectiveCall& call) const override {
     if (!applies(call)) return std::nullopt;
-    CollectiveCost cost = model.ring(call, model.tree_steps(call.group));
-    cost.algorithm = name();
-    return cost;
+    constexpr Bytes large{16.0 * 1024 * 1024 * 1024};
+    if (call.group.domains == 2 &&
+        model.tuner().choose({call.kind, large, call.group})->algorithm == this)
+      return price(model, call);
+    return with_bytes_of_a_ring(model, call);
   }
 
   WireBytes wire_bytes(const System&, NcclProtocol, const CollectiveCall& call) const override {
@@ -69,8 +72,15 @@ class TreeAlgorithm final : public NcclAlgorithm {
     return call.kind == CollectiveKind::all_reduce && call.group.domains > 1;
   }
 
+  CollectiveCost with_bytes_of_a_ring(const CollectiveModel& model,
+                                      const CollectiveCall& call) const {
+    CollectiveCost cost = model.ring(call, model.tree_steps(call.group));
+    cost.algorithm = name();
+    return cost;
+  }
+
   static double rate(const NcclGraph& graph, NcclProtocol protocol) {
-    const double bus = graph.bus;
+    const double bus = graph.tree_bus;
     if (protocol == NcclProtocol::ll) return 0.5 * std::min(bus / 3.8, figure(nccl_ll_most, graph));
     if (protocol == NcclProtocol::simple) return 0.5 * capped(0.92 * bus, tree_simple, graph);
     return 0.5 * capped(120.0 / 128 * bus, tree_ll128, graph);

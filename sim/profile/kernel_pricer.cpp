@@ -100,7 +100,12 @@ CollectiveCost exchange_of(const KernelQuestion& q, const CollectiveTime& collec
   if (per_token > experts)
     fail_input({"", "--top-k"}, "a token visits more experts than there are", "write fewer");
   const int nodes = (gpus + system.gpus_per_node - 1) / system.gpus_per_node;
-  const GroupShape group = group_on(system, gpus, nodes);
+  const GroupShape group = group_on(filled_evenly(system, gpus), gpus, nodes);
+  if (group.domains * group.per_domain != gpus)
+    fail_infeasible({"", "--gpus"},
+                    std::to_string(gpus) + " GPUs do not spread evenly over NVLink domains of " +
+                        std::to_string(system.nvlink_domain),
+                    "write a multiple of " + std::to_string(system.nvlink_domain));
   Experts router;
   router.count = experts;
   router.per_token = per_token;

@@ -45,7 +45,9 @@ TEST_P(Gradient, IsWhatASmallChangeOfPricesDoes) {
     change(changed.software);
     return (estimate(changed, detail).result.step_time - result.step_time).si() / share;
   };
-  const double tolerance = 0.01 * result.step_time.si();
+  // By how much collectives slow a kernel down depends on the kernel a little.
+  const double tolerance =
+      0.01 * result.step_time.si() + 0.05 * result.critical.parts.sum(StepPart::slowed).si();
   EXPECT_NEAR(rise([](Software& software) { software.gemm_efficiency /= 1.0 + share; }),
               (of_kind(path, PriceKind::gemm) + of_kind(path, PriceKind::grouped_gemm)).si(),
               tolerance);

@@ -226,21 +226,17 @@ TEST(CollectiveTime, WhatIsLeftOutIsPredicted) {
             all(CollectiveKind::reduce_scatter, bytes, node).time());
 }
 
-// An all-gather was measured on 2, 4 and 8: 3 and 6 lie log(3/2) / log(2) = 0.585 of the way.
-TEST(CollectiveTime, BetweenTwoNumbersOfRanksTheFormulaIsCorrectedByBoth) {
-  const System a100 = system("dgx-a100-80gb");
-  const CollectiveModel model{a100};
-  const CollectiveTime price{a100};
-  const auto residual = [&](int n, double share) {
-    const Bytes bytes{share * n};
-    const GroupShape group{n, 1, n};
-    return std::log(price(CollectiveKind::all_gather, bytes, group).time() /
-                    model(CollectiveKind::all_gather, bytes, group).time());
+// An all-gather was measured on 2, 4 and 8 ranks: at the same bytes a rank, 3 and 6 lie half-way.
+TEST(CollectiveTime, BetweenTwoNumbersOfRanksTimeIsLinear) {
+  const CollectiveTime price{system("dgx-a100-80gb")};
+  const auto time = [&](int n, double share) {
+    return price(CollectiveKind::all_gather, Bytes{share * n}, {n, 1, n}).time().si();
   };
-  const double share = 2 * mib;  // Bytes a rank.
-  EXPECT_NEAR(residual(3, share), 0.415 * residual(2, share) + 0.585 * residual(4, share), 1e-4);
-  EXPECT_NEAR(residual(6, share), 0.415 * residual(4, share) + 0.585 * residual(8, share), 1e-4);
-  EXPECT_GT(std::abs(residual(2, share) - residual(4, share)), 1e-3);
+  for (const double share : {64.0, 2 * mib, 512 * mib}) {
+    EXPECT_NEAR(time(3, share), 0.5 * time(2, share) + 0.5 * time(4, share), 1e-12);
+    EXPECT_NEAR(time(5, share), 0.75 * time(4, share) + 0.25 * time(8, share), 1e-12);
+    EXPECT_NEAR(time(6, share), 0.5 * time(4, share) + 0.5 * time(8, share), 1e-12);
+  }
 }
 
 TEST(CollectiveTime, AProxyIsNotMeasured) {

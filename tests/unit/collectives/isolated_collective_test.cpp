@@ -55,5 +55,64 @@ TEST(IsolatedCollective, Bandwidths) {
   EXPECT_NEAR(result.bus_bandwidth(collective).si(), 1.8e9 / 0.180006, 1e3);
 }
 
+IsolatedCollectiveTime alone(const char* system, CollectiveKind kind, int ranks, int nodes,
+                             double bytes) {
+  return run_alone({kind, ranks, nodes, Bytes{bytes}}, read_system(system, test_place));
+}
+
+constexpr double gib = 1024.0 * 1024 * 1024;
+
+// Between two nodes a tree sends each member's share, S/8, once in each direction; a ring would
+// send 30/16 of it. (AWS p4d: four NICs of 12.5 GB/s at 86 % for eight GPUs.)
+TEST(IsolatedCollective, TwoNodesTakeTreesWhereNcclDoes) {
+  const auto tree = alone("aws-p4d", CollectiveKind::all_reduce, 16, 2, gib);
+  EXPECT_EQ(tree.cost.algorithm, "tree");
+  EXPECT_NEAR(tree.time.si(), gib / 8 / (0.86 * 6.25e9), 0.01 * tree.time.si());
+  const auto ring = alone("dgx-a100-80gb", CollectiveKind::all_reduce, 16, 2, gib);
+  EXPECT_EQ(ring.cost.algorithm, "ring");
+  EXPECT_NEAR(ring.time.si(), 30.0 / 16 * gib / 8 / (0.97 * 25e9), 0.03 * ring.time.si());
+}
+
+// A GPU that shares its NIC with an idle one has all of it (NVIDIA/nccl issue 1357): here four NICs
+// of 25 GB/s at 95 % for eight GPUs.
+TEST(IsolatedCollective, ANicIsSharedOnlyWhileBothUseIt) {
+  const auto one = alone("hgx-a800-roce", CollectiveKind::send_recv, 2, 2, 8 * gib);
+  EXPECT_NEAR(one.time.si(), 8 * gib / (0.95 * 25e9), 0.001 * one.time.si());
+  // GPUs 0 and 1 of each node send 3/4 of what four ranks gather over the NIC that they share. Each
+  // copies its own quarter before.
+  const auto two = alone("hgx-a800-roce", CollectiveKind::all_gather, 4, 2, 8 * gib);
+  const double copy = 8 * gib / 4 / (2.44 * 0.8 * 200e9);
+  EXPECT_NEAR(two.time.si(), copy + 0.75 * 8 * gib / (0.95 * 25e9), 0.001 * two.time.si());
+}
+
+// Jobs fill the racks of 72 evenly: 256 and 512 ranks lie on 4 and 8 of them, 64 on each, so that a
+// rank sends its part of a ring, 255/256/64 and 511/512/64 of the data, over its NIC.
+TEST(IsolatedCollective, RacksAreFilledEvenly) {
+  for (const int racks : {4, 8}) {
+    const int ranks = 64 * racks;
+    for (const char* system : {"gb200-nvl72", "gb300-nvl72"}) {
+      const auto result = alone(system, CollectiveKind::all_gather, ranks, ranks / 4, 8 * gib);
+      EXPECT_DOUBLE_EQ(result.cost.network_bytes.si(), (ranks - 1.0) / ranks / 64 * 8 * gib);
+    }
+  }
+  EXPECT_LE(alone("gb200-nvl72", CollectiveKind::all_to_all, 128, 32, 1024 * 1024).flows, 2);
+}
+
+// NVLink SHARP on boards with fewer links: published all-reduces of 8 H800 (NVIDIA/nccl issue 1374:
+// 215 GB/s of bus bandwidth) and H20, whose ports are those of an H100 (480 GB/s).
+TEST(IsolatedCollective, BoardsWithNvlinkSharp) {
+  const IsolatedCollective whole{CollectiveKind::all_reduce, 8, 1, Bytes{8 * gib}};
+  const auto h800 = run_alone(whole, read_system("hgx-h800", test_place));
+  EXPECT_EQ(h800.cost.algorithm, "NVLS");
+  EXPECT_NEAR(h800.bus_bandwidth(whole).si(), 215e9, 0.03 * 215e9);
+  const auto h20 = run_alone(whole, read_system("hgx-h20", test_place));
+  EXPECT_EQ(h20.cost.algorithm, "NVLS");
+  EXPECT_NEAR(h20.bus_bandwidth(whole).si(), 480e9, 0.02 * 480e9);
+  CollectiveOptions trees;
+  trees.selection = parse_nccl_selection("NVLSTree", "");
+  const IsolatedCollective two{CollectiveKind::all_reduce, 16, 2, Bytes{8 * gib}};
+  EXPECT_EQ(run_alone(two, read_system("hgx-h20", test_place), trees).cost.algorithm, "NVLS-tree");
+}
+
 }  // namespace
 }  // namespace orrery::isolated_collective_test

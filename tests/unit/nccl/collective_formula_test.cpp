@@ -164,13 +164,17 @@ TEST(CollectiveModel, NvlsLoopsOverChunks) {
   const CollectiveCost cost = model(CollectiveKind::all_reduce, Bytes{gib}, {8, 1, 8});
   EXPECT_EQ(cost.algorithm, "NVLS");
   EXPECT_DOUBLE_EQ(cost.scale_up_bytes.si(), 1.125 * gib);  // S (1 + 1/n)
-  const double port = 1.125 * gib / (0.881 * 0.824 * 450e9);
-  const double latency = 5.2e-6 + 14 * 0.81e-6;
-  EXPECT_NEAR(cost.time().si(), latency + port + 64 * 3.68e-6 + 1.42 * (port / 64 + 3.68e-6), 1e-9);
+  const auto time = [](double bytes, int loops) {
+    const double port = 1.125 * bytes / (0.881 * 0.824 * 450e9);
+    return 5.2e-6 + 14 * 0.81e-6 + port + loops * 3.68e-6 + 1.42 * (port / loops + 3.68e-6);
+  };
+  const CollectiveCost more = model(CollectiveKind::all_reduce, Bytes{1.0625 * gib}, {8, 1, 8});
+  EXPECT_NEAR(more.time().si(), time(1.0625 * gib, 68), 1e-9);
   // A byte less takes the chunk of 64 KiB: twice as many steps.
   const CollectiveCost less = model(CollectiveKind::all_reduce, Bytes{gib - 1}, {8, 1, 8});
-  EXPECT_NEAR(less.time().si(), latency + port + 128 * 3.68e-6 + 1.42 * (port / 128 + 3.68e-6),
-              1e-9);
+  EXPECT_NEAR(less.time().si(), time(gib, 128), 1e-9);
+  // A larger message never takes less: the larger chunk wins from 1.05 GiB on.
+  EXPECT_NEAR(cost.time().si(), less.time().si(), 1e-9);
 }
 
 // Two nodes swap a GPU's share S/8. From three on an inner node of the tree would send it twice,

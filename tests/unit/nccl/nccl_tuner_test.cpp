@@ -56,6 +56,28 @@ TEST(NcclTuner, LargeMessagesOverNodesTakeTheSwitchAndATree) {
   EXPECT_EQ(choice->algorithm->word(), "NVLSTree");
 }
 
+// Ampere: 12 links of 20 GB/s. Four NICs of 12.5 GB/s carry a channel of 12 GB/s each. Between two
+// nodes trees may take twice that inside the nodes, 24, of which 92 % count and half is the
+// algorithm's: 44.16 GB/s, LL128 up to 120/128 of them. A ring of 48 GB/s sends 30 of 16 shares.
+TEST(NcclTuner, TwoNodesTakeTreesWhereNvlinkHasRoomForThem) {
+  const NcclTuner p4d{read_system("aws-p4d", test_place), BytesPerSecond{240e9}};
+  const GroupShape two{16, 2, 8}, four{32, 4, 8};
+  const auto choice =
+      p4d.choose({CollectiveKind::all_reduce, Bytes{gib}, two}, parse_nccl_selection("", "Simple"));
+  // 8.4 us and 2 (7 x 4 + 14 us) before; the last 10 % of the size correction stay for large ones.
+  expect(*choice, "Tree", NcclProtocol::simple, 92.4e-6 + gib / (0.9 * 44.16e9));
+  EXPECT_EQ(p4d.choose({CollectiveKind::all_reduce, Bytes{gib}, four})->algorithm->word(), "Ring");
+}
+
+// Eight NICs of 25 GB/s carry 8 x 24 GB/s; eight channels of trees are capped at 23.6 GB/s each:
+// 8 x 23.6 / 2 = 94.4 GB/s, less than the ring's 192 x 16/30 = 102.4. So on an A800, by its NVLink.
+TEST(NcclTuner, TwoNodesTakeRingsWhereTreesAreCapped) {
+  const NcclTuner dgx{read_system("dgx-a100-80gb", test_place), BytesPerSecond{240e9}};
+  const auto choice = dgx.choose({CollectiveKind::all_reduce, Bytes{16 * gib}, {16, 2, 8}});
+  EXPECT_EQ(choice->algorithm->word(), "Ring");
+  EXPECT_EQ(choice->channels, 16);
+}
+
 TEST(NcclTuner, OneGpuANodeGathersByPat) {
   // 8 + log2(16) x 14 / 3.5 + 16 x 2.8 = 68.8 us; a ring of LL waits 6.6 + 15 x 5 = 81.6. Sixteen
   // bytes: a tenth of a nanosecond at most.
