@@ -8,11 +8,11 @@
 namespace orrery {
 
 BestPlanFinder::BestPlanFinder(std::vector<const PlanSpace*> spaces, const PlanScorer& scorer,
-                               bool leave_uneven)
+                               Evenness least_even)
     : spaces_{std::move(spaces)}, scorer_{scorer} {
   for (std::size_t s = 0; s < spaces_.size(); ++s) {
     const auto add = [&](const PlanSpace::Choice& choice, const Scenario& scenario) {
-      if (leave_uneven && !scorer_.passes.lies_evenly(scenario)) return ++uneven_, true;
+      if (scorer_.passes.evenness(scenario) > least_even) return ++uneven_, true;
       // The bound falls with the shards of the optimizer, and the overlap is no part of it.
       Scenario most_sharded = scenario;
       most_sharded.plan.zero = std::max(1, scenario.plan.zero);

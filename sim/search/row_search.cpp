@@ -77,11 +77,11 @@ RowAnswer search_row(const PurchaseRequest& request, const System& system, int g
     for (const std::int64_t batch : level.batches)
       spaces.push_back(
           &search.spaces.emplace_back(request.model, system, gpus, batch, request.fixed));
-    search.finder.emplace(spaces, scorer, true);
-    BestPlanSearch found = search.finder->find(request.max_memory);
-    if (!found.best && found.uneven > 0) {
-      search.finder.emplace(spaces, scorer);
+    BestPlanSearch found;
+    for (const Evenness least : {Evenness::all_groups, Evenness::inside_passes, Evenness::none}) {
+      search.finder.emplace(spaces, scorer, least);
       found = search.finder->find(request.max_memory);
+      if (found.best || found.uneven == 0) break;
     }
     answer.groups += found.groups;
     answer.uneven += found.uneven;
