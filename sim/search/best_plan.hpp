@@ -1,7 +1,9 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/search/candidate.hpp"
@@ -31,8 +33,8 @@ class BestPlanFinder {
                  Evenness least_even = Evenness::none);
 
   /// Looks at plans that fill up to `most_memory` of the GPU's; infinite: the best one if memory
-  /// did not matter.
-  BestPlanSearch find(double most_memory) const;
+  /// did not matter. What one call simulates the next one knows.
+  BestPlanSearch find(double most_memory);
 
  private:
   std::vector<const PlanSpace*> spaces_;
@@ -40,6 +42,8 @@ class BestPlanFinder {
   std::vector<Candidate> groups_;  ///< Sorted by their bounds.
   std::int64_t uneven_ = 0;
   PlanRefusal refusal_;
+  /// Plans simulated, by space and choice: their step times and scores.
+  std::map<std::pair<std::int32_t, PlanSpace::Choice>, Candidate> simulated_;
 };
 
 }  // namespace orrery
