@@ -73,14 +73,21 @@ void add_buy(Options& options, BuyOptions& into) {
               into.systems);
   options.add("gpus", "N", "GPUs in all: 1024, 256,512 or 256..4096 (doubling)");
   options.add("deadline", "TIME", "how long it may take, as 60d", request.deadline, parse_time);
-  options.add("budget", "USD", "what it may cost, as 10M", request.budget_usd, parse_dollars);
-  options.add("pay", "HOW", "which money counts: rent (default) or own", request.pay, parse_pay);
+  options.add("budget", "USD",
+              "what this one training may cost by --pay, as 10M; for a purchase: --capital",
+              request.budget_usd, parse_dollars);
+  options.add("pay", "HOW",
+              "what one training costs: rent (default), or own, its share of the purchase and "
+              "electricity",
+              request.pay, parse_pay);
+  options.add("capital", "USD", "what the whole cluster may cost to buy, as 50M",
+              request.capital_usd, parse_dollars);
   options.add("max-batch-tokens", "N",
               "tokens of the largest batch that training can use, as 4M (default 16M)",
               into.batch_tokens, parse_batch_tokens);
   options.add("gbs", "N", "instead: sequences in a step; several as for gpus", into.gbs);
   options.add("reliability", "NAME|FILE",
-              "days with failures, by the closed form of orrery run: orrery list reliability",
+              "days and money with failures and spares, as orrery run: orrery list reliability",
               [&into](const std::string& text, const Place& at) {
                 into.names.reliability = text;
                 into.request.reliability = read_reliability(text, at);

@@ -165,6 +165,7 @@ System filled_evenly(const System& system, int gpus) {
        used -= system.gpus_per_node)
     if (gpus % used == 0) {
       filled.nvlink_domain = used;
+      filled.whole_domain = system.sold_together();
       return filled;
     }
   return filled;

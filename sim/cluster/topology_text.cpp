@@ -202,7 +202,7 @@ std::string topology_text(const System& system, const Topology& topology) {
                         longest < 0 ? "some NICs have none" : std::to_string(longest) + " links");
   }
   for (const auto& [kind, count] : cable_counts(system, topology))
-    out += topology_row("cables, " + kind, grouped(count));
+    out += topology_row("links, " + kind, grouped(count));
   for (const LinkOverride& change : system.link_overrides)
     out += topology_row(change.link, change.down                           ? "down"
                                      : change.bandwidth > BytesPerSecond{} ? rate(change.bandwidth)

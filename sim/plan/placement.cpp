@@ -104,6 +104,12 @@ bool Placement::regular() const {
          (ranks() % domain_size_ == 0 || ranks() < domain_size_);
 }
 
+bool Placement::passes_stay_in_domains() const {
+  return std::all_of(std::begin(all_group_kinds), std::end(all_group_kinds), [&](GroupKind kind) {
+    return !is_inside_passes(kind) || domain_size_ % lattice(kind).block == 0;
+  });
+}
+
 GroupShape Placement::shape(const std::vector<Rank>& group) const {
   GroupShape shape{static_cast<int>(group.size()), 0, static_cast<int>(group.size())};
   for (std::size_t i = 0; i < group.size();) {  // Ranks ascend, so that domains are runs.

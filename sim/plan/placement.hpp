@@ -66,6 +66,9 @@ class Placement {
   /// replica's stage and expert groups likewise: all ranks of a stage are then equivalent.
   bool regular() const;
 
+  /// True if every group whose collectives lie inside passes lies in one domain.
+  bool passes_stay_in_domains() const;
+
   /// Shapes of the most spread group of each kind; in a regular placement all are equal.
   GroupShapes shapes() const;
 

@@ -8,11 +8,11 @@
 namespace orrery {
 
 BestPlanFinder::BestPlanFinder(std::vector<const PlanSpace*> spaces, const PlanScorer& scorer,
-                               bool leave_uneven)
+                               Evenness least_even)
     : spaces_{std::move(spaces)}, scorer_{scorer} {
   for (std::size_t s = 0; s < spaces_.size(); ++s) {
     const auto add = [&](const PlanSpace::Choice& choice, const Scenario& scenario) {
-      if (leave_uneven && !scorer_.passes.lies_evenly(scenario)) return ++uneven_, true;
+      if (scorer_.passes.evenness(scenario) > least_even) return ++uneven_, true;
       // The bound falls with the shards of the optimizer, and the overlap is no part of it.
       Scenario most_sharded = scenario;
       most_sharded.plan.zero = std::max(1, scenario.plan.zero);
@@ -27,7 +27,7 @@ BestPlanFinder::BestPlanFinder(std::vector<const PlanSpace*> spaces, const PlanS
             [](const Candidate& a, const Candidate& b) { return a.bound_before(b); });
 }
 
-BestPlanSearch BestPlanFinder::find(double most_memory) const {
+BestPlanSearch BestPlanFinder::find(double most_memory) {
   BestPlanSearch result;
   result.groups = std::ssize(groups_);
   result.uneven = uneven_;
@@ -55,9 +55,15 @@ BestPlanSearch BestPlanFinder::find(double most_memory) const {
         space.visit_group(group.choice, look_at, unused);
       },
       [&](const Candidate& one, const auto& known) {
-        return scorer_.simulated(one, space_of(one).scenario(one.choice), known);
+        const std::pair key{one.space, one.choice};
+        if (const auto before = simulated_.find(key); before != simulated_.end())
+          return std::optional{before->second};
+        const auto simulated = scorer_.simulated(one, space_of(one).scenario(one.choice), known);
+        if (!simulated) return simulated;
+        ++result.simulated;
+        simulated_.emplace(key, *simulated);
+        return simulated;
       });
-  result.simulated = search.evaluated();
   if (!search.ranked().empty()) result.best = search.ranked().front();
   return result;
 }

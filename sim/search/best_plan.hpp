@@ -1,7 +1,9 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/search/candidate.hpp"
@@ -12,7 +14,7 @@ namespace orrery {
 struct BestPlanSearch {
   std::optional<Candidate> best;  ///< Nothing: no plan divides, or none fits.
   std::int64_t groups = 0;        ///< Groups of plans that divide (PlanSpace::visit_groups).
-  std::int64_t uneven = 0;        ///< More groups, which were left out as `leave_uneven` says.
+  std::int64_t uneven = 0;        ///< More groups, which were left out as `least_even` says.
   std::int64_t opened = 0;        ///< Groups whose plans were looked at one by one.
   std::int64_t simulated = 0;
   NoPlan none;
@@ -25,15 +27,14 @@ struct BestPlanSearch {
 /// and all that are passed over are proven to be worse.
 class BestPlanFinder {
  public:
-  /// `spaces`: of one model, system and number of GPUs. `leave_uneven`: leaves out plans some of
-  /// whose groups straddle NVLink domains and others not, as with tp 16 in domains of 72. Their
-  /// bound knows of kernels alone, and they take long to simulate.
+  /// `spaces`: of one model, system and number of GPUs. Leaves out plans that lie less evenly than
+  /// `least_even`, as with tp 16 in domains of 72.
   BestPlanFinder(std::vector<const PlanSpace*> spaces, const PlanScorer& scorer,
-                 bool leave_uneven = false);
+                 Evenness least_even = Evenness::none);
 
   /// Looks at plans that fill up to `most_memory` of the GPU's; infinite: the best one if memory
-  /// did not matter.
-  BestPlanSearch find(double most_memory) const;
+  /// did not matter. What one call simulates the next one knows.
+  BestPlanSearch find(double most_memory);
 
  private:
   std::vector<const PlanSpace*> spaces_;
@@ -41,6 +42,8 @@ class BestPlanFinder {
   std::vector<Candidate> groups_;  ///< Sorted by their bounds.
   std::int64_t uneven_ = 0;
   PlanRefusal refusal_;
+  /// Plans simulated, by space and choice: their step times and scores.
+  std::map<std::pair<std::int32_t, PlanSpace::Choice>, Candidate> simulated_;
 };
 
 }  // namespace orrery

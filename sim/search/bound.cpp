@@ -32,8 +32,9 @@ Seconds slowest_optimizer(const Scenario& scenario, const KernelModel& kernels) 
 PassPlaces::PassPlaces(const Scenario& scenario) : speed{fastest_gpu(scenario.system)} {
   const Placement placement{scenario.plan, scenario.system};
   shapes = placement.shapes();
+  regular = placement.regular();
   // Groups that lie in other ways than the priced one may be faster than their price.
-  alike = placement.regular();
+  alike = regular || placement.passes_stay_in_domains();
 }
 
 PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels,

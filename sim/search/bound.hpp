@@ -23,7 +23,7 @@ struct PassTimes {
   std::vector<Seconds> work = {};
 };
 /// Pass times of `scenario` or one that differs in ZeRO, overlap of gradients, schedule and batch;
-/// nothing is sharded. Only kernels count if groups of one kind lie differently.
+/// nothing is sharded. Only kernels count if groups of one kind inside passes lie differently.
 PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels,
                      const CollectiveTime& collectives);
 
@@ -31,7 +31,8 @@ PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels,
 /// their kind are `speed` times as fast.
 struct PassPlaces {
   GroupShapes shapes;
-  bool alike = true;  ///< All groups of a kind.
+  bool regular = true;  ///< Placement::regular().
+  bool alike = true;    ///< All groups of each kind inside passes lie alike.
   double speed = 1.0;
 
   explicit PassPlaces(const Scenario& scenario);
@@ -75,6 +76,14 @@ Seconds step_lower_bound(const Scenario& scenario, const PassTimes& passes,
 /// other.
 PassTimes routed_pass_times(const Scenario& scenario, EstimateContext& context);
 
+/// Which of a plan's groups lie alike in the system's NVLink domains. The later ones take longer to
+/// simulate, and the last has a bound of kernels alone.
+enum class Evenness {
+  all_groups,     ///< All of each kind (Placement::regular), or all ranks in one domain.
+  inside_passes,  ///< Those inside passes; those of gradients and weights do not.
+  none
+};
+
 /// Cached pass times. Plans that differ in what makes no difference to their passes (ZeRO, overlap
 /// of gradients, a schedule that keeps virtual stages where they are, the batch) share them; plans
 /// that differ in stages, chunks or replicas as well share the times of layers.
@@ -90,10 +99,12 @@ class KnownPassTimes {
   /// The same from routed_pass_times(): nothing where routing is even, where one pass hides what
   /// another waits for, and of plans with two copies of the model.
   std::optional<Seconds> routed_bound(const Scenario& scenario);
-  /// True if all groups of a kind lie alike in the system's NVLink domains (Placement::regular), or
-  /// all ranks in one of them.
-  bool lies_evenly(const Scenario& scenario) {
-    return scenario.plan.gpus() <= scenario.system.nvlink_domain || places_of(scenario).alike;
+  Evenness evenness(const Scenario& scenario) {
+    if (scenario.plan.gpus() <= scenario.system.nvlink_domain) return Evenness::all_groups;
+    const PassPlaces& places = places_of(scenario);
+    return places.regular ? Evenness::all_groups
+           : places.alike ? Evenness::inside_passes
+                          : Evenness::none;
   }
 
  private:

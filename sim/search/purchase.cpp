@@ -42,9 +42,6 @@ BottleneckShares shares_of(const Result& result) {
   return shares;
 }
 
-// Bills are of training without interruption: what waits for repairs is paid as well.
-double stretch(const PurchaseRow& row) { return row.time_days() / row.days_middle; }
-
 // The share of a price that a training of `days` uses up in a life of `years`.
 Range written_off(Range usd, Range years, double days) {
   if (!usd.known() || !years.known()) return {};
@@ -61,22 +58,14 @@ Range break_even(Range usd, Range rent_a_day, Range energy_a_day) {
 }
 
 void add_money(PurchaseRow& row, const System& system, const Economics& economics) {
-  const Bill& bill = *row.result->bill;
-  row.unknown_prices = bill.unknown_prices;
-  const int unit = std::max(system.gpus_per_node, system.nvlink_domain);
-  const int in_unit = std::min(row.gpus, row.result->scenario.system.nvlink_domain);
-  // A job that fills an NVLink domain in part (filled_evenly) buys all of it.
-  const int used = system.nvlink_domain > system.gpus_per_node ? in_unit : unit;
-  row.bought = (row.gpus + used - 1) / used * unit;
-  const FabricParts fabric = fabric_parts(system, row.bought, economics);
-  row.to_buy_usd = economics.server_usd_per_gpu * row.bought +
-                   economics.switch_usd * static_cast<double>(fabric.switches) +
-                   economics.cable_usd * static_cast<double>(fabric.cables);
+  const int spare_gpus = row.failing ? row.failing->spare_gpus : 0;
+  row.unknown_prices = row.result->bill->unknown_prices;
+  row.hardware = hardware_for(system, row.gpus + spare_gpus, economics);
   row.own_usd =
-      written_off(row.to_buy_usd, economics.hardware_years, row.time_days()) + energy_cost(row);
-  const double days = bill.time.si() / day_s;
-  row.break_even_days =
-      break_even(row.to_buy_usd, bill.rent_usd * (1.0 / days), bill.energy_usd * (1.0 / days));
+      written_off(row.hardware.usd, economics.hardware_years, row.time_days()) + energy_cost(row);
+  const double days = row.time_days();
+  row.break_even_days = break_even(row.hardware.usd, cost_of(row, PayBy::rent) * (1.0 / days),
+                                   energy_cost(row) * (1.0 / days));
 }
 
 PurchaseRow row_of(const PurchaseRequest& request, std::size_t s, int gpus, const RowAnswer& answer,
@@ -120,9 +109,9 @@ PurchaseRow row_of(const PurchaseRequest& request, std::size_t s, int gpus, cons
   const double shorter = result.range.step / result.range.low();
   const double longer = result.range.high() / result.range.step;
   row.days = {row.days_middle / shorter, row.days_middle * longer};
-  if (answer.failing) {
-    const ChanceRange& failing = *answer.failing;
-    row.days_failing_middle = failing.mean;
+  row.failing = answer.failing;
+  if (row.failing) {
+    const ChanceRange& failing = row.failing->days;
     row.days_failing = {failing.mean / combined(shorter, failing.mean / failing.low),
                         failing.mean * combined(longer, failing.high / failing.mean)};
   }
@@ -157,11 +146,35 @@ RowBottleneck row_bottleneck(const BottleneckShares& shares) {
 }
 
 Range cost_of(const PurchaseRow& row, PayBy pay) {
-  return pay == PayBy::own ? row.own_usd : row.result->bill->rent_usd * stretch(row);
+  if (pay == PayBy::own) return row.own_usd;
+  return row.failing ? row.failing->bill.rent_usd : row.result->bill->rent_usd;
 }
 
-Range energy_cost(const PurchaseRow& row) { return row.result->bill->energy_usd * stretch(row); }
-Range energy_kwh(const PurchaseRow& row) { return row.result->bill->energy_kwh * stretch(row); }
+Range energy_cost(const PurchaseRow& row) {
+  return row.failing ? row.failing->bill.energy_usd : row.result->bill->energy_usd;
+}
+Range energy_kwh(const PurchaseRow& row) {
+  return row.failing ? row.failing->bill.energy_kwh : row.result->bill->energy_kwh;
+}
+
+std::optional<Affordable> affordable(const System& system, const Economics& economics, double usd) {
+  const auto of_units = [&](int units) {
+    return hardware_for(system, units * system.sold_together(), economics);
+  };
+  if (!of_units(2).usd.known()) return std::nullopt;
+  constexpr int most_gpus = 1 << 20;
+  const int most = (system.max_gpus > 0 ? std::min(system.max_gpus, most_gpus) : most_gpus) /
+                   system.sold_together();
+  const auto largest = [&](double Range::*end) {  // More units never cost less.
+    int fits = 0, above = most + 1;
+    while (above - fits > 1) {
+      const int middle = (fits + above) / 2;
+      (of_units(middle).usd.*end <= usd ? fits : above) = middle;
+    }
+    return of_units(fits);
+  };
+  return Affordable{largest(&Range::high), largest(&Range::low)};
+}
 
 Purchase buy(const PurchaseRequest& request,
              const std::function<void(const PurchaseProgress&)>& watch) {
@@ -182,6 +195,7 @@ Purchase buy(const PurchaseRequest& request,
     row.unfinished = true;
   }
   std::size_t next = 0;
+  if (watch) watch(progress);
   run_tasks(
       request.workers, {},
       [&]() -> std::optional<std::int64_t> {
@@ -192,8 +206,8 @@ Purchase buy(const PurchaseRequest& request,
         const PurchaseRow& row = purchase.rows[static_cast<std::size_t>(task)];
         RowAnswer answer;
         try {
-          answer =
-              search_row(request, request.systems[row.system], row.gpus, *contexts[row.system]);
+          answer = search_row(request, request.systems[row.system], row.gpus, *contexts[row.system],
+                              economics[row.system]);
         } catch (const Error& error) {
           answer = {};
           answer.refused = error.what();
@@ -211,6 +225,10 @@ Purchase buy(const PurchaseRequest& request,
         if (watch) watch(progress);
         return true;
       });
+  if (request.capital_usd)
+    for (std::size_t s = 0; s < request.systems.size(); ++s)
+      purchase.affordable.push_back(
+          affordable(request.systems[s], economics[s], *request.capital_usd));
   purchase.interrupted = Interruption::requested();
   if (!purchase.interrupted) fail_if_empty(purchase, request);
   return purchase;
@@ -294,6 +312,8 @@ PurchaseChoice choose(const Purchase& purchase, const PurchaseRequest& request) 
     if (!rows[i].has_plan()) continue;
     RowChoice& of = choice.rows[i];
     if (request.deadline) of.deadline = meets(days_of(rows[i]), request.deadline->si() / 86400.0);
+    if (const Range usd = rows[i].hardware.usd; request.capital_usd && usd.known())
+      of.capital = meets({usd.low, usd.midpoint(), usd.high}, *request.capital_usd);
     const auto cost = cost_figure(rows[i], request.pay);
     if (!cost) continue;
     if (request.budget_usd) of.budget = meets(*cost, *request.budget_usd);
@@ -319,6 +339,9 @@ PurchaseChoice choose(const Purchase& purchase, const PurchaseRequest& request) 
     return rows[a].time_days() < rows[b].time_days();
   });
 
+  const bool by_deadline = request.deadline.has_value(), by_budget = request.budget_usd.has_value(),
+             by_capital = request.capital_usd.has_value();
+  const bool fastest_first = by_capital && !by_deadline && !by_budget;
   const auto cheaper = [&](std::size_t a, std::size_t b) {
     const Range cost_a = cost_of(rows[a], request.pay), cost_b = cost_of(rows[b], request.pay);
     // Without a price behind those with one, the fastest first.
@@ -326,31 +349,37 @@ PurchaseChoice choose(const Purchase& purchase, const PurchaseRequest& request) 
     return cost_a.known() ? cost_a.midpoint() < cost_b.midpoint()
                           : rows[a].time_days() < rows[b].time_days();
   };
-  const bool by_deadline = request.deadline.has_value(), by_budget = request.budget_usd.has_value();
+  const auto better = [&](std::size_t a, std::size_t b) {
+    return fastest_first ? rows[a].time_days() < rows[b].time_days() : cheaper(a, b);
+  };
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!rows[i].has_plan()) continue;
     const auto keeps = [&](Meets wanted) {
       return is_at_least(choice.rows[i].deadline, wanted, by_deadline) &&
-             is_at_least(choice.rows[i].budget, wanted, by_budget);
+             is_at_least(choice.rows[i].budget, wanted, by_budget) &&
+             is_at_least(choice.rows[i].capital, wanted, by_capital);
     };
     if (keeps(Meets::likely))
       choice.within.push_back(i);
     else if (keeps(Meets::perhaps))
       choice.perhaps.push_back(i);
   }
-  std::stable_sort(choice.within.begin(), choice.within.end(), cheaper);
-  std::stable_sort(choice.perhaps.begin(), choice.perhaps.end(), cheaper);
+  std::stable_sort(choice.within.begin(), choice.within.end(), better);
+  std::stable_sort(choice.perhaps.begin(), choice.perhaps.end(), better);
 
   // The least factor by which all limits would have to be relaxed.
   double least = std::numeric_limits<double>::infinity();
-  if ((by_deadline || by_budget) && choice.within.empty())
+  if ((by_deadline || by_budget || by_capital) && choice.within.empty())
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (!rows[i].has_plan() || (by_budget && !cost_of(rows[i], request.pay).known())) continue;
+      if (!rows[i].has_plan() || (by_budget && !cost_of(rows[i], request.pay).known()) ||
+          (by_capital && !rows[i].hardware.usd.known()))
+        continue;
       double over = 0.0;
       if (by_deadline)
         over = std::max(over, rows[i].time_days() * 86400.0 / request.deadline->si());
       if (by_budget)
         over = std::max(over, cost_of(rows[i], request.pay).midpoint() / *request.budget_usd);
+      if (by_capital) over = std::max(over, rows[i].hardware.usd.midpoint() / *request.capital_usd);
       if (over < least) least = over, choice.nearest = i;
     }
 

@@ -10,7 +10,7 @@
 #include "sim/cluster/economics.hpp"
 #include "sim/cluster/system.hpp"
 #include "sim/layers/memory.hpp"
-#include "sim/reliability/reliability.hpp"
+#include "sim/reliability/training_run.hpp"
 #include "sim/search/dimension.hpp"
 #include "sim/training/result.hpp"
 
@@ -36,7 +36,8 @@ struct PurchaseRequest {
   double max_memory = safe_share_of_memory;
   PayBy pay = PayBy::rent;
   std::optional<Seconds> deadline;
-  std::optional<double> budget_usd;
+  std::optional<double> budget_usd;        ///< Of one training, as `pay` counts it.
+  std::optional<double> capital_usd;       ///< Of the purchase.
   std::optional<Reliability> reliability;  ///< Failure model; nothing: no failures.
   int workers = 1;
 };
@@ -63,6 +64,14 @@ using BottleneckShares = std::array<double, row_bottlenecks>;
 /// The resource with the largest share but compute, if it is a twentieth or more; else compute.
 RowBottleneck row_bottleneck(const BottleneckShares& shares);
 
+/// A row's training with failures, as `orrery run` answers by itself.
+struct FailingRun {
+  ChanceRange days;
+  RunBill bill;        ///< Spares included.
+  int spares = 0;      ///< Units that are paid for: enough for 99 % of the time.
+  int spare_gpus = 0;  ///< All of them.
+};
+
 /// A system in one size, with its best plan.
 struct PurchaseRow {
   std::size_t system = 0;  ///< Its index in the request.
@@ -76,10 +85,9 @@ struct PurchaseRow {
   BottleneckShares shares{};
   Range days;  ///< Without failures; low and high: nine in ten.
   double days_middle = 0.0;
-  std::optional<Range> days_failing;  ///< Failures included: likewise.
-  double days_failing_middle = 0.0;
-  int bought = 0;         ///< GPUs of whole nodes, or of whole NVLink domains.
-  Range to_buy_usd;       ///< All of them, with switches and cables.
+  std::optional<FailingRun> failing;
+  Range days_failing;     ///< Failures included: likewise.
+  Hardware hardware;      ///< For the job and its spares.
   Range own_usd;          ///< Written off over the training, with electricity.
   Range break_even_days;  ///< Time until rent exceeds the price, less electricity.
   std::vector<std::string> unknown_prices;
@@ -87,19 +95,27 @@ struct PurchaseRow {
 
   bool has_plan() const { return result.has_value(); }
   /// Failures are included if a profile was given.
-  double time_days() const { return days_failing ? days_failing_middle : days_middle; }
-  const Range& time_range() const { return days_failing ? *days_failing : days; }
+  double time_days() const { return failing ? failing->days.mean : days_middle; }
+  const Range& time_range() const { return failing ? days_failing : days; }
 };
 
 /// The cost of a row that `pay` counts, at the prices' ends and the predicted time; unknown if a
 /// price is.
 Range cost_of(const PurchaseRow& row, PayBy pay);
-/// Its electricity, which grows with the time that failures add, as the rent does.
 Range energy_cost(const PurchaseRow& row);
 Range energy_kwh(const PurchaseRow& row);
 
+/// The most whole units whose price is within a sum, at a system's highest and lowest prices.
+struct Affordable {
+  Hardware surely, perhaps;
+};
+/// Nothing where a price is unknown.
+std::optional<Affordable> affordable(const System& system, const Economics& economics, double usd);
+
 struct Purchase {
   std::vector<PurchaseRow> rows;  ///< Sorted by system, then size.
+  /// What `capital_usd` buys of each system; nothing where a price is unknown. Empty: no limit.
+  std::vector<std::optional<Affordable>> affordable;
   bool interrupted = false;
 };
 
@@ -131,7 +147,8 @@ const std::string& name(ParetoStatus status);
 
 struct RowChoice {
   ParetoStatus status = ParetoStatus::unknown;
-  std::optional<Meets> deadline, budget;  ///< Known if there is a limit, and a figure for it.
+  /// Known if there is a limit, and a figure for it.
+  std::optional<Meets> deadline, budget, capital;
 };
 
 /// A row that is the best within a deadline.
@@ -142,10 +159,11 @@ struct DeadlineChoice {
 
 /// Conclusions from a table of rows for a buyer. Rows are numbers of Purchase::rows.
 struct PurchaseChoice {
-  std::vector<RowChoice> rows;        ///< One for each row.
-  std::vector<std::size_t> front;     ///< Fewest days first.
-  std::vector<std::size_t> within;    ///< Surely or likely within all limits, cheapest first.
-  std::vector<std::size_t> perhaps;   ///< Possibly within all limits, cheapest first.
+  std::vector<RowChoice> rows;     ///< One for each row.
+  std::vector<std::size_t> front;  ///< Fewest days first.
+  /// Surely or likely within all limits, cheapest first; fastest first if capital alone is one.
+  std::vector<std::size_t> within;
+  std::vector<std::size_t> perhaps;   ///< Possibly within all limits, likewise.
   std::vector<DeadlineChoice> strip;  ///< The best rows for usual deadlines, shortest first.
   /// The row nearest to the limits, if no row is within them.
   std::optional<std::size_t> nearest;

@@ -113,7 +113,7 @@ std::vector<Figures> figures_of(const Purchase& purchase, const PurchaseRequest&
   const auto rent_of = [](const PurchaseRow& row) { return cost_of(row, PayBy::rent); };
   const ColumnUnit rent = money_unit(purchase, rent_of),
                    own = money_unit(purchase, [](const auto&row) { return row.own_usd; }),
-                   price = money_unit(purchase, [](const auto&row) { return row.to_buy_usd; }),
+                   price = money_unit(purchase, [](const auto&row) { return row.hardware.usd; }),
                    energy = unit_of(purchase, energy_kwh, {{1e6, "GWh"}, {1e3, "MWh"}, {1, "kWh"}});
   std::vector<Figures> rows;
   for (std::size_t i = 0; i < purchase.rows.size(); ++i) {
@@ -145,6 +145,7 @@ std::vector<Figures> figures_of(const Purchase& purchase, const PurchaseRequest&
     list.add("standing", name(of.status));
     add_verdict("in_time", of.deadline);
     add_verdict("in_budget", of.budget);
+    add_verdict("in_capital", of.capital);
     list.add("dtype", name(plan.dtype));
     list.add("software", result.scenario.software.name);
     list.add("gbs", plan.gbs);
@@ -158,8 +159,9 @@ std::vector<Figures> figures_of(const Purchase& purchase, const PurchaseRequest&
     if (request.reliability) list.show({"without failures"}, days_text(row.days_middle));
     add_range("rent_usd", "rent, " + rent.name, rent_of(row), rent.size);
     add_range("own_usd", "to own, " + own.name, row.own_usd, own.size);
-    add_range("to_buy_usd", "to buy, " + price.name, row.to_buy_usd, price.size);
-    list.add("gpus_bought", row.bought);
+    add_range("to_buy_usd", "to buy, " + price.name, row.hardware.usd, price.size);
+    list.add("gpus_bought", row.hardware.gpus());
+    list.add("spare_gpus", row.failing ? row.failing->spare_gpus : 0);
     list.add("break_even_days", range_json(row.break_even_days)).json_only();
     add_range("energy_kwh", energy.name, energy_kwh(row), energy.size);
     list.add("tokens_per_usd", range_json(tokens))
@@ -180,6 +182,7 @@ std::vector<Figures> figures_of(const Purchase& purchase, const PurchaseRequest&
     list.add("plan", row.flags).csv_only();
     if (request.deadline) list.show({"in time", Align::left}, meets_text(of.deadline));
     if (request.budget_usd) list.show({"in budget", Align::left}, meets_text(of.budget));
+    if (request.capital_usd) list.show({"in capital", Align::left}, meets_text(of.capital));
   }
   return rows;
 }
@@ -210,7 +213,13 @@ std::string purchase_json(const Purchase& purchase, const PurchaseRequest& reque
   json["most_gbs"] = request.batches.empty() ? Json(request.most_batch) : Json(nullptr);
   json["deadline_s"] = request.deadline ? Json(request.deadline->si()) : Json(nullptr);
   json["budget_usd"] = request.budget_usd ? Json(*request.budget_usd) : Json(nullptr);
+  json["capital_usd"] = request.capital_usd ? Json(*request.capital_usd) : Json(nullptr);
   json["reliability"] = request.reliability ? Json(request.reliability->name) : Json(nullptr);
+  Json buys = Json::array();
+  for (const std::optional<Affordable>& most : purchase.affordable)
+    buys.push_back(most ? Json{{"surely", most->surely.gpus()}, {"perhaps", most->perhaps.gpus()}}
+                        : Json(nullptr));
+  json["capital_buys"] = std::move(buys);
   json["rows"] = std::move(rows);
   json["front"] = choice.front;
   json["within"] = choice.within;

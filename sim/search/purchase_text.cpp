@@ -7,6 +7,7 @@
 
 #include "sim/core/number_text.hpp"
 #include "sim/core/value_list.hpp"
+#include "sim/engine/network_model.hpp"
 #include "sim/plan/scenario.hpp"
 #include "sim/search/purchase_figures.hpp"
 #include "sim/training/bill_text.hpp"
@@ -38,10 +39,16 @@ std::string cost_text(const PurchaseRow& row, const PurchaseRequest& request) {
 std::string limits_text(const PurchaseRequest& request) {
   std::string text;
   if (request.deadline) text = span_text(*request.deadline);
-  if (request.budget_usd)
-    text +=
-        (text.empty() ? "" : " and ") + dollars_text({*request.budget_usd, *request.budget_usd});
+  const auto add = [&](const std::optional<double>& usd, const std::string& what) {
+    if (usd) text += (text.empty() ? "" : " and ") + dollars_text({*usd, *usd}) + " " + what;
+  };
+  add(request.budget_usd, pay_word(request.pay));
+  add(request.capital_usd, "to buy");
   return text;
+}
+
+bool has_limits(const PurchaseRequest& request) {
+  return request.deadline || request.budget_usd || request.capital_usd;
 }
 
 std::string row_with_figures(const PurchaseRow& row, const PurchaseRequest& request) {
@@ -79,9 +86,11 @@ void add_verdict(std::vector<std::string>& lines, const Purchase& purchase,
   const auto surely = [&](std::size_t i) {
     const RowChoice& of = choice.rows[i];
     return (!of.deadline || *of.deadline == Meets::surely) &&
-           (!of.budget || *of.budget == Meets::surely);
+           (!of.budget || *of.budget == Meets::surely) &&
+           (!of.capital || *of.capital == Meets::surely);
   };
-  const bool priced = cost_of(row(first), request.pay).known();
+  const bool by_capital = request.capital_usd && !request.budget_usd && !request.deadline;
+  const bool priced = !by_capital && cost_of(row(first), request.pay).known();
   lines.push_back("Within " + limits + ", the " + (priced ? "cheapest" : "fastest") + " is " +
                   row_with_figures(row(first), request) +
                   (surely(first) ? ", also at the worst of its ranges."
@@ -92,16 +101,33 @@ void add_verdict(std::vector<std::string>& lines, const Purchase& purchase,
                         ? "No row keeps to it at the worst of its ranges."
                         : "Also at the worst: " + row_with_figures(row(*safe), request) + ".");
   }
+  if (by_capital) return;
   if (const auto ties = ties_of(choice.within, purchase, request); !ties.empty())
     lines.push_back("It is not significantly cheaper than " + listed(ties) + ".");
+}
+
+// "13 NVLink domains (936 GPUs) at the highest prices and 17 (1,224 GPUs) at the lowest"
+std::string affordable_text(const Affordable& most) {
+  const auto with_gpus = [](const Hardware& hardware, const std::string& units) {
+    return units + " (" + grouped(hardware.gpus()) + " GPUs)";
+  };
+  const std::string surely = with_gpus(most.surely, most.surely.units_text());
+  if (most.perhaps.units == most.surely.units) return surely;
+  return surely + " at the highest prices and " +
+         with_gpus(most.perhaps, grouped(most.perhaps.units)) + " at the lowest";
 }
 
 std::vector<std::string> answer_lines(const Purchase& purchase, const PurchaseRequest& request,
                                       const PurchaseChoice& choice) {
   std::vector<std::string> lines;
   const std::vector<PurchaseRow>& rows = purchase.rows;
-  if (request.deadline || request.budget_usd) add_verdict(lines, purchase, request, choice);
-  if (!choice.front.empty() && !request.deadline && !request.budget_usd) {
+  if (has_limits(request)) add_verdict(lines, purchase, request, choice);
+  for (std::size_t s = 0; s < purchase.affordable.size(); ++s)
+    if (const auto& most = purchase.affordable[s])
+      lines.push_back("Of " + request.systems[s].name + ", " +
+                      dollars_text({*request.capital_usd, *request.capital_usd}) + " buys " +
+                      affordable_text(*most) + ".");
+  if (!choice.front.empty() && !has_limits(request)) {
     const std::size_t cheapest = choice.front.back(), fastest = choice.front.front();
     lines.push_back("Cheapest: " + row_with_figures(rows[cheapest], request) + ".");
     if (fastest != cheapest)
@@ -123,8 +149,10 @@ std::vector<std::string> answer_lines(const Purchase& purchase, const PurchaseRe
 std::vector<std::string> caveat_lines(const Purchase& purchase, const PurchaseRequest& request) {
   std::vector<std::string> lines;
   lines.push_back(request.reliability
-                      ? "Days with failures are by the closed form, for the profile '" +
-                            request.reliability->name + "' and a spare always at hand."
+                      ? "Days, rent and energy with failures are those that orrery run samples for "
+                        "the profile '" +
+                            request.reliability->name +
+                            "', with spares for 99 % of the time: they are paid for."
                       : "Nothing fails in these days: --reliability PROFILE says what failures "
                         "take.");
   lines.push_back(
@@ -138,22 +166,17 @@ std::vector<std::string> caveat_lines(const Purchase& purchase, const PurchaseRe
   lines.push_back(
       "Prices are ranges, and out of date: give the quotes that you have with --economics FILE.");
   std::map<std::string, std::set<std::string>> unknown;  // Keyed by GPU.
-  std::map<std::size_t, std::string> idle;               // Keyed by system.
   for (const PurchaseRow& row : purchase.rows) {
     if (!row.has_plan()) continue;
     for (const std::string& key : row.unknown_prices)
       unknown[request.systems[row.system].gpu.name].insert(key);
-    if (row.bought > row.gpus) {
-      std::string& text = idle[row.system];
-      text += (text.empty() ? "" : ", ") + grouped(row.bought) + " for " + grouped(row.gpus);
-    }
+    const int spares = row.failing ? row.failing->spare_gpus : 0;
+    if (row.hardware.gpus() > row.gpus)
+      lines.push_back(
+          row_name(row, request) +
+          (spares > 0 ? ", and " + grouped(spares) + " spare ones: " : std::string{": "}) +
+          whole_units_text(row.hardware, row.gpus + spares, row.result->bill->domains));
   }
-  for (const auto& [system, text] : idle)
-    lines.push_back(request.systems[system].name + " is bought in whole " +
-                    (request.systems[system].nvlink_domain > request.systems[system].gpus_per_node
-                         ? "NVLink domains: "
-                         : "nodes: ") +
-                    text + " GPUs.");
   for (const auto& [gpu, keys] : unknown) {
     std::string text;
     for (const std::string& key : keys) text += (text.empty() ? "" : ", ") + key;
@@ -197,6 +220,9 @@ std::string heading(const Purchase& purchase, const PurchaseRequest& request) {
   if (request.budget_usd)
     items.push_back("at most " + dollars_text({*request.budget_usd, *request.budget_usd}) +
                     (request.pay == PayBy::rent ? " of rent" : " to own"));
+  if (request.capital_usd)
+    items.push_back("at most " + dollars_text({*request.capital_usd, *request.capital_usd}) +
+                    " to buy");
   return run_heading(request.model.name + ", " + tokens_text(request.tokens) + " tokens", items);
 }
 
@@ -308,10 +334,13 @@ std::string proof(const Purchase& purchase) {
 
 std::string command_of(const PurchaseRow& row, const PurchaseRequest& request,
                        const PurchaseNames& names) {
-  std::string text = "orrery estimate --model " + names.model + " --system " +
-                     names.systems[row.system] + " --gpus " + std::to_string(row.gpus) + " --gbs " +
-                     std::to_string(row.result->scenario.plan.gbs) + " " + row.flags;
+  std::string text = request.reliability ? "orrery run" : "orrery estimate";
+  text += " --model " + names.model + " --system " + names.systems[row.system] + " --gpus " +
+          std::to_string(row.gpus) + " --gbs " + std::to_string(row.result->scenario.plan.gbs) +
+          " " + row.flags;
   text += " --tokens " + names.tokens;
+  if (request.reliability) text += " --reliability " + names.reliability;
+  if (chosen_simulator() != Simulator::own) text += " --simulator " + name(chosen_simulator());
   const std::vector<std::string> files =
       price_files(request.systems[row.system].gpu.name, request.economics);
   return files.empty() ? text : text + " --economics " + joined(files, ",");
@@ -333,6 +362,12 @@ Document purchase_document(const Purchase& purchase, const PurchaseRequest& requ
   if (has(ParetoStatus::front))
     document.paragraph(std::string{"* Pareto-optimal at the midpoints of the ranges"} +
                        (has(ParetoStatus::perhaps) ? "; = possibly (90 % confidence).\n" : ".\n"));
+  if (purchase.interrupted)
+    document.paragraph(
+        "Incomplete: interrupted after " +
+        grouped(std::count_if(purchase.rows.begin(), purchase.rows.end(),
+                              [](const PurchaseRow& row) { return !row.unfinished; })) +
+        " of " + plural(std::ssize(purchase.rows), "row") + ".\n");
   if (any)
     document.paragraph(paragraph(
         "Bottleneck: by how much the days would fall if every plan fitted (memory) or with the "

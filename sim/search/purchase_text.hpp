@@ -15,7 +15,8 @@ struct PurchaseNames {
   std::string reliability;           ///< "": none.
 };
 
-/// "orrery estimate ...": a row's plan with everything that is to know of it.
+/// "orrery estimate ...", or "orrery run ..." where failures count: a row's plan with everything
+/// that is to know of it, and the same days and money.
 std::string command_of(const PurchaseRow& row, const PurchaseRequest& request,
                        const PurchaseNames& names);
 

@@ -9,6 +9,7 @@
 #include "sim/core/worker_pool.hpp"
 #include "sim/reliability/training_run.hpp"
 #include "sim/search/best_plan.hpp"
+#include "sim/training/estimate.hpp"
 
 namespace orrery {
 
@@ -55,17 +56,19 @@ std::string why_none(const PurchaseRequest& request, const System& system, const
          gigabytes_text(request.max_memory * system.gpu.memory);
 }
 
-ChanceRange failing_days(const PurchaseRequest& request, const Scenario& scenario, Seconds step) {
+FailingRun failing_run(const PurchaseRequest& request, const Scenario& scenario, Seconds step,
+                       const Economics& economics) {
   RunQuestion question;
   question.tokens = request.tokens;
   question.reliability = *request.reliability;
-  return expected_days(prepare_run(scenario, step, question));
+  const TrainingRun run = sampled_run(scenario, step, question, economics);
+  return {run.figures.days, run.bill, run.spares.kept, run.spares.kept * run.prepared.gpus_of_unit};
 }
 
 }  // namespace
 
 RowAnswer search_row(const PurchaseRequest& request, const System& system, int gpus,
-                     SystemContext& context) {
+                     SystemContext& context, const Economics& economics) {
   RowAnswer answer;
   const Objective objective{Goal::training_time, {}};
   const PlanScorer scorer{objective, nullptr, context.estimates, context.passes};
@@ -77,11 +80,11 @@ RowAnswer search_row(const PurchaseRequest& request, const System& system, int g
     for (const std::int64_t batch : level.batches)
       spaces.push_back(
           &search.spaces.emplace_back(request.model, system, gpus, batch, request.fixed));
-    search.finder.emplace(spaces, scorer, true);
-    BestPlanSearch found = search.finder->find(request.max_memory);
-    if (!found.best && found.uneven > 0) {
-      search.finder.emplace(spaces, scorer);
+    BestPlanSearch found;
+    for (const Evenness least : {Evenness::all_groups, Evenness::inside_passes, Evenness::none}) {
+      search.finder.emplace(spaces, scorer, least);
       found = search.finder->find(request.max_memory);
+      if (found.best || found.uneven == 0) break;
     }
     answer.groups += found.groups;
     answer.uneven += found.uneven;
@@ -118,7 +121,9 @@ RowAnswer search_row(const PurchaseRequest& request, const System& system, int g
   if (request.reliability) {
     const auto space = std::find_if(best->spaces.begin(), best->spaces.end(),
                                     [&](const PlanSpace& of) { return of.gbs() == chosen.gbs; });
-    answer.failing = failing_days(request, space->scenario(chosen.choice), Seconds{chosen.step_s});
+    const Scenario scenario = space->scenario(chosen.choice);
+    const Seconds step = estimate(scenario, context.estimates).result.step_time;
+    answer.failing = failing_run(request, scenario, step, economics);
   }
   return answer;
 }
@@ -146,7 +151,7 @@ RowAnswer unpacked_row(const std::string& bytes) {
   for (RowAnswer::Level& level : answer.levels) level = reader.get<RowAnswer::Level>();
   answer.best = reader.get<std::size_t>();
   answer.score_if_all_fitted = reader.get<double>();
-  if (reader.get<bool>()) answer.failing = reader.get<ChanceRange>();
+  if (reader.get<bool>()) answer.failing = reader.get<FailingRun>();
   answer.groups = reader.get<std::int64_t>();
   answer.uneven = reader.get<std::int64_t>();
   answer.simulated = reader.get<std::int64_t>();

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "sim/reliability/run_simulation.hpp"
 #include "sim/search/bound.hpp"
 #include "sim/search/plan_space.hpp"
 #include "sim/search/purchase.hpp"
@@ -52,17 +51,17 @@ struct RowAnswer {
     double score = 0.0;  ///< Seconds a token.
     bool beyond = false;
   };
-  std::string refused;                 ///< "": there is a plan.
-  std::vector<Level> levels;           ///< Those with a plan, in their order.
-  std::size_t best = 0;                ///< Place among the levels; not one beyond the limit.
-  double score_if_all_fitted = 0.0;    ///< The best one's, with batches of its level.
-  std::optional<ChanceRange> failing;  ///< Days with failures.
+  std::string refused;               ///< "": there is a plan.
+  std::vector<Level> levels;         ///< Those with a plan, in their order.
+  std::size_t best = 0;              ///< Place among the levels; not one beyond the limit.
+  double score_if_all_fitted = 0.0;  ///< The best one's, with batches of its level.
+  std::optional<FailingRun> failing;
   std::int64_t groups = 0, uneven = 0, simulated = 0;  ///< Sums of BestPlanSearch over all levels.
 };
 
 /// Searches the levels of a row. `refused` is the reason that there is no plan.
 RowAnswer search_row(const PurchaseRequest& request, const System& system, int gpus,
-                     SystemContext& context);
+                     SystemContext& context, const Economics& economics);
 
 /// The bytes that a worker sends to its parent.
 std::string packed(const RowAnswer& answer);

@@ -9,16 +9,37 @@
 
 namespace orrery {
 
-/// Switches and cables of a non-blocking fabric for a cluster, estimated from its size.
+/// Switches and cables between the nodes of a cluster.
 struct FabricParts {
   std::int64_t switches = 0;
   std::int64_t cables = 0;
 };
 
-/// A fat tree of L levels of k-port switches joins up to 2 (k/2)^L ports with 2L - 1 switch ports
-/// and L cables for each (Al-Fares et al., SIGCOMM 2008, for L = 3). NICs faster or slower than a
-/// switch port take several or a part of one. Rails are planes of their own.
+/// The parts of the fabric for the whole units (Hardware) that hold `gpus` GPUs; one unit needs
+/// none.
+///
+/// A fabric with a shape has the switches and links of its FabricPlan. A link between two switches,
+/// or of a NIC, is as many cables as it has times the rate of a switch port; a switch that needs
+/// more ports than one has is several.
+///
+/// One that never blocks is a fat tree: L levels of k-port switches join up to 2 (k/2)^L ports with
+/// 2L - 1 switch ports and L cables for each (Al-Fares et al., SIGCOMM 2008, for L = 3). NICs
+/// faster or slower than a switch port take several or a part of one.
 FabricParts fabric_parts(const System& system, int gpus, const Economics& economics);
+
+/// What is bought to have `gpus` GPUs: whole units, which are NVLink domains or nodes, and the
+/// fabric between them.
+struct Hardware {
+  int gpus_of_unit = 1;
+  int nodes_of_unit = 1;
+  int units = 0;
+  FabricParts fabric;
+  Range usd;  ///< No building, no storage.
+
+  int gpus() const { return units * gpus_of_unit; }
+  std::string units_text() const;  ///< "14 NVLink domains", "128 nodes"
+};
+Hardware hardware_for(const System& system, int gpus, const Economics& economics);
 
 /// Time and cost of training on `tokens` tokens at one step's speed, without interruptions.
 struct Bill {
@@ -31,8 +52,10 @@ struct Bill {
   Range watts;  ///< Power of the whole site.
   Range energy_kwh;
   Range energy_usd;
-  Range hardware_usd;  ///< Servers, switches and cables; no building, no storage.
-  FabricParts fabric;
+  Hardware hardware;
+  int gpus = 0;     ///< Of the job.
+  int domains = 0;  ///< NVLink domains on which the step was simulated; more than `hardware` has
+                    ///< where jobs fill them in part (filled_evenly).
   std::vector<std::string> unknown_prices;  ///< Keys of missing prices, which leave ranges unknown.
 };
 

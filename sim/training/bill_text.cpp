@@ -52,10 +52,24 @@ std::string bill_head(const Bill& bill) {
   return "Training on " + tokens_text(bill.tokens) + " tokens without interruption";
 }
 
+std::string whole_units_text(const Hardware& hardware, int gpus, int domains) {
+  std::string text = hardware.units_text() + " of " + grouped(hardware.gpus_of_unit) + " GPUs " +
+                     (hardware.units == 1 ? "is" : "are") + " bought for " + grouped(gpus) +
+                     ", as they are sold whole.";
+  if (domains > hardware.units)
+    text += " The step was simulated on " + grouped(domains) + " of them, " +
+            grouped(gpus / domains) + " GPUs in each, as schedulers place jobs.";
+  return text;
+}
+
 std::string bill_note(const Bill& bill) {
-  if (bill.unknown_prices.empty()) return "";
-  return "Not known are " + joined(bill.unknown_prices) +
-         ": --economics FILE with these keys fills the gaps.";
+  std::string text;
+  if (bill.hardware.gpus() > bill.gpus)
+    text = whole_units_text(bill.hardware, bill.gpus, bill.domains);
+  if (!bill.unknown_prices.empty())
+    text += (text.empty() ? "" : " ") + std::string{"Not known are "} +
+            joined(bill.unknown_prices) + ": --economics FILE with these keys fills the gaps.";
+  return text;
 }
 
 Table bill_table(const Bill& bill) {
@@ -64,10 +78,11 @@ Table bill_table(const Bill& bill) {
   table.add_row(
       {"rent", dollars_text(bill.rent_usd),
        where_known("", dollars_text(bill.usd_per_trillion_tokens), " a trillion tokens")});
-  table.add_row({"to buy", dollars_text(bill.hardware_usd),
-                 "servers, " + grouped(bill.fabric.switches) +
-                     (bill.fabric.switches == 1 ? " switch, " : " switches, ") +
-                     grouped(bill.fabric.cables) + " cables"});
+  const Hardware& hardware = bill.hardware;
+  table.add_row({"to buy", dollars_text(hardware.usd),
+                 hardware.units_text() + ", " + grouped(hardware.fabric.switches) +
+                     (hardware.fabric.switches == 1 ? " switch, " : " switches, ") +
+                     grouped(hardware.fabric.cables) + " cables"});
   const std::string power = scaled(bill.watts, "", {{1, " W"}, {1e3, " kW"}, {1e6, " MW"}});
   table.add_row(
       {"energy", energy_text(bill.energy_kwh),

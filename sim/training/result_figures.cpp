@@ -39,7 +39,7 @@ std::vector<std::pair<std::string, Range>> bill_ranges(const Bill& bill) {
           {"power_w", bill.watts},
           {"energy_kwh", bill.energy_kwh},
           {"energy_usd", bill.energy_usd},
-          {"hardware_usd", bill.hardware_usd}};
+          {"hardware_usd", bill.hardware.usd}};
 }
 
 double rounded_figure(const std::string& name, double value) {

@@ -225,8 +225,9 @@ Json bill_json(const Bill& bill) {
             {"steps", to_nine_digits(bill.steps)},
             {"training_time_s", to_nine_digits(bill.time.si())}};
   for (const auto& [name, range] : bill_ranges(bill)) json[name] = range_json(range);
-  json["switches"] = bill.fabric.switches;
-  json["cables"] = bill.fabric.cables;
+  json["gpus_bought"] = bill.hardware.gpus();
+  json["switches"] = bill.hardware.fabric.switches;
+  json["cables"] = bill.hardware.fabric.cables;
   json["unknown_prices"] = bill.unknown_prices;
   return json;
 }

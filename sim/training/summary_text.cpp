@@ -202,7 +202,7 @@ std::string bill(const Result& result, const Painter& paint) {
   if (!result.bill) return "";
   const std::string note = bill_note(*result.bill);
   return paint.head(bill_head(*result.bill)) + "\n" + bill_table(*result.bill).text() +
-         (note.empty() ? "" : note + "\n");
+         (note.empty() ? "" : wrapped_words("", note, width));
 }
 
 }  // namespace

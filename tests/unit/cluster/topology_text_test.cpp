@@ -27,9 +27,9 @@ TEST(TopologyText, DrawsNodeFabricAndFigures) {
             "  bisection              4 GB/s each way\n"
             "    of its NICs          50.0 %\n"
             "  longest path           4 links\n"
-            "  cables, leaf-spine     2\n"
-            "  cables, nic            16\n"
-            "  cables, nvlink         16\n");
+            "  links, leaf-spine      2\n"
+            "  links, nic             16\n"
+            "  links, nvlink          16\n");
 }
 
 TEST(TopologyText, NamesWhatIsOverridden) {

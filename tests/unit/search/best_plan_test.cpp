@@ -188,12 +188,12 @@ TEST(BestPlanFinder, LeavesUnevenPlansOutOnRequest) {
   const Objective objective{Goal::training_time, {}};
   const PlanSpace space{model, system, 12, 24, {}};
   BestPlanFinder all{{&space}, {objective, nullptr, context, passes}};
-  BestPlanFinder even{{&space}, {objective, nullptr, context, passes}, true};
+  BestPlanFinder even{{&space}, {objective, nullptr, context, passes}, Evenness::all_groups};
   const BestPlanSearch of_all = all.find(0.95), of_even = even.find(0.95);
   EXPECT_GT(of_even.uneven, 0);
   EXPECT_EQ(of_even.groups + of_even.uneven, of_all.groups);
   // Two ranks of a tensor group lie in domains of three unevenly.
-  EXPECT_TRUE(passes.lies_evenly(space.scenario(of_even.best->choice)));
+  EXPECT_EQ(passes.evenness(space.scenario(of_even.best->choice)), Evenness::all_groups);
 }
 
 }  // namespace

@@ -46,6 +46,29 @@ TEST(StepLowerBound, HoldsWhereGroupsLieUnevenly) {
   expect_bounds_hold(small_gpt(12, 192, 12, 2048), system, 12);
 }
 
+// Stages of 8 and 12 GPUs in domains of 6: groups inside passes lie in one domain, or straddle two.
+TEST(StepLowerBound, HoldsWhereStagesLieUnevenly) {
+  System system = read_system("four-by-four", test_place);
+  system.gpus_per_node = system.nvlink_domain = system.nics_per_node = 6;
+  expect_bounds_hold(small_gpt(12, 192, 12, 2048), system, 24);
+}
+
+// Nine stages of 16 GPUs in domains of 72, where gradients alone straddle two domains.
+TEST(StepLowerBound, IsCloseWhereGradientsLieUnevenly) {
+  const System system = read_system("gb200-nvl72", test_place);
+  EstimateContext context{system};
+  const Model model = read_model("llama3-70b", test_place);
+  for (const int tp : {2, 4, 8}) {
+    const Scenario scenario =
+        scenario_of(model, system, plan_request(tp, 9, 1, 64, 8192, "megatron-core"), 144);
+    EXPECT_FALSE((Placement{scenario.plan, scenario.system}.regular()));
+    EXPECT_EQ(KnownPassTimes{context}.evenness(scenario), Evenness::inside_passes);
+    const Seconds bound = bound_of(scenario, context), time = step_time(scenario, context);
+    EXPECT_LE(bound, time) << tp;
+    EXPECT_GT(bound / time, 0.85) << tp;
+  }
+}
+
 TEST(StepLowerBound, HoldsWithAFasterAndASlowerGpu) {
   System system = read_system("four-by-four", test_place);
   system.gpu_overrides.push_back({0, 0, 1.25});

@@ -58,6 +58,22 @@ TEST(Purchase, RowsAreSingleSearches) {
   }
 }
 
+// 144 GPUs are 16 x 9 and the batch is a power of two: nine stages of 16 in domains of 72, none of
+// which lies evenly. Few of their plans have to be simulated all the same.
+TEST(Purchase, EndsWhereNoPlanLiesEvenly) {
+  PurchaseRequest request = small_request();
+  request.model = read_model("llama3-70b", test_place);
+  request.systems = {read_system("gb200-nvl72", test_place)};
+  request.gpus = {144};
+  request.batches = {64};
+  request.fixed = {{"mbs", {"1"}}, {"recompute", {"none"}}};
+  const PurchaseRow row = buy(request).rows.front();
+  ASSERT_TRUE(row.has_plan());
+  EXPECT_EQ(row.result->scenario.plan.pp % 9, 0);
+  EXPECT_GT(row.uneven, 0);  // Those whose passes straddle domains, too.
+  EXPECT_LT(row.simulated, 100);
+}
+
 TEST(Purchase, WorkersChangeNothing) {
   PurchaseRequest request = small_request();
   const Purchase one = buy(request);
@@ -84,14 +100,14 @@ TEST(Purchase, AddsMoneyUp) {
   for (const PurchaseRow& row : buy(request).rows) {
     const double days = row.days_middle;
     EXPECT_DOUBLE_EQ(cost_of(row, PayBy::rent).low, 64 * 24 * days * 2);
-    EXPECT_EQ(row.bought, row.system == 0 ? 64 : 72);
-    EXPECT_DOUBLE_EQ(row.to_buy_usd.high, row.bought * 30000.0);
+    EXPECT_EQ(row.hardware.gpus(), row.system == 0 ? 64 : 72);
+    EXPECT_DOUBLE_EQ(row.hardware.usd.high, row.hardware.gpus() * 30000.0);
     EXPECT_DOUBLE_EQ(energy_kwh(row).low, 64 * 24 * days);
     // Of 4 x 365.25 days so many, and a tenth of a dollar for each kWh.
     EXPECT_NEAR(cost_of(row, PayBy::own).low,
-                row.bought * 30000.0 * days / 1461 + 64 * 24 * days * 0.1, 1e-6);
+                row.hardware.gpus() * 30000.0 * days / 1461 + 64 * 24 * days * 0.1, 1e-6);
     // A day costs 64 x 24 x $2 to rent, of which 64 x 24 x $0.10 would be paid anyway.
-    EXPECT_NEAR(row.break_even_days.low, row.bought * 30000.0 / (64 * 24 * 1.9), 1e-6);
+    EXPECT_NEAR(row.break_even_days.low, row.hardware.gpus() * 30000.0 / (64 * 24 * 1.9), 1e-6);
   }
 }
 
@@ -131,10 +147,104 @@ TEST(Purchase, FailuresTakeTimeAndMoney) {
     EXPECT_LT(b.time_range().low, b.time_days());
     // Two independent errors: wider than each, narrower than both together.
     EXPECT_GT(b.time_range().high / b.time_days(), a.time_range().high / a.time_days());
-    const double longer = b.time_days() / a.time_days();
-    EXPECT_NEAR(cost_of(b, PayBy::rent).high / cost_of(a, PayBy::rent).high, longer, 1e-9);
-    EXPECT_NEAR(energy_kwh(b).low / energy_kwh(a).low, longer, 1e-9);
+    EXPECT_GT(cost_of(b, PayBy::rent).high, cost_of(a, PayBy::rent).high);
+    EXPECT_GT(energy_kwh(b).low, energy_kwh(a).low);
   }
+}
+
+// Each row's days and money are those of orrery run with the same profile, and the spares that it
+// pays for are bought.
+TEST(Purchase, FailuresAndSparesAreThoseOfARun) {
+  PurchaseRequest request = small_request();
+  request.gpus = {64, 100, 1024};
+  request.most_batch = 1024;
+  request.fixed.push_back({"mbs", {"1"}});
+  request.reliability = read_reliability("meta-llama3", test_place);
+  const Purchase purchase = buy(request);
+  int rows = 0;
+  for (const PurchaseRow& row : purchase.rows) {
+    if (!row.has_plan()) continue;
+    const System& system = request.systems[row.system];
+    RunQuestion question;
+    question.tokens = request.tokens;
+    question.reliability = *request.reliability;
+    const Economics economics = read_economics(system.gpu.name, "");
+    const TrainingRun run =
+        training_run(row.result->scenario, row.result->step_time, question, economics);
+    EXPECT_EQ(row.time_days(), run.figures.days.mean);
+    EXPECT_EQ(cost_of(row, PayBy::rent).low, run.bill.rent_usd.low);
+    EXPECT_EQ(cost_of(row, PayBy::rent).high, run.bill.rent_usd.high);
+    EXPECT_EQ(energy_kwh(row).high, run.bill.energy_kwh.high);
+    EXPECT_EQ(energy_cost(row).low, run.bill.energy_usd.low);
+    const int spare_gpus = run.spares.kept * run.prepared.gpus_of_unit;
+    EXPECT_GT(spare_gpus, 0);
+    EXPECT_EQ(row.hardware.usd.low, hardware_for(system, row.gpus + spare_gpus, economics).usd.low);
+    ++rows;
+  }
+  EXPECT_GE(rows, 5);
+}
+
+// A row is priced as orrery estimate prices its plan, also where NVLink domains are not full.
+TEST(Purchase, IsPricedAsAnEstimate) {
+  PurchaseRequest request = small_request();
+  request.gpus = {16, 100, 120, 144};
+  for (const PurchaseRow& row : buy(request).rows) {
+    if (!row.has_plan()) continue;
+    const Bill& bill = *row.result->bill;
+    EXPECT_EQ(row.hardware.usd.low, bill.hardware.usd.low);
+    EXPECT_EQ(row.hardware.gpus(), bill.hardware.gpus());
+    EXPECT_EQ(cost_of(row, PayBy::rent).high, bill.rent_usd.high);
+    const int unit = row.system == 0 ? 8 : 72;
+    EXPECT_EQ(row.hardware.units, (row.gpus + unit - 1) / unit);
+  }
+}
+
+TEST(Affordable, IsTheLastSizeWithinTheSum) {
+  const System nvl = read_system("gb200-nvl72", test_place),
+               hgx = read_system("dgx-h100", test_place);
+  for (const System& system : {nvl, hgx}) {
+    const Economics economics = read_economics(system.gpu.name, "");
+    const auto price = [&](int units) {
+      return hardware_for(system, units * system.sold_together(), economics).usd;
+    };
+    for (const int units : {1, 2, 14, 100, 1000}) {
+      EXPECT_EQ(affordable(system, economics, price(units).high)->surely.units, units);
+      EXPECT_EQ(affordable(system, economics, price(units).low)->perhaps.units, units);
+      EXPECT_EQ(affordable(system, economics, price(units).low - 1.0)->perhaps.units, units - 1);
+      EXPECT_GE(affordable(system, economics, price(units).high)->perhaps.units, units);
+    }
+    EXPECT_EQ(affordable(system, economics, 1.0)->perhaps.units, 0);
+    Economics unpriced = economics;
+    unpriced.server_usd_per_gpu = {};
+    EXPECT_FALSE(affordable(system, unpriced, 1e9));
+  }
+}
+
+// Rent of one training does not matter to it, and the fastest comes first.
+TEST(PurchaseChoice, CapitalLimitsThePurchase) {
+  PurchaseRequest request = small_request();
+  request.gpus = {16, 32, 64};
+  const Purchase purchase = buy(request);
+  const PurchaseRow& largest = purchase.rows[2];  // dgx-h100, 64 GPUs.
+  for (const auto& [usd, expected] : {std::pair{largest.hardware.usd.high, Meets::surely},
+                                      {largest.hardware.usd.midpoint(), Meets::likely},
+                                      {largest.hardware.usd.low, Meets::perhaps},
+                                      {largest.hardware.usd.low - 1.0, Meets::no}}) {
+    request.capital_usd = usd;
+    const PurchaseChoice choice = choose(purchase, request);
+    EXPECT_EQ(choice.rows[2].capital, expected);
+    EXPECT_FALSE(choice.rows[2].budget);
+    const bool within = expected <= Meets::likely;
+    EXPECT_EQ(std::count(choice.within.begin(), choice.within.end(), std::size_t{2}), within);
+    for (std::size_t i = 1; i < choice.within.size(); ++i)
+      EXPECT_LE(purchase.rows[choice.within[i - 1]].time_days(),
+                purchase.rows[choice.within[i]].time_days());
+  }
+  request.capital_usd = 1.0;
+  const PurchaseChoice none = choose(purchase, request);
+  EXPECT_TRUE(none.within.empty());
+  ASSERT_TRUE(none.nearest);
+  EXPECT_EQ(purchase.rows[*none.nearest].gpus, 16);
 }
 
 TEST(Purchase, SaysWhyThereIsNoPlan) {

@@ -59,6 +59,31 @@ TEST(PurchaseOutput, TextSaysWhatIsUnknownAndRefused) {
   EXPECT_THAT(text, HasSubstr("Nothing fails in these days"));
 }
 
+// What is printed to be typed again has the same answer.
+TEST(PurchaseOutput, CommandCarriesTheFailures) {
+  PurchaseRequest request = small_request();
+  request.gpus = {16};
+  request.reliability = read_reliability("meta-llama3", test_place);
+  PurchaseNames with = names;
+  with.reliability = "meta-llama3";
+  const PurchaseRow row = buy(request).rows.front();
+  const std::string command = command_of(row, request, with);
+  EXPECT_THAT(command, testing::StartsWith("orrery run --model llama3-8b --system dgx-h100 "));
+  EXPECT_THAT(command, testing::EndsWith(" --tokens 1T --reliability meta-llama3"));
+}
+
+TEST(PurchaseOutput, SaysWhatCapitalBuys) {
+  PurchaseRequest request = small_request();
+  request.gpus = {16};
+  request.capital_usd = 50e6;
+  const Purchase purchase = buy(request);
+  const std::string text = purchase_document(purchase, request, names).text();
+  EXPECT_THAT(text, HasSubstr("in capital"));
+  EXPECT_THAT(text, HasSubstr("Within $50.0 million to buy, the fastest is dgx-h100, 16 GPUs"));
+  EXPECT_THAT(text, HasSubstr("Of dgx-h100, $50.0 million buys "));
+  EXPECT_THAT(purchase_json(purchase, request, names), HasSubstr("\"in_capital\": \"surely\""));
+}
+
 TEST(PurchaseOutput, AFigureThatIsNotKnownHasAMark) {
   PurchaseRequest request = small_request();
   request.systems = {request.systems[1]};

@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "sim/cluster/fabric_plan.hpp"
+#include "sim/core/catalog.hpp"
+#include "tests/support/scenarios.hpp"
+
 namespace orrery::bill_test {
 namespace {
 
@@ -49,11 +55,116 @@ TEST(FabricParts, ANicTakesAsManyPortsAsItsSpeedNeeds) {
   EXPECT_EQ(fabric_parts(dgx(100e9), 512, prices).switches, 48);
 }
 
-TEST(FabricParts, RailsArePlanesOfTheirOwn) {
-  System system = dgx();
-  system.shape.layout = FabricLayout::rail_optimized;
-  // 4,096 GPUs are 512 ports a rail: two levels of 16 + 8 switches each.
-  EXPECT_EQ(fabric_parts(system, 4096, round_prices()).switches, 8 * 24);
+// The switches and cables of the topology that is simulated, wire by wire.
+FabricParts counted(const System& system, int gpus, const Economics& prices) {
+  const Topology topology = Topology::build(system, gpus);
+  const FabricPlan& plan = topology.fabric();
+  const double port = prices.switch_port.si();
+  std::vector<double> ports(static_cast<std::size_t>(plan.switches()));
+  std::int64_t cables = 0;
+  const auto plug = [&](int at_switch, double rate) {
+    ports[static_cast<std::size_t>(at_switch)] += rate / port;
+  };
+  const auto cables_of = [&](double rate) {
+    return static_cast<std::int64_t>(std::ceil(rate / port - 1e-9));
+  };
+  for (int node = 0; node < plan.nodes(); ++node)
+    for (int nic = 0; nic < plan.nics_per_node(); ++nic) {
+      const int of_route = system.nics_per_node / plan.nics_per_node();  // Physical NICs.
+      plug(plan.switch_of(node, nic), of_route * system.nic.si());
+      cables += of_route * cables_of(system.nic.si());
+    }
+  for (std::size_t i = 0; i < plan.wires().size(); i += 2) {  // Both directions are one.
+    const FabricWire& wire = plan.wires()[i];
+    const double rate = wire.capacity.si() / system.network_efficiency;
+    plug(wire.from, rate);
+    plug(wire.to, rate);
+    cables += cables_of(rate);
+  }
+  std::int64_t switches = 0;
+  for (const double needed : ports)
+    switches += std::max(1LL, std::llround(std::ceil(needed / prices.switch_ports - 1e-9)));
+  return {switches, cables};
+}
+
+TEST(FabricParts, AreThoseOfTheSimulatedTopology) {
+  const Economics prices = round_prices();
+  int shaped = 0;
+  for (const std::string& name : list_catalog("topologies/systems")) {
+    System system = read_system(name, test_place);
+    if (system.shape.layout == FabricLayout::single_switch) continue;
+    system.link_overrides.clear();
+    for (const int units : {2, 4, 16, 40, 128}) {
+      const int gpus = units * system.sold_together();
+      if (system.max_gpus > 0 && gpus > system.max_gpus) continue;
+      const FabricParts expected = counted(system, gpus, prices);
+      const FabricParts parts = fabric_parts(system, gpus, prices);
+      EXPECT_EQ(parts.switches, expected.switches) << name << ", " << gpus;
+      EXPECT_EQ(parts.cables, expected.cables) << name << ", " << gpus;
+      ++shaped;
+    }
+  }
+  EXPECT_GE(shaped, 12);  // Leaves and spines, rails, a fat tree, a dragonfly.
+}
+
+// Four nodes' 32 NICs and two cables to each of eight spines: 48 of 64 ports. 32 leaves have
+// 8 x 2 x 32 cables up, on eight spines of 64 ports, half as many as their 1,024 NICs.
+TEST(FabricParts, ATwoToOneFabricSavesHalfOfTheCablesUp) {
+  const System system = read_system("hgx-h100-leaf-spine-2to1", test_place);
+  const FabricParts parts = fabric_parts(system, 1024, round_prices());
+  EXPECT_EQ(parts.switches, 32 + 8);
+  EXPECT_EQ(parts.cables, 1024 + 512);
+}
+
+TEST(FabricParts, OversubscriptionNeverCostsMore) {
+  const Economics prices = round_prices();
+  for (const std::string& name : list_catalog("topologies/systems")) {
+    System system = read_system(name, test_place);
+    if (system.shape.layout == FabricLayout::single_switch) continue;
+    const FabricShape full = system.shape;
+    double last = 1e300;
+    for (const double factor : {0.5, 1.0, 2.0, 4.0, 8.0}) {
+      system.shape.uplink = full.uplink / factor;
+      system.shape.core_uplink = full.core_uplink / factor;
+      system.shape.global_link = full.global_link / factor;
+      system.shape.local_link = full.local_link / factor;
+      const double usd = hardware_for(system, 16 * system.sold_together(), prices).usd.high;
+      EXPECT_LE(usd, last) << name << " " << factor;
+      last = usd;
+    }
+  }
+}
+
+TEST(Hardware, MoreGpusNeverCostLess) {
+  const Economics prices = round_prices();
+  for (const std::string& name : list_catalog("topologies/systems")) {
+    const System system = read_system(name, test_place);
+    double last = 0.0;
+    for (int gpus = 1; gpus <= (system.max_gpus > 0 ? system.max_gpus : 40'000);
+         gpus += 1 + gpus / 50) {
+      // A job may fill domains in part, which are bought whole.
+      const Hardware hardware = hardware_for(filled_evenly(system, gpus), gpus, prices);
+      EXPECT_GE(hardware.gpus(), gpus) << name;
+      EXPECT_LT(hardware.gpus(), gpus + system.nvlink_domain) << name << ", " << gpus;
+      EXPECT_GE(hardware.usd.low, last) << name << ", " << gpus;
+      last = hardware.usd.low;
+    }
+  }
+}
+
+// 13 domains of 72 hold 936 GPUs, and 14 hold 1,008; the job of 1,000 lies on 25 x 40.
+TEST(Hardware, IsSoldInWholeDomains) {
+  const System system = read_system("gb200-nvl72", test_place);
+  const Economics prices = round_prices();
+  for (const int gpus : {937, 1000, 1008}) {
+    const Hardware hardware = hardware_for(filled_evenly(system, gpus), gpus, prices);
+    EXPECT_EQ(hardware.units, 14);
+    EXPECT_EQ(hardware.units_text(), "14 NVLink domains");
+    // 1,008 ports of 400 Gb/s are two levels: 1,008 x 3 / 64 switches, 2 x 1,008 cables.
+    EXPECT_DOUBLE_EQ(hardware.usd.low, 1008 * 10'000.0 + 48 * 30'000.0 + 2016 * 1000.0);
+  }
+  EXPECT_EQ(hardware_for(system, 72, prices).usd.low, 720'000.0);
+  EXPECT_EQ(hardware_for(dgx(), 9, prices).units_text(), "2 nodes");
 }
 
 TEST(Bill, FollowsFromStepTimeAndPrices) {
@@ -75,7 +186,7 @@ TEST(Bill, FollowsFromStepTimeAndPrices) {
   EXPECT_DOUBLE_EQ(bill.watts.high, 97'500.0);
   EXPECT_DOUBLE_EQ(bill.energy_kwh.low, 330.0);
   EXPECT_DOUBLE_EQ(bill.energy_usd.high, 97.5);
-  EXPECT_DOUBLE_EQ(bill.hardware_usd.low, 640'000.0 + 30'000.0 + 64'000.0);
+  EXPECT_DOUBLE_EQ(bill.hardware.usd.low, 640'000.0 + 30'000.0 + 64'000.0);
 }
 
 TEST(Bill, WhatHasNoPriceLeavesAGapAndNoMore) {

@@ -10,7 +10,9 @@ Bill ten_minutes() {
   bill.tokens = 1e9;
   bill.steps = 20.0;
   bill.time = Seconds{600.0};
-  bill.fabric = {1, 64};
+  bill.hardware = {8, 1, 8, {1, 64}, {}};
+  bill.gpus = 64;
+  bill.domains = 8;
   return bill;
 }
 
@@ -21,7 +23,7 @@ TEST(BillText, SaysWhichKeysWouldFillItsGaps) {
             "Training on 1.00 billion tokens without interruption\n"
             "  time    10.0 minutes  20 steps\n"
             "  rent\n"
-            "  to buy                servers, 1 switch, 64 cables\n"
+            "  to buy                8 nodes, 1 switch, 64 cables\n"
             "  energy\n"
             "Not known are rent_usd_per_gpu_hour, pue: --economics FILE with these keys fills the "
             "gaps.\n");
@@ -35,6 +37,17 @@ TEST(BillText, PowerIsSaidWhereItsPriceIsNot) {
             std::string::npos)
       << bill_text(bill);
   EXPECT_EQ(bill_note(bill), "");
+}
+
+TEST(BillText, SaysWhyMoreIsBought) {
+  Bill bill = ten_minutes();
+  bill.hardware = {72, 18, 15, {48, 2160}, {}};
+  bill.gpus = 1024;
+  bill.domains = 16;
+  EXPECT_EQ(
+      bill_note(bill),
+      "15 NVLink domains of 72 GPUs are bought for 1,024, as they are sold whole. The step was "
+      "simulated on 16 of them, 64 GPUs in each, as schedulers place jobs.");
 }
 
 }  // namespace
