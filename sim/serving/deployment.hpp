@@ -87,7 +87,8 @@ Deployment make_deployment(const Model& model, const System& system, const Servi
                            const DeploymentRequest& request, int gpus, const Place& at);
 
 /// Reads a deployment file, orrery.deployment/1: model (a name, or all of a model), checkpoint (the
-/// name of what is served), engine, system, gpus, the keys of a deployment or of "prefill" and "decode", prefix_cache, router.
+/// name of what is served), engine, system, gpus, the keys of a deployment or of "prefill" and
+/// "decode", prefix_cache, router.
 ///
 /// Returns the equivalent options of `orrery serve`, each with its text, in that order; a model
 /// that the file holds is named by the file. Errors (bad_input): unknown keys, wrong values, only

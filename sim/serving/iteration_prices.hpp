@@ -21,8 +21,8 @@ class GroupReduce {
   GroupReduce(const System& system, const ServingKernels& kernels);
 
   /// An all-reduce of `elements` of 16 bits over `gpus` neighbouring GPUs: as measured with the
-  /// engine's kernel where the GPUs have the links that were measured, else NCCL's. One GPU takes no
-  /// time.
+  /// engine's kernel where the GPUs have the links that were measured, else NCCL's. One GPU takes
+  /// no time.
   KernelTime operator()(int gpus, std::int64_t elements) const;
   /// A collective by NCCL over `gpus` GPUs. `tensor`: its size as CollectiveTime counts it.
   KernelTime by_nccl(CollectiveKind kind, int gpus, Bytes tensor) const;

@@ -161,11 +161,11 @@ TEST(ImportedServers, UnknownFlagsAreReportedOrRefused) {
             "modelopt_fp4, mxfp4, awq, as --set quantization=fp8");
   EXPECT_EQ(refusal("vllm serve Qwen/Qwen3-8B -tp $TP\n"),
             "run.sh: line 1: tp is $TP, which the script does not say; give it: --set TP=N");
-  EXPECT_EQ(
-      refusal("vllm serve Qwen/Qwen3-8B\nvllm serve Qwen/Qwen3-8B -tp 2\n"),
-      "run.sh: starts servers that differ: "
-      R"({"tp":1,"pp":1,"weights":"bf16","kv":"bf16","max_length":40960} and )"
-      R"({"tp":2,"pp":1,"weights":"bf16","kv":"bf16","max_length":40960}; give a script that starts one of them)");
+  EXPECT_EQ(refusal("vllm serve Qwen/Qwen3-8B\nvllm serve Qwen/Qwen3-8B -tp 2\n"),
+            "run.sh: starts servers that differ: "
+            R"({"tp":1,"pp":1,"weights":"bf16","kv":"bf16","max_length":40960} and )"
+            R"({"tp":2,"pp":1,"weights":"bf16","kv":"bf16","max_length":40960}; give )"
+            "a script that starts one of them");
   EXPECT_EQ(refusal("python -m sglang.launch_server --model Qwen/Qwen3-8B "
                     "--disaggregation-mode prefill\n"),
             "run.sh: starts no server that goes on with the prompts; give a script that starts "
