@@ -121,14 +121,16 @@ int export_server(const Arguments& arguments) {
     return print_script(server_script(model, system, engine,
                                       {{ServerRole::prefill, plan.prefill, plan.prefill_gpus},
                                        {ServerRole::decode, plan.decode, plan.decode_gpus}},
-                                      keeps_prefixes, at));
+                                      keeps_prefixes, at, given.checkpoint));
   }
   const ServingSetup setup = read_serving_setup(given);
   ScriptedPool pool{ServerRole::all, setup.deployment, {}};
   for (int replica = 0; replica < setup.deployment.replicas; ++replica)
     pool.first_gpus.push_back(static_cast<int>(replica * setup.deployment.replica_gpus()));
-  return print_script(
-      server_script(setup.model, setup.system, setup.engine, {pool}, keeps_prefixes, at));
+  print_length_notes(setup, kv_capacity(setup.model, setup.system, setup.deployment, setup.engine),
+                     1);
+  return print_script(server_script(setup.model, setup.system, setup.engine, {pool}, keeps_prefixes,
+                                    at, given.checkpoint));
 }
 
 int export_simgrid(const Arguments& arguments) {

@@ -1,5 +1,6 @@
 #include "sim/cli/options.hpp"
 
+#include <algorithm>
 #include <boost/program_options.hpp>
 #include <charconv>
 #include <iostream>
@@ -7,6 +8,7 @@
 #include <utility>
 
 #include "sim/core/nearest.hpp"
+#include "sim/core/text_file.hpp"
 #include "sim/plan/plan_keys.hpp"
 
 namespace po = boost::program_options;
@@ -39,27 +41,62 @@ int parse_count(const std::string& text, const Place& at, int minimum, int maxim
 
 namespace {
 
-// The names of Megatron-LM, DeepSpeed and Slurm for the same options.
-std::string other_name(const std::string& word) {
-  static const std::map<std::string, std::string> names = [] {
-    std::map<std::string, std::string> map{//
-                                           {"--fp8", "--dtype fp8"},
-                                           {"--bf16", "--dtype bf16"},
-                                           {"--world-size", "--gpus"},
-                                           {"--num-gpus", "--gpus"},
-                                           {"--nodes", "--gpus N (all GPUs of all nodes)"},
-                                           {"--nnodes", "--gpus N (all GPUs of all nodes)"},
-                                           {"--cluster", "--system"},
-                                           {"--config", "--model"},
-                                           {"--price", "--economics"}};
+// Names of others for the same options: those of Megatron-LM, DeepSpeed and Slurm, and those of
+// vLLM, SGLang and TensorRT-LLM with their benchmarks. Commands differ in what they have.
+std::string other_name(const std::string& word,
+                       const std::function<bool(const std::string&)>& is_option) {
+  static const std::multimap<std::string, std::string> names = [] {
+    std::multimap<std::string, std::string> map{//
+                                                {"--fp8", "--dtype fp8"},
+                                                {"--bf16", "--dtype bf16"},
+                                                {"--world-size", "--gpus"},
+                                                {"--num-gpus", "--gpus"},
+                                                {"--nodes", "--gpus N (all GPUs of all nodes)"},
+                                                {"--nnodes", "--gpus N (all GPUs of all nodes)"},
+                                                {"--cluster", "--system"},
+                                                {"--config", "--model"},
+                                                {"--price", "--economics"}};
+    const auto all_mean = [&map](const char* ours, const char* others) {
+      for (const std::string_view other : words_of(others))
+        map.emplace("--" + std::string{other}, ours);
+    };
+    all_mean("--tp", "tensor-parallel-size tp-size tp_size");
+    all_mean("--pp", "pipeline-parallel-size pp-size pp_size");
+    all_mean("--dp", "data-parallel-size dp-size dp_size");
+    all_mean("--ep", "enable-expert-parallel expert-parallel-size ep-size ep_size");
+    all_mean("--weights", "quantization");
+    all_mean("--kv", "kv-cache-dtype");
+    all_mean("--budget",
+             "max-num-batched-tokens chunked-prefill-size max-num-tokens max_num_tokens");
+    all_mean("--max_seqs", "max-num-seqs max-running-requests max-batch-size max_batch_size");
+    all_mean("--max_length", "max-model-len context-length max-seq-len max_seq_len");
+    all_mean("--kv_share",
+             "gpu-memory-utilization mem-fraction-static kv_cache_free_gpu_memory_fraction");
+    all_mean("--block", "block-size page-size");
+    all_mean("--chunked", "enable-chunked-prefill");
+    all_mean("--mixed", "enable-mixed-chunk");
+    all_mean("--host_kv", "kv-offloading-size hicache-size");
+    all_mean("--prefix-cache on", "enable-prefix-caching");
+    all_mean("--prefix-cache off", "no-enable-prefix-caching disable-radix-cache");
+    all_mean("--speculate", "speculative-config speculative-algorithm num-speculative-tokens");
+    all_mean("--isl", "input-len random-input-len random-input input-length");
+    all_mean("--osl", "output-len random-output-len random-output output-length");
+    all_mean("--rate", "request-rate");
+    all_mean("--requests", "num-prompts num-requests");
+    all_mean("--concurrency", "max-concurrency num-clients");
+    all_mean("--arrival gamma:CV", "burstiness");
+    all_mean("--trace", "dataset-path");
     for (const PlanKey& key : plan_keys()) {
       if (!key.megatron.empty()) map.emplace("--" + key.megatron, "--" + key.name);
       for (const std::string& other : key.other_names) map.emplace("--" + other, "--" + key.name);
     }
     return map;
   }();
-  const auto found = names.find(word);
-  return found == names.end() ? std::string{} : found->second;
+  const auto [begin, end] = names.equal_range(word);
+  const auto found = std::find_if(begin, end, [&](const auto& name) {
+    return is_option(name.second.substr(2, name.second.find(' ') - 2));
+  });
+  return found == end ? std::string{} : found->second;
 }
 
 po::value_semantic* semantic(const OptionEntry& one) {
@@ -106,8 +143,9 @@ std::pair<std::string, std::string> Options::long_name(const std::string& word) 
 void Options::refuse_unknown(const std::string& word) const {
   const std::string typed = word.substr(0, word.find('='));
   const std::string dashed = word.starts_with("--") ? typed : "-" + typed;
-  std::string near = other_name(dashed);
-  if (near.empty() || !find(near.substr(2, near.find(' ') - 2))) {
+  std::string near =
+      other_name(dashed, [this](const std::string& name) { return find(name) != nullptr; });
+  if (near.empty()) {
     std::vector<std::string> names;
     for (const OptionEntry& one : entries_) names.push_back("--" + one.name);
     near = nearest(dashed, names);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iostream>
 
 #include "sim/serving/deployment.hpp"
 
@@ -11,8 +12,9 @@ namespace {
 constexpr int most_served_gpus = 1 << 16;
 constexpr std::int64_t most_tokens = 1 << 30;
 
-bool is_format(const std::string& key) {
-  return key == "weights" || key == "experts" || key == "kv";
+bool is_kept_by_search(const std::string& key) {
+  return key == "weights" || key == "attention" || key == "experts" || key == "ends_16bit" ||
+         key == "kv" || key == "max_length";
 }
 
 void take_deployment_file(Options& options) {
@@ -22,11 +24,14 @@ void take_deployment_file(Options& options) {
   const bool pooled = has("prefill") || has("decode") || has("pools");
   // Other degrees leave open how many replicas there are.
   const bool recut = has("gpus") || has("tp") || has("pp") || has("dp");
+  const bool other_checkpoint =
+      has("model") || has("weights") || has("attention") || has("experts") || has("ends_16bit");
   const bool searches = has("search");
   for (const auto& [name, value] : read_deployment_file(options.text("plan"))) {
     if (has(name.c_str())) continue;
     const bool of_pools = name == "prefill" || name == "decode";
-    if (searches && is_format(name)) options.give_also("fix", name + "=", value);
+    if (name == "checkpoint" && other_checkpoint) continue;
+    if (searches && is_kept_by_search(name)) options.give_also("fix", name + "=", value);
     const bool is_context = name == "model" || name == "engine" || name == "system" ||
                             name == "gpus" || name == "prefix-cache" || name == "router";
     if (searches && !is_context) continue;
@@ -59,6 +64,8 @@ void add_deployment(Options& options, DeploymentOptions& into) {
                 [&into, &key](const std::string& text, const Place&) {
                   key.read(into.keys, value_of_flag(key.name, text));
                 });
+  options.add("checkpoint", "NAME", "the checkpoint that orrery export server names",
+              into.checkpoint);
   options.add("step", "NxC[+P[@K]]",
               "one iteration: N decodes over C tokens each, a prompt of P tokens behind K cached "
               "ones",
@@ -79,6 +86,12 @@ ServingSetup read_serving_setup(const DeploymentOptions& given) {
   if (!given.gpus) fail_input(command_line, "--gpus is missing", "write how many: --gpus 8");
   const int gpus = parse_count(*given.gpus, command_line / "gpus", 1, most_served_gpus);
   return make_serving_setup(model, system, engine, given.keys, gpus, command_line);
+}
+
+void print_length_notes(const ServingSetup& setup, const KvCapacity& kv, std::int64_t tokens) {
+  for (const std::string& note :
+       length_notes(setup.model, setup.deployment, setup.engine, kv, tokens))
+    std::cerr << "orrery: note: " << note << "\n";
 }
 
 namespace {

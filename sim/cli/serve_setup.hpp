@@ -8,6 +8,7 @@ namespace orrery {
 /// The options on what is served, by which engine and where.
 struct DeploymentOptions {
   std::optional<std::string> model, system, engine, gpus, plan, step;
+  std::string checkpoint;
   DeploymentRequest keys;
 };
 /// --model, --system, --gpus, --engine, --plan, a key of a deployment each, and --step.
@@ -25,6 +26,9 @@ const std::string& named(const std::optional<std::string>& value, const std::str
 
 /// The setup that they name. Errors: as of make_serving_setup().
 ServingSetup read_serving_setup(const DeploymentOptions& given);
+
+/// Prints what engines do about the lengths of such requests (length_notes()) to stderr.
+void print_length_notes(const ServingSetup& setup, const KvCapacity& kv, std::int64_t tokens);
 
 /// Reads --step: "64x4096+2048@512". Errors (bad_input): no iteration.
 Iteration parse_iteration(const std::string& text);

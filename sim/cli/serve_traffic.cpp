@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "sim/cli/measured_runs.hpp"
+#include "sim/cli/serve_setup.hpp"
 #include "sim/core/nearest.hpp"
 #include "sim/core/value_list.hpp"
 #include "sim/core/write_file.hpp"
@@ -254,6 +255,26 @@ std::vector<RequestedLoad> read_loads(const Options& options, const TrafficOptio
   return loads;
 }
 
+namespace {
+
+// The longest request; of a load whose length is found, of a thousand that it may have.
+Request longest_request(const ServingLoad& load) {
+  if (!load.finds_length) return longest_of(load.list);
+  ServingLoad some = load;
+  some.traffic.requests = 1000;
+  some.traffic.stationary = false;
+  return longest_of(requests_of(some));
+}
+
+// No request is answered in less than a millisecond.
+void note_small_limits(const std::optional<Slo>& slo, const std::string& text) {
+  if (slo && std::min({slo->ttft, slo->tpot, slo->e2e}) < Seconds{1e-3})
+    std::cerr << "orrery: note: --slo " << text
+              << " is in milliseconds, and nothing is that quick: half a second is 500\n";
+}
+
+}  // namespace
+
 int serve_traffic(const Options& options, const TrafficOptions& traffic, const Served& served) {
   std::vector<RequestedLoad> loads = read_loads(options, traffic, {});
   if (loads.size() > 1)
@@ -272,6 +293,10 @@ int serve_traffic(const Options& options, const TrafficOptions& traffic, const S
                        : serve_until_steady(served.run, load, served.replicas);
   const TokenCost cost =
       token_cost(run.output_tokens_per_s(), static_cast<double>(served.gpus), economics);
+  note_small_limits(load.replay.slo, traffic.slo);
+  const Request longest = longest_request(load);
+  print_length_notes(run.setup, run.kv,
+                     std::int64_t{longest.prompt_tokens} + longest.output_tokens);
   ServingRunsByFigure by_runs = read_serving_runs(traffic.runs, run.setup);
   const ServedAnswer answer{std::move(load), std::move(run), goodput, cost, std::move(by_runs)};
   OutputFiles files{traffic.force};

@@ -46,6 +46,7 @@ enum class Dtype {
   int8,
   int8_block,
   int4,
+  int4_g32,
   nf4,
   nf4_dq
 };
@@ -119,6 +120,12 @@ inline constexpr NumberFormat number_formats[] = {
     {.name = "int8", .bits = 8, .scales = {32, 256}},
     // A 16-bit scale and a 4-bit zero point for 128 weights (GPTQ, AWQ).
     {.name = "int4", .bits = 4, .scales = {16 + 4, 128}, .weight_only = true},
+    // A 16-bit scale for 32 weights (compressed-tensors, as of Kimi-K2-Thinking).
+    {.name = "int4_g32",
+     .bits = 4,
+     .scales = {16, 32},
+     .weight_only = true,
+     .measured_as = Dtype::int4},
     // NormalFloat4 (QLoRA, arXiv 2305.14314, section 3): an fp32 scale for 64 weights; doubly
     // quantised scales have 8 bits, and an fp32 scale for 256 of them. bitsandbytes 0.50 multiplies
     // by what is stored for up to 8 to 256 rows, by GPU and shape, 32 or 64 on an H100 that a

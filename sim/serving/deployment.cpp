@@ -65,6 +65,23 @@ void cut_experts(const Model& model, const Deployment& plan, const Place& at) {
   need_divides(at / "moe_tp", "columns of an expert", model.experts->ffn, plan.moe_tp);
 }
 
+[[noreturn]] void refuse_replicas(const Model& model, const DeploymentRequest& request,
+                                  const Deployment& plan, int gpus, const Place& at) {
+  const std::int64_t replica = plan.replica_gpus();
+  const std::int64_t fewer = gpus / replica * replica;
+  std::string remedy = "use --gpus " +
+                       (fewer > 0 ? std::to_string(fewer) + " or " : std::string{}) +
+                       std::to_string(fewer + replica);
+  std::int64_t tp = plan.tp;
+  while (tp > 1 && (model.heads % tp != 0 || gpus % (tp * plan.pp * plan.dp) != 0)) --tp;
+  if (gpus % (tp * plan.pp * plan.dp) == 0) remedy += ", or --tp " + std::to_string(tp);
+  fail_infeasible(request.tp ? at / "tp" : Place{"", "--gpus"},
+                  "replicas of " + std::to_string(replica) + " GPUs (tp " +
+                      std::to_string(plan.tp) + " x pp " + std::to_string(plan.pp) + " x dp " +
+                      std::to_string(plan.dp) + ") do not fill " + std::to_string(gpus) + " GPUs",
+                  remedy);
+}
+
 // Derives unspecified degrees from the number of GPUs and the other degrees.
 void settle_degrees(const Model& model, const DeploymentRequest& request, int gpus, const Place& at,
                     Deployment& plan) {
@@ -84,11 +101,7 @@ void settle_degrees(const Model& model, const DeploymentRequest& request, int gp
   }
   const std::int64_t replica = plan.replica_gpus();
   if (!request.replicas) {
-    if (gpus % replica != 0)
-      fail_infeasible({"", "--gpus"},
-                      std::to_string(gpus) + " GPUs are no whole number of replicas of " +
-                          std::to_string(replica),
-                      "use a multiple of " + std::to_string(replica));
+    if (gpus % replica != 0) refuse_replicas(model, request, plan, gpus, at);
     plan.replicas = static_cast<int>(gpus / replica);
   }
   if (plan.gpus() != gpus)
@@ -112,14 +125,24 @@ void settle_degrees(const Model& model, const DeploymentRequest& request, int gp
 void settle_formats(const Model& model, const System& system, const ServingEngine& engine,
                     const DeploymentRequest& request, const Place& at, Deployment& plan) {
   plan.weights = request.weights.value_or(Dtype::bf16);
+  plan.attention = request.attention.value_or(plan.weights);
   plan.experts = request.experts.value_or(plan.weights);
   plan.kv = request.kv.value_or(Dtype::bf16);
+  plan.ends_16bit = request.ends_16bit.value_or(0);
+  if (plan.ends_16bit > 0 && model.experts)
+    fail_input(at / "ends_16bit", "is for models without experts", "leave it out");
+  if (2 * plan.ends_16bit > model.layers)
+    fail_infeasible(at / "ends_16bit", "the model has " + std::to_string(model.layers) + " layers",
+                    "use " + std::to_string(model.layers / 2));
   if (request.experts && !model.experts)
     fail_input(at / "experts", "the model has no experts", "leave it out");
   need_format(at / "weights", engine, name(plan.weights), engine.weights);
+  need_format(at / "attention", engine, name(plan.attention), engine.weights);
   if (model.experts) need_format(at / "experts", engine, name(plan.experts), engine.experts);
   need_format(at / "kv", engine, name(plan.kv), engine.kv);
   if (const auto no = lacks_units(system.gpu, plan.weights)) throw no->error(at);
+  if (const auto no = lacks_units(system.gpu, plan.attention))
+    fail_infeasible(at / "attention", no->problem, no->remedy);
   if (model.experts)
     if (const auto no = lacks_units(system.gpu, plan.experts))
       fail_infeasible(at / "experts", no->problem, no->remedy);
@@ -167,6 +190,7 @@ Deployment make_deployment(const Model& model, const System& system, const Servi
   const EngineDefaults& usual = engine.defaults;
   plan.budget = request.budget.value_or(small ? usual.small_gpu_budget : usual.budget);
   plan.max_seqs = request.max_seqs.value_or(small ? usual.small_gpu_max_seqs : usual.max_seqs);
+  plan.max_length = request.max_length.value_or(0);
   plan.block = request.block.value_or(usual.block);
   plan.kv_share = request.kv_share.value_or(engine.memory.share);
   plan.chunked = request.chunked.value_or(usual.chunked);
@@ -209,7 +233,7 @@ std::string pool_text(const JsonValue& pool) {
 // The allowed keys, in the order of the options that a file gives.
 std::vector<std::string> known_words() {
   std::vector<std::string> words = names_of(deployment_keys());
-  words.insert(words.begin(), {"schema", "model", "engine", "system", "gpus"});
+  words.insert(words.begin(), {"schema", "model", "checkpoint", "engine", "system", "gpus"});
   words.insert(words.end(), {"prefill", "decode", "prefix_cache", "router"});
   return words;
 }
@@ -290,10 +314,16 @@ std::vector<DeploymentKey> all_keys() {
       field("replicas", &D::replicas, whole(1, 1 << 20),
             "copies of all of it (default: as many as the GPUs hold)"),
       field("weights", &D::weights, weights, "format of the weights (default bf16)"),
+      field("attention", &D::attention, weights,
+            "format of attention's linear layers (default as weights)"),
       field("experts", &D::experts, weights, "format of the experts' weights (default as weights)"),
+      field("ends_16bit", &D::ends_16bit, whole(0, 1 << 10),
+            "so many of the first and of the last layers stay in 16 bits (default 0)"),
       field("kv", &D::kv, format_of(FormatUse::kv_cache), "format of the KV cache (default bf16)"),
       field("budget", &D::budget, tokens, "tokens of an iteration (default: the engine's)"),
       field("max_seqs", &D::max_seqs, tokens, "requests of an iteration (default: the engine's)"),
+      field("max_length", &D::max_length, tokens,
+            "tokens of a request at most, vllm's --max-model-len (default: not checked)"),
       field("kv_share", &D::kv_share, real(0.01, 1.0),
             "share of the memory, as the engine counts it (default: the engine's)"),
       field("block", &D::block, tokens, "tokens of a KV block (default: the engine's)"),

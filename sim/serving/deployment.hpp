@@ -19,9 +19,10 @@ namespace orrery {
 /// The options of a deployment that the user gives; make_deployment() has defaults for the others.
 struct DeploymentRequest {
   std::optional<int> tp, pp, ep, dp, moe_tp, replicas;
-  std::optional<Dtype> weights, experts;
+  std::optional<Dtype> weights, attention, experts;
   std::optional<Dtype> kv;
-  std::optional<std::int64_t> budget, max_seqs, block;
+  std::optional<std::int64_t> ends_16bit;
+  std::optional<std::int64_t> budget, max_seqs, max_length, block;
   std::optional<double> kv_share;
   std::optional<bool> chunked, mixed;
   std::optional<Bytes> host_kv;
@@ -35,18 +36,26 @@ struct DeploymentRequest {
 struct Deployment {
   int tp = 1, pp = 1, ep = 1, dp = 1, moe_tp = 1, replicas = 1;
   Dtype weights = Dtype::bf16;
+  Dtype attention = Dtype::bf16;  ///< Format of attention's linear layers.
   Dtype experts = Dtype::bf16;
   Dtype kv = Dtype::bf16;
-  std::int64_t budget = 0;    ///< Tokens of an iteration of one attention rank.
-  std::int64_t max_seqs = 0;  ///< Requests of an iteration of it.
-  std::int64_t block = 0;     ///< Tokens of a KV block.
-  double kv_share = 0.0;      ///< Share of GPU memory, by the engine's MemoryRule.
+  std::int64_t ends_16bit = 0;  ///< So many of the first and of the last layers have 16 bits.
+  std::int64_t budget = 0;      ///< Tokens of an iteration of one attention rank.
+  std::int64_t max_seqs = 0;    ///< Requests of an iteration of it.
+  /// Tokens of a request's prompt and answer, at most; 0: not stated.
+  std::int64_t max_length = 0;
+  std::int64_t block = 0;  ///< Tokens of a KV block.
+  double kv_share = 0.0;   ///< Share of GPU memory, by the engine's MemoryRule.
   bool chunked = true;
   bool mixed = true;  ///< Decodes run in iterations with prompts; else prompts go first.
   Bytes host_kv;      ///< Host memory of each GPU for keys and values; 0: none.
   std::optional<Speculation> speculation;
   std::shared_ptr<const Model> drafter;  ///< The draft model; null: no model drafts.
 
+  /// Layers whose weights have 16 bits, whatever the others have.
+  bool is_16bit(std::int64_t layer, std::int64_t layers) const {
+    return layer < ends_16bit || layer >= layers - ends_16bit;
+  }
   /// Tokens of each request that a decode step computes.
   int step_tokens() const { return 1 + (speculation ? speculation->tokens : 0); }
   std::int64_t stage_gpus() const { return std::int64_t{tp} * dp; }
@@ -77,8 +86,9 @@ void read_deployment(DeploymentRequest& request, const JsonValue& json);
 Deployment make_deployment(const Model& model, const System& system, const ServingEngine& engine,
                            const DeploymentRequest& request, int gpus, const Place& at);
 
-/// Reads a deployment file, orrery.deployment/1: model (a name, or all of a model), engine, system,
-/// gpus, the keys of a deployment or of "prefill" and "decode", prefix_cache, router.
+/// Reads a deployment file, orrery.deployment/1: model (a name, or all of a model), checkpoint (the
+/// name of what is served), engine, system, gpus, the keys of a deployment or of "prefill" and
+/// "decode", prefix_cache, router.
 ///
 /// Returns the equivalent options of `orrery serve`, each with its text, in that order; a model
 /// that the file holds is named by the file. Errors (bad_input): unknown keys, wrong values, only

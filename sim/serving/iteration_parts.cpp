@@ -46,15 +46,24 @@ IterationPart IterationPrices::product(const std::string& op, int count, Dtype f
           peak_of(system_.gpu, format, {})};
 }
 
+// Of all layers: those at both ends may have 16 bits.
+void IterationPrices::products(const std::string& op, int layers, Dtype format, std::int64_t n,
+                               std::int64_t k, std::int64_t m,
+                               std::vector<IterationPart>& parts) const {
+  const int wide = is_narrow(format) ? static_cast<int>(2 * plan_.ends_16bit) : 0;
+  if (layers > wide) parts.push_back(product(op, layers - wide, format, n, k, m));
+  if (wide > 0) parts.push_back(product(op + "_16bit", wide, Dtype::bf16, n, k, m));
+}
+
 void IterationPrices::attention_products(std::int64_t m, std::vector<IterationPart>& parts) const {
   const std::int64_t heads = model_.heads / plan_.tp;
   const int layers = model_.layers;
-  const Dtype format = plan_.weights;
+  const Dtype format = plan_.attention;
   if (!model_.latent) {
     const std::int64_t kv_heads = std::max<std::int64_t>(1, model_.kv_heads / plan_.tp);
     const std::int64_t width = (heads + 2 * kv_heads) * model_.head_dim;
-    parts.push_back(product("gemm.qkv", layers, format, width, model_.hidden, m));
-    parts.push_back(product("gemm.out", layers, format, model_.hidden, heads * model_.head_dim, m));
+    products("gemm.qkv", layers, format, width, model_.hidden, m, parts);
+    products("gemm.out", layers, format, model_.hidden, heads * model_.head_dim, m, parts);
     return;
   }
   const LatentAttention& latent = *model_.latent;
@@ -77,9 +86,9 @@ void IterationPrices::attention_products(std::int64_t m, std::vector<IterationPa
 void IterationPrices::mlp_products(std::int64_t m, std::vector<IterationPart>& parts) const {
   const auto mlp = [&](const std::string& op, int layers, std::int64_t ffn, int ranks) {
     const std::int64_t width = std::max<std::int64_t>(1, ffn / ranks);
-    parts.push_back(product(op + "_up", layers, plan_.weights, (model_.gated ? 2 : 1) * width,
-                            model_.hidden, m));
-    parts.push_back(product(op + "_down", layers, plan_.weights, model_.hidden, width, m));
+    products(op + "_up", layers, plan_.weights, (model_.gated ? 2 : 1) * width, model_.hidden, m,
+             parts);
+    products(op + "_down", layers, plan_.weights, model_.hidden, width, m, parts);
   };
   if (dense_layers_ > 0) mlp("gemm.mlp", dense_layers_, model_.ffn, plan_.tp);
   if (expert_layers_ > 0 && model_.experts->shared_ffn > 0)
@@ -176,11 +185,15 @@ Bytes IterationPrices::bytes_between_products() const {
   const double between =
       model_.layers * (norms + 2.0 * turned) + (model_.gated ? 3.0 : 2.0) * (dense + shared);
   // Inputs of products are read in 16 bits and written in fewer.
-  const double taken = model_.layers * (hidden + attended) + dense + shared +
-                       (dense_layers_ + (shared > 0.0 ? expert_layers_ : 0)) * hidden;
-  const bool apart = std::ranges::count(engine_.small.quantises_apart, plan_.weights) > 0;
-  const double quantised = apart ? activation_bytes + element_bytes(plan_.weights) : 0.0;
-  return Bytes{activation_bytes * between + quantised * taken};
+  const double by_attention = model_.layers * (hidden + attended);
+  const double by_mlps =
+      dense + shared + (dense_layers_ + (shared > 0.0 ? expert_layers_ : 0)) * hidden;
+  const auto quantised = [&](Dtype format) {
+    const bool apart = std::ranges::count(engine_.small.quantises_apart, format) > 0;
+    return apart ? activation_bytes + element_bytes(format) : 0.0;
+  };
+  return Bytes{activation_bytes * between + quantised(plan_.attention) * by_attention +
+               quantised(plan_.weights) * by_mlps};
 }
 
 void IterationPrices::between_products(std::int64_t m, std::vector<IterationPart>& parts) const {

@@ -1,6 +1,7 @@
 #include "sim/serving/iteration_prices.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 
@@ -13,10 +14,37 @@ namespace {
 // SGLang take up to 8 MB (csrc/custom_all_reduce.cuh).
 constexpr std::int64_t own_kernel_elements = 4 << 20;
 
+// Links of the machines on which engines' all-reduces were measured (aiconfigurator,
+// systems/*.yaml: node.intra_node_bw; calibration/data/serving/*/all_reduce-*.json).
+struct MeasuredLinks {
+  std::string_view gpu;
+  bool nvlink;
+  BytesPerSecond bandwidth;
+};
+constexpr std::array<MeasuredLinks, 9> measured_links{
+    {{"a100-sxm-80gb", true, BytesPerSecond{300e9}},
+     {"h100-sxm", true, BytesPerSecond{450e9}},
+     {"h200-sxm", true, BytesPerSecond{450e9}},
+     {"b200-sxm", true, BytesPerSecond{900e9}},
+     {"b300-sxm", true, BytesPerSecond{900e9}},
+     {"gb200", true, BytesPerSecond{900e9}},
+     {"gb300", true, BytesPerSecond{900e9}},
+     {"l40s", false, BytesPerSecond{32e9}},
+     {"rtx-pro-6000-blackwell", false, BytesPerSecond{64e9}}}};
+
+bool has_measured_links(const System& system, const std::string& measured_gpu) {
+  return std::ranges::any_of(measured_links, [&](const MeasuredLinks& links) {
+    return links.gpu == measured_gpu && links.nvlink == (system.wiring != NodeWiring::pcie) &&
+           std::abs(system.scale_up / links.bandwidth - 1.0) < 0.01;
+  });
+}
+
 }  // namespace
 
 GroupReduce::GroupReduce(const System& system, const ServingKernels& kernels)
-    : system_{system}, kernels_{&kernels} {}
+    : system_{system},
+      kernels_{&kernels},
+      has_measured_links_{has_measured_links(system, kernels.measured_gpu())} {}
 
 KernelTime GroupReduce::by_nccl(CollectiveKind kind, int gpus, Bytes tensor) const {
   if (!nccl_) nccl_ = std::make_shared<CollectiveTime>(system_);
@@ -30,7 +58,7 @@ KernelTime GroupReduce::operator()(int gpus, std::int64_t elements) const {
   if (gpus == 1 || elements == 0) return {Seconds{}, Tag::measured};
   const Bytes tensor{2.0 * static_cast<double>(elements)};
   const auto nccls = [&] { return by_nccl(CollectiveKind::all_reduce, gpus, tensor); };
-  if (gpus > system_.nvlink_domain) return nccls();
+  if (gpus > system_.nvlink_domain || !has_measured_links_) return nccls();
   const auto own = kernels_->all_reduce(gpus, elements);
   if (!own) return nccls();
   if (elements <= own_kernel_elements) return *own;
@@ -117,7 +145,9 @@ IterationPrices::IterationPrices(const Model& model, const System& system,
   drafts.pp = 1;
   if (!plan_.drafter->experts) drafts.dp = drafts.ep = drafts.moe_tp = 1;
   // Heads trained for a model are kept in 16 bits.
-  if (plan_.speculation->method == DraftMethod::eagle) drafts.weights = Dtype::bf16;
+  drafts.ends_16bit = 0;
+  if (plan_.speculation->method == DraftMethod::eagle)
+    drafts.weights = drafts.attention = Dtype::bf16;
   drafter_ =
       std::make_unique<const IterationPrices>(*plan_.drafter, system, drafts, engine, kernels_);
 }

@@ -20,7 +20,9 @@ class GroupReduce {
  public:
   GroupReduce(const System& system, const ServingKernels& kernels);
 
-  /// An all-reduce of `elements` of 16 bits over `gpus` neighbouring GPUs. One GPU takes no time.
+  /// An all-reduce of `elements` of 16 bits over `gpus` neighbouring GPUs: as measured with the
+  /// engine's kernel where the GPUs have the links that were measured, else NCCL's. One GPU takes
+  /// no time.
   KernelTime operator()(int gpus, std::int64_t elements) const;
   /// A collective by NCCL over `gpus` GPUs. `tensor`: its size as CollectiveTime counts it.
   KernelTime by_nccl(CollectiveKind kind, int gpus, Bytes tensor) const;
@@ -28,6 +30,7 @@ class GroupReduce {
  private:
   System system_;
   const ServingKernels* kernels_;
+  bool has_measured_links_;
   mutable std::shared_ptr<const CollectiveTime> nccl_;  // Read when first needed.
 };
 
@@ -138,6 +141,8 @@ class IterationPrices {
   std::vector<IterationPart> head_parts(std::int64_t rows) const;
   IterationPart product(const std::string& op, int count, Dtype format, std::int64_t n,
                         std::int64_t k, std::int64_t m) const;
+  void products(const std::string& op, int layers, Dtype format, std::int64_t n, std::int64_t k,
+                std::int64_t m, std::vector<IterationPart>& parts) const;
   void attention_products(std::int64_t tokens, std::vector<IterationPart>& parts) const;
   void mlp_products(std::int64_t tokens, std::vector<IterationPart>& parts) const;
   void expert_layers(std::int64_t tokens, std::vector<IterationPart>& parts) const;

@@ -21,9 +21,36 @@ bool has_experts(const Model& model, int layer) {
                            model.layer_has_experts[static_cast<std::size_t>(layer)]);
 }
 
+// Bytes of one expert's part on one rank. Kernels of mxfp4 read whole tiles, to which engines pad
+// the weights when they load them:
+//
+//   Hopper     rows of 256 values, as inputs; scales are not padded     triton_kernels,
+//              HopperMXValueLayout: 128 bytes along K
+//   Blackwell  256 columns of both, with their scales                   vLLM and SGLang, mxfp4.py,
+//   others     hidden 256, the MLP's 128                                create_weights: FlashInfer
+//                                                                       and Marlin
+//
+// gpt-oss-120b loads 64.38 GiB (vLLM issue 33155, Triton) and 65.97 GiB (issue 23278, Marlin).
+double expert_bytes(const Model& model, const Gpu& gpu, const Deployment& plan) {
+  const double products = model.gated ? 3.0 : 2.0;
+  const auto hidden = static_cast<double>(model.hidden);
+  const double ffn = static_cast<double>(model.experts->ffn) / plan.moe_tp;
+  if (plan.experts != Dtype::mxfp4) return element_bytes(plan.experts) * products * hidden * ffn;
+  const auto padded = [](double size, double tile) { return std::ceil(size / tile) * tile; };
+  if (gpu.architecture == Architecture::hopper) {
+    const double values = (products - 1.0) * padded(hidden, 256) * ffn + hidden * padded(ffn, 256);
+    const double scales = products * hidden * ffn;
+    const double value_bytes = facts(Dtype::mxfp4).bits / 8.0;
+    return value_bytes * values + (element_bytes(Dtype::mxfp4) - value_bytes) * scales;
+  }
+  const double tile = gpu.architecture == Architecture::blackwell ? 256 : 128;
+  return element_bytes(Dtype::mxfp4) * products * padded(hidden, 256) * padded(ffn, tile);
+}
+
 // Weights of one layer on one rank.
-Bytes layer_weights(const Model& model, const Deployment& plan, int layer) {
-  const double linear = element_bytes(plan.weights);
+Bytes layer_weights(const Model& model, const Gpu& gpu, const Deployment& plan, int layer) {
+  const bool wide = plan.is_16bit(layer, model.layers);
+  const double linear = wide ? bytes_16_bit : element_bytes(plan.weights);
   // Key heads are copied where there are more ranks than heads.
   const auto attention = static_cast<double>(attention_parameters(model));
   double own = attention / plan.tp;
@@ -36,7 +63,7 @@ Bytes layer_weights(const Model& model, const Deployment& plan, int layer) {
         static_cast<double>(model.hidden * (latent.q_rank + latent.kv_rank + latent.rope_dim));
     own += whole * (1.0 - 1.0 / plan.tp);  // The down-projections are on every rank.
   }
-  double bytes = linear * own;
+  double bytes = (wide ? bytes_16_bit : element_bytes(plan.attention)) * own;
   const double gates = model.gated ? 3.0 : 2.0;
   if (!has_experts(model, layer))
     return Bytes{bytes + linear * gates * static_cast<double>(model.hidden * model.ffn) / plan.tp};
@@ -44,20 +71,23 @@ Bytes layer_weights(const Model& model, const Deployment& plan, int layer) {
   const auto hidden = static_cast<double>(model.hidden);
   bytes += bytes_16_bit * hidden * static_cast<double>(experts.count);  // The router.
   bytes += linear * gates * hidden * static_cast<double>(experts.shared_ffn) / plan.tp;
-  bytes += element_bytes(plan.experts) * gates * hidden *
-           static_cast<double>(experts.count * experts.ffn) / (plan.ep * plan.moe_tp);
+  bytes += expert_bytes(model, gpu, plan) * static_cast<double>(experts.count) / plan.ep;
   return Bytes{bytes};
 }
 
 // Layers that pages are allotted for: groups as large as the rarer kind of layers, filled up.
-std::int64_t allotted_layers(const Model& model) {
-  if (model.layer_is_local.empty() || model.window == 0) return model.layers;
+struct AllottedLayers {
+  std::int64_t whole = 0;  ///< With all tokens of a request.
+  std::int64_t local = 0;  ///< With those of a window.
+};
+AllottedLayers allotted_layers(const Model& model) {
+  if (model.layer_is_local.empty() || model.window == 0) return {model.layers, 0};
   const auto local = std::count(model.layer_is_local.begin(), model.layer_is_local.end(), true);
-  const std::int64_t all = model.layers - local;
-  const std::int64_t group = std::min<std::int64_t>(local, all);
-  if (group == 0) return model.layers;
+  const std::int64_t whole = model.layers - local;
+  const std::int64_t group = std::min<std::int64_t>(local, whole);
+  if (group == 0) return {whole, local};
   const auto filled = [&](std::int64_t layers) { return (layers + group - 1) / group * group; };
-  return filled(local) + filled(all);
+  return {filled(whole), filled(local)};
 }
 
 Bytes activations(const Model& model, const Deployment& plan, const ServingEngine& engine) {
@@ -79,7 +109,7 @@ std::int64_t KvCapacity::requests(std::int64_t tokens_each) const {
   return blocks == 0 ? 0 : tokens / block / blocks;
 }
 
-Bytes rank_weights(const Model& model, const Deployment& plan) {
+Bytes rank_weights(const Model& model, const Gpu& gpu, const Deployment& plan) {
   const ParameterCount count = count_parameters(model);
   const auto embedding = static_cast<double>(count.embedding) / plan.tp;
   const auto head = static_cast<double>(count.head) / plan.tp;
@@ -89,7 +119,7 @@ Bytes rank_weights(const Model& model, const Deployment& plan) {
     Bytes sum;
     const auto first = static_cast<int>(stage * per_stage);
     const auto last = static_cast<int>(std::min<std::int64_t>(model.layers, first + per_stage));
-    for (int layer = first; layer < last; ++layer) sum += layer_weights(model, plan, layer);
+    for (int layer = first; layer < last; ++layer) sum += layer_weights(model, gpu, plan, layer);
     if (stage == 0) sum += Bytes{bytes_16_bit * embedding};
     if (stage == plan.pp - 1) {
       // The last stage has a copy of a tied head, unless it is the first.
@@ -104,20 +134,26 @@ Bytes rank_weights(const Model& model, const Deployment& plan) {
 namespace {
 
 // Weights of the draft model; a layer of the model itself shares its embedding and head.
-Bytes draft_weights(const Deployment& plan) {
+Bytes draft_weights(const Gpu& gpu, const Deployment& plan) {
   if (!plan.drafter) return {};
   Deployment drafts = plan;
   drafts.pp = 1;
-  if (plan.speculation->method == DraftMethod::draft) return rank_weights(*plan.drafter, drafts);
-  if (plan.speculation->method == DraftMethod::eagle) drafts.weights = Dtype::bf16;
-  return layer_weights(*plan.drafter, drafts, 0);
+  drafts.ends_16bit = 0;
+  if (plan.speculation->method == DraftMethod::draft)
+    return rank_weights(*plan.drafter, gpu, drafts);
+  if (plan.speculation->method == DraftMethod::eagle)
+    drafts.weights = drafts.attention = Dtype::bf16;
+  return layer_weights(*plan.drafter, gpu, drafts, 0);
 }
 
 }  // namespace
 
-double kv_bytes_per_token(const Model& model, const Deployment& plan) {
-  const double layers = static_cast<double>(allotted_layers(model)) *
-                        static_cast<double>(stage_layers(model, plan)) / model.layers;
+namespace {
+
+// Bytes of a token in one GPU's cache if so many of the model's layers keep it.
+double bytes_in_layers(const Model& model, const Deployment& plan, std::int64_t kept) {
+  const double layers =
+      static_cast<double>(kept) * static_cast<double>(stage_layers(model, plan)) / model.layers;
   const double value = element_bytes(plan.kv);
   if (model.latent)
     return layers * static_cast<double>(model.latent->kv_rank + model.latent->rope_dim) * value;
@@ -125,20 +161,54 @@ double kv_bytes_per_token(const Model& model, const Deployment& plan) {
   return layers * 2.0 * heads * static_cast<double>(model.head_dim) * value;
 }
 
+// The same of the layers that draft.
+double drafting_bytes(const Deployment& plan) {
+  if (!plan.drafter) return 0.0;
+  Deployment drafts = plan;
+  drafts.pp = 1;
+  return kv_bytes_per_token(*plan.drafter, drafts);
+}
+
+}  // namespace
+
+double kv_bytes_per_token(const Model& model, const Deployment& plan) {
+  const AllottedLayers layers = allotted_layers(model);
+  return bytes_in_layers(model, plan, layers.whole + layers.local);
+}
+
+Bytes kv_of_request(const Model& model, const Deployment& plan, std::int64_t tokens) {
+  const auto in_blocks = [&](std::int64_t kept) {
+    return static_cast<double>((kept + plan.block - 1) / plan.block * plan.block);
+  };
+  const AllottedLayers layers = allotted_layers(model);
+  double bytes =
+      in_blocks(tokens) * (bytes_in_layers(model, plan, layers.whole) + drafting_bytes(plan));
+  if (layers.local > 0) {
+    // A window need not begin where a block does.
+    const std::int64_t kept = std::min(model.window - 1 + plan.budget, tokens);
+    bytes += in_blocks(kept + plan.block) * bytes_in_layers(model, plan, layers.local);
+  }
+  return Bytes{bytes};
+}
+
+std::int64_t longest_request(const Model& model, const Deployment& plan, Bytes cache) {
+  std::int64_t fits = 0, too_long = std::int64_t{1} << 31;
+  while (too_long - fits > 1) {
+    const std::int64_t middle = (fits + too_long) / 2;
+    (kv_of_request(model, plan, middle) <= cache ? fits : too_long) = middle;
+  }
+  return fits / plan.block * plan.block;
+}
+
 KvCapacity kv_capacity(const Model& model, const System& system, const Deployment& plan,
                        const ServingEngine& engine) {
   const MemoryRule& rule = engine.memory;
   KvCapacity kv;
   kv.block = plan.block;
-  kv.bytes_per_token = kv_bytes_per_token(model, plan);
-  if (plan.drafter) {
-    Deployment drafts = plan;
-    drafts.pp = 1;
-    kv.bytes_per_token += kv_bytes_per_token(*plan.drafter, drafts);
-  }
+  kv.bytes_per_token = kv_bytes_per_token(model, plan) + drafting_bytes(plan);
   ServingMemory& memory = kv.memory;
   memory.total = system.gpu.memory;
-  memory.weights = rank_weights(model, plan) + draft_weights(plan);
+  memory.weights = rank_weights(model, system.gpu, plan) + draft_weights(system.gpu, plan);
   memory.activations = activations(model, plan, engine);
   memory.reserve = plan.stage_gpus() > 1 ? rule.reserve_parallel : rule.reserve;
   const Bytes held = memory.weights + memory.activations + memory.reserve;
@@ -153,11 +223,18 @@ KvCapacity kv_capacity(const Model& model, const System& system, const Deploymen
 
 namespace {
 
+// True if the deployment holds a request of `tokens`, and the engine starts with its own length.
+bool holds(const Model& model, const Deployment& plan, const ServingEngine& engine,
+           const KvCapacity& kv, std::int64_t tokens) {
+  return kv.requests(tokens) > 0 && (plan.max_length == 0 || !engine.memory.holds_max_length ||
+                                     kv_of_request(model, plan, plan.max_length) <= kv.memory.kv);
+}
+
 // Returns the first of the usual remedies under which a request fits, as its flag, or "".
 std::string remedy(const Model& model, const System& system, const Deployment& plan,
                    const ServingEngine& engine, std::int64_t tokens) {
   const auto fits = [&](const Deployment& changed) {
-    return kv_capacity(model, system, changed, engine).requests(tokens) > 0;
+    return holds(model, changed, engine, kv_capacity(model, system, changed, engine), tokens);
   };
   const auto known = [](const std::vector<std::string>& words, const std::string& word) {
     return std::find(words.begin(), words.end(), word) != words.end();
@@ -170,7 +247,7 @@ std::string remedy(const Model& model, const System& system, const Deployment& p
   if (element_bytes(plan.kv) > 1.0 && known(engine.kv, "fp8") && fits(changed))
     return "--kv fp8 would do";
   changed = plan;
-  changed.weights = changed.experts = Dtype::fp8;
+  changed.weights = changed.attention = changed.experts = Dtype::fp8;
   if (element_bytes(plan.weights) > 1.0 && known(engine.weights, "fp8") &&
       !lacks_units(system.gpu, Dtype::fp8) && fits(changed))
     return "--weights fp8 would do";
@@ -185,10 +262,18 @@ std::string remedy(const Model& model, const System& system, const Deployment& p
 
 }  // namespace
 
+void need_length(const Deployment& plan, std::int64_t tokens, const Place& at) {
+  if (plan.max_length == 0 || tokens <= plan.max_length) return;
+  fail_infeasible(at / "max_length",
+                  "is " + plural(plan.max_length, "token") + ", and a request has " +
+                      grouped(tokens) + ": the server refuses it",
+                  "ask for fewer tokens, or serve with --max_length " + std::to_string(tokens));
+}
+
 void need_kv(const Model& model, const System& system, const Deployment& plan,
              const ServingEngine& engine, std::int64_t tokens, const Place& at) {
   const KvCapacity kv = kv_capacity(model, system, plan, engine);
-  if (kv.requests(tokens) > 0) return;
+  if (holds(model, plan, engine, kv, tokens)) return;
   const std::string change = remedy(model, system, plan, engine, tokens);
   const std::string better =
       change.empty() ? "use more GPUs a replica (tp, pp), or GPUs with more memory" : change;
@@ -199,11 +284,38 @@ void need_kv(const Model& model, const System& system, const Deployment& plan,
             gigabytes_text(kv.memory.activations + kv.memory.reserve) + " in addition, so that " +
             gigabytes_text(Bytes{} - kv.memory.kv) + " are missing before any KV cache",
         better);
+  if (kv.requests(tokens) > 0) {
+    const std::int64_t longest = longest_request(model, plan, kv.memory.kv);
+    fail_infeasible(at / "max_length",
+                    "is " + plural(plan.max_length, "token") + ", a request of which needs " +
+                        gigabytes_text(kv_of_request(model, plan, plan.max_length)) +
+                        " of KV cache, and " + gigabytes_text(kv.memory.kv) +
+                        " are left: the engine does not start",
+                    "the largest that fits is --max_length " + std::to_string(longest) +
+                        (change.empty() ? ", or " + better : "; " + change + ", too"));
+  }
   fail_infeasible(at,
                   "the KV cache of " + grouped(kv.tokens) +
                       " tokens does not hold one request of " + grouped(tokens) + ": " +
                       grouped(tokens - kv.tokens) + " tokens are missing",
                   better);
+}
+
+std::vector<std::string> length_notes(const Model& model, const Deployment& plan,
+                                      const ServingEngine& engine, const KvCapacity& kv,
+                                      std::int64_t tokens) {
+  const std::int64_t own = model.max_sequence;
+  if (own == 0) return {};
+  std::vector<std::string> notes;
+  if (plan.max_length == 0 && tokens > own)
+    notes.push_back("a request of " + plural(tokens, "token") + " is longer than the model's " +
+                    grouped(own) + ", and engines refuse it");
+  const std::int64_t longest = longest_request(model, plan, kv.memory.kv);
+  if (plan.max_length == 0 && engine.memory.holds_max_length && longest < own)
+    notes.push_back("the model's length of " + plural(own, "token") +
+                    " does not fit in the KV cache: the engine starts only with --max-model-len " +
+                    std::to_string(longest) + " or less");
+  return notes;
 }
 
 }  // namespace orrery

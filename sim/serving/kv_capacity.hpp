@@ -27,8 +27,8 @@ struct KvCapacity {
 };
 
 /// Bytes of the weights of the fullest rank: linear layers in the deployment's formats; embedding,
-/// head, norms and biases in 16 bits.
-Bytes rank_weights(const Model& model, const Deployment& deployment);
+/// head, norms and biases in 16 bits; experts in mxfp4 padded as kernels of the GPU need them.
+Bytes rank_weights(const Model& model, const Gpu& gpu, const Deployment& deployment);
 
 /// Bytes that a token takes in one GPU's cache:
 ///
@@ -39,14 +39,30 @@ Bytes rank_weights(const Model& model, const Deployment& deployment);
 /// equal size, so that the last group of a kind is filled up (vllm/v1/core/kv_cache_utils.py).
 double kv_bytes_per_token(const Model& model, const Deployment& deployment);
 
+/// Memory that one request of `tokens` needs in a GPU, in whole blocks: layers with a window keep
+/// it and an iteration's tokens (vllm/v1/kv_cache_interface.py, max_memory_usage_bytes).
+Bytes kv_of_request(const Model& model, const Deployment& deployment, std::int64_t tokens);
+
+/// Tokens of the longest request that a cache of so many bytes holds, in whole blocks.
+std::int64_t longest_request(const Model& model, const Deployment& deployment, Bytes cache);
+
 /// Applies the engine's MemoryRule to the GPU with the least left. Errors: none; a deployment that
 /// does not fit has no tokens, and need_kv() says so.
 KvCapacity kv_capacity(const Model& model, const System& system, const Deployment& deployment,
                        const ServingEngine& engine);
 
-/// Refuses a deployment that does not hold one request of `tokens` (infeasible), with the number of
-/// missing tokens and the nearest change that would do.
+/// Refuses requests of `tokens` that are longer than the deployment's max_length (infeasible).
+void need_length(const Deployment& deployment, std::int64_t tokens, const Place& at);
+
+/// Refuses a deployment that does not hold one request of `tokens`, or with whose max_length the
+/// engine does not start (infeasible), with what is missing and the nearest change that would do.
 void need_kv(const Model& model, const System& system, const Deployment& deployment,
              const ServingEngine& engine, std::int64_t tokens, const Place& at);
+
+/// What engines do about lengths that nobody stated, a sentence each: requests of up to `tokens`
+/// beyond the model's length, and a length of the model that does not fit in the cache.
+std::vector<std::string> length_notes(const Model& model, const Deployment& deployment,
+                                      const ServingEngine& engine, const KvCapacity& kv,
+                                      std::int64_t tokens);
 
 }  // namespace orrery

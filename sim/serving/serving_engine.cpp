@@ -42,7 +42,8 @@ std::vector<Field<MemoryRule>> memory_keys() {
           figure("share", &M::share, real(0.01, 1.0)),
           figure("reserve", &M::reserve, quantity(&JsonValue::bytes)),
           figure("reserve_parallel", &M::reserve_parallel, quantity(&JsonValue::bytes)),
-          optional(figure("logit_bytes", &M::logit_bytes, real(0, 1000)))};
+          optional(figure("logit_bytes", &M::logit_bytes, real(0, 1000))),
+          optional(figure("holds_max_length", &M::holds_max_length, truth()))};
 }
 
 std::vector<Field<EngineDefaults>> default_keys() {
@@ -136,6 +137,7 @@ std::vector<Field<ServingEngine>> engine_keys() {
       optional(field("kernels_of", &E::kernels_of, by_name(names))),
       optional(figure("dispatches_quantised", &E::dispatches_quantised, truth())),
       optional(figure("all_reduce", &E::all_reduce, any_text())),
+      optional(figure("kv_of_checkpoint", &E::takes_kv_of_checkpoint, truth())),
       optional(field("all_reduce_on", &E::all_reduce_on, by_name(any_text()))),
       figure("weights", &E::weights, formats),
       figure("experts", &E::experts, formats),

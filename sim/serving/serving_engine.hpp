@@ -75,6 +75,9 @@ struct MemoryRule {
   /// Memory of the largest iteration: logits of all its requests at so many bytes for each word of
   /// the vocabulary, or a layer's own tensors, whichever is larger. 0: in `reserve`.
   double logit_bytes = 0.0;
+  /// It starts only if the cache holds one request of the deployment's max_length. Else it limits
+  /// requests to what fits.
+  bool holds_max_length = false;
 };
 
 /// Defaults of what a deployment leaves unspecified.
@@ -125,6 +128,8 @@ struct ServingEngine {
   std::map<std::string, std::vector<std::string>> kernels_of;
   /// Tokens go to experts of other ranks in the experts' format; else in 16 bits.
   bool dispatches_quantised = false;
+  /// The KV cache has the format that a checkpoint names, unless the server is told another.
+  bool takes_kv_of_checkpoint = false;
   std::string all_reduce;  ///< Engine of the all-reduce tables; "nccl": NCCL's, as in training.
   std::map<std::string, std::string> all_reduce_on;  ///< Exceptions, by GPU.
   std::vector<std::string> weights, experts, kv;     ///< Its formats.

@@ -77,6 +77,7 @@ bool is_open_loop(const RequestList& list) {
 
 void need_space(const ServingSetup& setup, const Request& longest, const Place& at) {
   const Deployment& plan = setup.deployment;
+  need_length(plan, std::int64_t{longest.prompt_tokens} + longest.output_tokens, at);
   const int drafted = plan.step_tokens() - 1;  // Drafted tokens need space, accepted or not.
   need_kv(setup.model, setup.system, plan, setup.engine,
           std::int64_t{longest.prompt_tokens} + longest.output_tokens + drafted, at);

@@ -11,13 +11,10 @@ namespace {
 // An iteration's own requests must fit: the longest one, and all together.
 void need_memory(const ServingSetup& setup, const Iteration& iteration, const KvCapacity& kv,
                  const Place& at) {
+  const std::int64_t longest = longest_of(iteration);
   std::int64_t held = iteration.context;
-  std::int64_t longest =
-      iteration.decodes > 0 ? (iteration.context + iteration.decodes - 1) / iteration.decodes : 1;
-  for (const PrefillChunk& chunk : iteration.chunks) {
-    held += chunk.tokens + chunk.cached;
-    longest = std::max(longest, chunk.tokens + chunk.cached);
-  }
+  for (const PrefillChunk& chunk : iteration.chunks) held += chunk.tokens + chunk.cached;
+  need_length(setup.deployment, longest, at);
   need_kv(setup.model, setup.system, setup.deployment, setup.engine, longest, at);
   if (held > kv.tokens)
     fail_infeasible(at / "step",
@@ -37,6 +34,14 @@ double decode_rate(const PricedServing& priced, const Iteration& iteration, Seco
 }
 
 }  // namespace
+
+std::int64_t longest_of(const Iteration& iteration) {
+  std::int64_t longest =
+      iteration.decodes > 0 ? (iteration.context + iteration.decodes - 1) / iteration.decodes : 1;
+  for (const PrefillChunk& chunk : iteration.chunks)
+    longest = std::max(longest, chunk.tokens + chunk.cached);
+  return longest;
+}
 
 ServingSetup make_serving_setup(const std::string& model, const std::string& system,
                                 const std::string& engine, const DeploymentRequest& request,

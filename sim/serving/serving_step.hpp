@@ -39,6 +39,9 @@ struct ServingStep {
   std::vector<std::string> tables;  ///< Their titles.
 };
 
+/// Tokens of its longest request, decodes being as long as they are on average.
+std::int64_t longest_of(const Iteration& iteration);
+
 /// Errors (infeasible): memory does not hold the iteration's requests, with what is missing.
 ServingStep serving_step(const ServingSetup& setup, const Iteration& iteration, const Place& at);
 

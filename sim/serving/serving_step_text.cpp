@@ -123,7 +123,10 @@ std::string deployment_text(const ServingSetup& setup) {
   text += ", weights " + name(plan.weights);
   if (setup.model.experts && plan.experts != plan.weights)
     text += ", experts " + name(plan.experts);
+  if (plan.attention != plan.weights) text += ", attention " + name(plan.attention);
+  if (plan.ends_16bit > 0) text += ", ends_16bit " + std::to_string(plan.ends_16bit);
   text += ", kv " + name(plan.kv);
+  if (plan.max_length > 0) text += ", max_length " + grouped(plan.max_length);
   if (plan.host_kv > Bytes{}) text += ", host_kv " + bytes_text(plan.host_kv);
   return text + speculation_words(plan);
 }

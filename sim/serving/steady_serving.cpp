@@ -52,6 +52,7 @@ class SteadyStep {
 SteadyState steady_state(const PricedServing& priced, const SteadyLoad& load, const Place& at) {
   const ServingSetup& setup = priced.setup;
   const Deployment& plan = setup.deployment;
+  need_length(plan, load.input + load.output, at);
   need_kv(setup.model, setup.system, plan, setup.engine, load.input + load.output, at);
   const KvCapacity& kv = priced.kv;
   const auto input = static_cast<double>(load.input), output = static_cast<double>(load.output);

@@ -63,6 +63,44 @@ TEST(CommandLine, AFullDiskIsReported) {
   }
 }
 
+// Who comes from an engine or its benchmark is told the option's name here.
+TEST(CommandLine, OptionsOfEnginesAreNamedInOurWords) {
+  for (const auto& [theirs, ours] : std::vector<std::pair<std::string, std::string>>{
+           {"request-rate", "--rate"},
+           {"num-prompts", "--requests"},
+           {"max-concurrency", "--concurrency"},
+           {"burstiness", "--arrival gamma:CV"},
+           {"input-len", "--isl"},
+           {"random-input-len", "--isl"},
+           {"output-len", "--osl"},
+           {"dataset-path", "--trace"},
+           {"tensor-parallel-size", "--tp"},
+           {"tp-size", "--tp"},
+           {"pipeline-parallel-size", "--pp"},
+           {"data-parallel-size", "--dp"},
+           {"enable-expert-parallel", "--ep"},
+           {"quantization", "--weights"},
+           {"kv-cache-dtype", "--kv"},
+           {"max-num-batched-tokens", "--budget"},
+           {"chunked-prefill-size", "--budget"},
+           {"max-num-seqs", "--max_seqs"},
+           {"max-running-requests", "--max_seqs"},
+           {"max-model-len", "--max_length"},
+           {"context-length", "--max_length"},
+           {"gpu-memory-utilization", "--kv_share"},
+           {"mem-fraction-static", "--kv_share"},
+           {"page-size", "--block"},
+           {"enable-chunked-prefill", "--chunked"},
+           {"disable-radix-cache", "--prefix-cache off"},
+           {"speculative-config", "--speculate"}}) {
+    const Outcome outcome =
+        orrery::run_shell("('" ORRERY_TEST_BINARY_FOLDER "/orrery' serve --" + theirs + " 8 2>&1)");
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.out,
+              "orrery: error: unknown option '--" + theirs + "'; did you mean '" + ours + "'?\n");
+  }
+}
+
 TEST(CommandLine, NoCommandIsBadInput) {
   EXPECT_EQ(orrery("").code, 2);
   EXPECT_EQ(orrery("").out, "");

@@ -250,8 +250,8 @@ BenchmarkResult of_inferencex(const JsonValue& json) {
   result.model = catalog_model(name.model);
   const std::string precision = json.has("precision") ? json.at("precision").text() : "";
   // The checkpoint's name, else the format in which the model is published, else the precision.
-  const PublishedFormats published =
-      result.model ? published_formats(*result.model) : PublishedFormats{};
+  const CheckpointFormats published =
+      result.model ? published_formats(*result.model) : CheckpointFormats{};
   if (name.weights) {
     result.weights = orrery::name(*name.weights);
   } else if (published.experts != Dtype::bf16 && precision != "bf16") {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdio>
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/text_file.hpp"
@@ -104,6 +105,18 @@ std::string router_started(const Words& words) {
   for (const auto& [word, ours] : policies)
     if (stated == word) return ours;
   return "";
+}
+
+// "vllm/vllm-openai:v0.6.3", "vllm==0.6.3".
+std::optional<std::pair<int, int>> vllm_release_of(const std::string& word) {
+  for (const std::string_view mark : {"vllm/vllm-openai:v", "vllm=="}) {
+    const std::size_t at = word.find(mark);
+    int major = 0, minor = 0;
+    if (at != word.npos &&
+        std::sscanf(word.c_str() + at + mark.size(), "%4d.%4d", &major, &minor) == 2 && minor >= 0)
+      return std::pair{major, minor};
+  }
+  return std::nullopt;
 }
 
 void underscore(std::string& name) { std::replace(name.begin(), name.end(), '-', '_'); }
@@ -241,6 +254,8 @@ class ServerFinder {
     for (const Words& command : script.commands) {
       if (const std::string router = router_started(command); !router.empty())
         found_.router = router;
+      for (const ShellWord& word : command)
+        if (const auto release = vllm_release_of(word.text)) found_.vllm_release = release;
       const std::string& path = script.files[command.front().file];
       if (const auto started = server_started(command, path)) add(*started, command, path);
     }

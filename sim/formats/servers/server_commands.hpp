@@ -1,6 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/core/enum_words.hpp"
@@ -26,6 +28,8 @@ struct ServerCommand {
 struct StartedServers {
   std::vector<ServerCommand> servers;
   std::string router;  ///< A policy of docs/guides/serve.md; "": not given.
+  /// Major and minor number of vLLM, of the image or package that the script names.
+  std::optional<std::pair<int, int>> vllm_release = {};
   std::vector<std::string> notes;
 };
 

@@ -92,6 +92,7 @@ class FlagsWriter {
     if (!cache_.empty()) add("--kv-cache-dtype", cache_);
     if (plan_.budget != usual_.budget) add("--max-num-batched-tokens", plan_.budget);
     if (plan_.max_seqs != usual_.max_seqs) add("--max-num-seqs", plan_.max_seqs);
+    if (states_length_) add("--max-model-len", plan_.max_length);
     if (plan_.kv_share != usual_.kv_share)
       add("--gpu-memory-utilization", share_text(plan_.kv_share));
     if (plan_.block != usual_.block) add("--block-size", plan_.block);
@@ -142,6 +143,7 @@ class FlagsWriter {
     }
     if (plan_.mixed) add("--enable-mixed-chunk");
     if (plan_.max_seqs != usual_.max_seqs) add("--max-running-requests", plan_.max_seqs * plan_.dp);
+    if (states_length_) add("--context-length", plan_.max_length);
     if (plan_.kv_share != usual_.kv_share) add("--mem-fraction-static", share_text(plan_.kv_share));
     if (plan_.block != usual_.block) add("--page-size", plan_.block);
     if (!spec_.prefix_cache) add("--disable-radix-cache");
@@ -197,6 +199,7 @@ class FlagsWriter {
     if (half_) set("dtype", "float16");
     if (plan_.budget != usual_.budget) set("max_num_tokens", plan_.budget);
     if (plan_.max_seqs != usual_.max_seqs) set("max_batch_size", plan_.max_seqs);
+    if (states_length_) set("max_seq_len", plan_.max_length);
     if (plan_.chunked != usual_.chunked)
       set("enable_chunked_prefill", plan_.chunked ? "true" : "false");
     std::string cache;
@@ -242,17 +245,38 @@ class FlagsWriter {
     const Dtype weights = plan_.weights;
     const Dtype experts = with_experts ? plan_.experts : weights;
     half_ = weights == Dtype::fp16 || experts == Dtype::fp16;
-    const auto plain = [&](Dtype format) { return format == Dtype::fp16 ? Dtype::bf16 : format; };
-    const PublishedFormats published = published_formats(spec_.model.name);
+    const auto plain = [&](Dtype format) {
+      return format == Dtype::fp16 ? Dtype::bf16 : format == Dtype::nf4_dq ? Dtype::nf4 : format;
+    };
+    const auto is_in = [&](const CheckpointFormats& formats) {
+      return plain(weights) == plain(formats.weights) &&
+             plain(plan_.attention) == plain(formats.attention) &&
+             plan_.ends_16bit == formats.ends_16bit &&
+             (!with_experts || plain(experts) == plain(formats.experts));
+    };
+    CheckpointFormats published = published_formats(spec_.model.name);
     checkpoint_ = hub_name(spec_.model);
-    const bool as_published = plain(weights) == published.weights &&
-                              (!with_experts || plain(experts) == published.experts);
+    bool is_known = true;
+    if (!spec_.checkpoint.empty()) {
+      const auto known = catalog_model(read_checkpoint_name(spec_.checkpoint).model);
+      const CheckpointFormats named = formats_of_name(spec_.checkpoint, known.value_or(""));
+      is_known = known.has_value();
+      if (!is_known || is_in(named) || !named.is_quantised()) {
+        published = named;
+        checkpoint_ = spec_.checkpoint;
+      }
+    }
+    const std::string before = checkpoint_;
+    const bool as_published = is_in(published) || !is_known;
+    if (!is_known && is_narrow(experts))
+      leave_out("the format of " + checkpoint_ +
+                " is not known here; add --quantization if it "
+                "is of 16 bits");
     const ServedFormat& served =
         *std::ranges::find(served_formats(), plain(weights), &ServedFormat::format);
     // Engines quantise 16-bit weights when they load them, but for TensorRT-LLM.
-    if (!as_published && served.when_loaded && weights == experts &&
-        published.weights == Dtype::bf16 && published.experts == Dtype::bf16 &&
-        kind_ != ServerKind::trtllm)
+    if (!as_published && served.when_loaded && weights == experts && weights == plan_.attention &&
+        !published.is_quantised() && kind_ != ServerKind::trtllm)
       quantization_ = served.quantizations.front();
     if (!as_published && quantization_.empty()) checkpoint_ += served.suffix;
     // One dtype is that of all 16-bit weights.
@@ -260,9 +284,19 @@ class FlagsWriter {
         with_experts && half_ && (weights == Dtype::bf16 || experts == Dtype::bf16);
     if ((!as_published && experts != weights) || mixed_halves)
       leave_out("no flag has experts in " + name(experts) + " and weights in " + name(weights));
-    if (checkpoint_ != hub_name(spec_.model))
+    if (!as_published && plan_.attention != weights)
+      leave_out("no flag has attention in " + name(plan_.attention) + " and weights in " +
+                name(weights));
+    if (!as_published && plan_.ends_16bit > 0)
+      leave_out("no flag has the first and the last layers in 16 bits");
+    if (checkpoint_ != before)
       leave_out(checkpoint_ + " stands for a checkpoint in " + name(weights) + "; name yours");
-    const Dtype usual = half_ ? Dtype::fp16 : Dtype::bf16;
+    const std::int64_t own =
+        published.max_length > 0 ? published.max_length : spec_.model.max_sequence;
+    states_length_ = plan_.max_length > 0 && plan_.max_length != own;
+    const Dtype usual = published.kv && spec_.engine.takes_kv_of_checkpoint ? *published.kv
+                        : half_                                             ? Dtype::fp16
+                                                                            : Dtype::bf16;
     if (plan_.kv == usual) return;
     cache_ = plan_.kv == Dtype::bf16   ? "bfloat16"
              : plan_.kv == Dtype::fp16 ? "float16"
@@ -287,6 +321,7 @@ class FlagsWriter {
   Deployment usual_;
   ServerFlags flags_;
   std::string checkpoint_;
+  bool states_length_ = false;
   std::string cache_;         ///< Format of the KV cache; "": that of the computation.
   bool half_ = false;         ///< 16 bits are float16.
   std::string quantization_;  ///< The format that the engine makes of 16 bits; "": none.
@@ -365,15 +400,15 @@ const char* name_of(ServerRole role) {
 
 ServerScript server_script(const Model& model, const System& system, const ServingEngine& engine,
                            const std::vector<ScriptedPool>& pools, bool prefix_cache,
-                           const Place& at) {
+                           const Place& at, const std::string& checkpoint) {
   ServerScript script;
   std::size_t servers = 0;
   for (const ScriptedPool& pool : pools) servers += pool.first_gpus.size();
   const std::int64_t per_node = system.gpus_per_node;
   for (const ScriptedPool& pool : pools) {
     const std::string options = std::string{name_of(pool.role)} + ".yaml";
-    const ServerFlags flags =
-        server_flags({model, system, engine, pool.plan, pool.role, prefix_cache, options}, at);
+    const ServerFlags flags = server_flags(
+        {model, system, engine, pool.plan, pool.role, prefix_cache, options, checkpoint}, at);
     for (const std::string& what : flags.left_out)
       if (std::find(script.left_out.begin(), script.left_out.end(), what) == script.left_out.end())
         script.left_out.push_back(what);

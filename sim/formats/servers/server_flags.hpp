@@ -17,7 +17,8 @@ struct ServerSpec {
   const Deployment& plan;  ///< A plan of one replica; their number does not matter.
   ServerRole role = ServerRole::all;
   bool prefix_cache = true;
-  std::string settings_file;  ///< Name of a settings file, if the engine reads one.
+  std::string settings_file;    ///< Name of a settings file, if the engine reads one.
+  std::string checkpoint = {};  ///< The one to serve; "": the model's, in the plan's formats.
 };
 
 /// The command, and what its file of settings holds.
@@ -45,9 +46,10 @@ struct ServerScript {
 };
 
 /// One pool, or those for prompts and answers. `orrery import server` reads the same deployment
-/// from the text. Errors (bad_input): the engine is none of vLLM, SGLang and TensorRT-LLM.
+/// from the text. `checkpoint`: of ServerSpec. Errors (bad_input): the engine is none of vLLM,
+/// SGLang and TensorRT-LLM.
 ServerScript server_script(const Model& model, const System& system, const ServingEngine& engine,
                            const std::vector<ScriptedPool>& pools, bool prefix_cache,
-                           const Place& at);
+                           const Place& at, const std::string& checkpoint = "");
 
 }  // namespace orrery

@@ -15,88 +15,6 @@
 namespace orrery {
 namespace {
 
-struct Word {
-  std::string_view text;
-  Dtype format;
-};
-
-// Words in publishers' names of checkpoints, the longer ones first: RedHatAI (FP8-block,
-// FP8-dynamic, w4a16), nvidia (FP4, NVFP4, FP8), Qwen (AWQ, GPTQ-Int4), and others.
-constexpr std::array<Word, 19> words{{{"gptq-int4", Dtype::int4},
-                                      {"gptq-int8", Dtype::int8},
-                                      {"fp8-block", Dtype::fp8_block},
-                                      {"fp8-dynamic", Dtype::fp8},
-                                      {"fp8-kv", Dtype::fp8},
-                                      {"quantized.w4a16", Dtype::int4},
-                                      {"quantized.w8a16", Dtype::int8},
-                                      {"nvfp4", Dtype::nvfp4},
-                                      {"mxfp4", Dtype::mxfp4},
-                                      {"w4a16", Dtype::int4},
-                                      {"w8a16", Dtype::int8},
-                                      {"awq", Dtype::int4},
-                                      {"gptq", Dtype::int4},
-                                      {"bnb-4bit", Dtype::nf4_dq},
-                                      {"int4", Dtype::int4},
-                                      {"int8", Dtype::int8},
-                                      {"bf16", Dtype::bf16},
-                                      {"fp8", Dtype::fp8},
-                                      {"fp4", Dtype::nvfp4}}};
-
-}  // namespace
-
-CheckpointName read_checkpoint_name(const std::string& name) {
-  CheckpointName read{name, std::nullopt};
-  while (read.model.ends_with('/')) read.model.pop_back();
-  const std::size_t slash = read.model.rfind('/');
-  const std::size_t begin = slash == read.model.npos ? 0 : slash + 1;
-  for (const Word& word : words) {
-    const std::string low = lower_case(read.model);
-    const std::size_t at = low.find("-" + std::string{word.text}, begin);
-    const std::size_t end = at == low.npos ? at : at + 1 + word.text.size();
-    if (end == low.npos || (end < low.size() && low[end] != '-')) continue;
-    read.model.erase(at, end - at);
-    read.weights = word.format;
-    // Qwen's own are scaled by blocks of 128 x 128 (their model cards: fine-grained fp8).
-    if (word.text == "fp8" && low.starts_with("qwen/")) read.weights = Dtype::fp8_block;
-    break;
-  }
-  return read;
-}
-
-// quantization_config of each one's config.json: block-wise fp8 of DeepSeek-V3, Kimi-K2 and
-// MiniMax-M2, mxfp4 of the experts alone in gpt-oss.
-PublishedFormats published_formats(const std::string& model) {
-  if (model == "deepseek-v3" || model == "kimi-k2" || model.starts_with("minimax-m2"))
-    return {Dtype::fp8_block, Dtype::fp8_block};
-  if (model.starts_with("gpt-oss-")) return {Dtype::bf16, Dtype::mxfp4};
-  return {};
-}
-
-const std::vector<ServedFormat>& served_formats() {
-  using enum Dtype;
-  static const std::vector<ServedFormat> all = {
-      {bf16, "-BF16"},
-      {fp8,
-       "-FP8-dynamic",
-       {"fp8", "modelopt", "modelopt_fp8", "fbgemm_fp8", "ptpc_fp8", "w8a8_fp8", "tpu_fp8"},
-       true,
-       fp8_block},
-      {fp8_block, "-FP8-block"},
-      {nvfp4, "-NVFP4", {"modelopt_fp4", "nvfp4", "petit_nvfp4"}},
-      {mxfp4, "-MXFP4", {"mxfp4"}},
-      {int8, "-GPTQ-Int8", {"experts_int8"}},
-      {int4,
-       "-AWQ",
-       {"awq", "awq_marlin", "gptq", "gptq_marlin", "marlin", "moe_wna16"},
-       false,
-       int8},
-      {nf4, "-bnb-4bit", {"bitsandbytes"}, true},
-      {nf4_dq, "-bnb-4bit", {"bitsandbytes"}, true}};
-  return all;
-}
-
-namespace {
-
 // These are the limits of a deployment's keys (sim/serving/deployment_keys.cpp).
 constexpr std::int64_t most_ranks = 1 << 10;
 constexpr std::int64_t most_tokens = 1 << 30;
@@ -107,9 +25,11 @@ bool prefers_file(ServerKind kind) { return kind == ServerKind::trtllm; }
 
 }  // namespace
 
-ServerReader::ServerReader(const ServerCommand& command, const RecipeAnswers& answers)
+ServerReader::ServerReader(const ServerCommand& command, const RecipeAnswers& answers,
+                           const ServingEngine& engine)
     : command_{command},
       answers_{answers},
+      engine_{engine},
       preferred_{prefers_file(command.kind) ? command.file : command.words},
       other_{prefers_file(command.kind) ? command.words : command.file} {
   part_.keys = nlohmann::ordered_json::object();
@@ -158,6 +78,32 @@ void ServerReader::take_share(const std::string& paths) {
   part_.keys["kv_share"] = share;
 }
 
+void ServerReader::take_length(const std::string& paths) {
+  const std::int64_t own =
+      checkpoint_.max_length > 0 ? checkpoint_.max_length : part_.model.max_sequence;
+  const std::string text = word(paths, "");
+  if (text == "auto" || text == "-1")
+    return note(paths, "is what fits, which is not computed here");
+  if (text.empty()) {
+    if (own > 0) part_.keys["max_length"] = own;
+    return;
+  }
+  // "16k" is 16,000, "16K" 16,384 (vllm/utils/argparse_utils.py, human_readable_int).
+  char* end = nullptr;
+  double length = std::strtod(text.c_str(), &end);
+  constexpr std::array<std::pair<const char*, double>, 4> units{
+      {{"k", 1e3}, {"K", 1024.0}, {"m", 1e6}, {"M", 1024.0 * 1024.0}}};
+  for (const auto& [unit, size] : units)
+    if (std::string_view{end} == unit) length *= size, end += 1;
+  if (*end != '\0' || !(length >= 1.0 && length <= static_cast<double>(most_tokens)))
+    having(paths).fail(paths, "is '" + shown_text(text) + "'",
+                       "write a number of tokens: 32768, 32k or 32K");
+  part_.keys["max_length"] = static_cast<std::int64_t>(length);
+  if (own > 0 && static_cast<std::int64_t>(length) > own)
+    note(paths, "is longer than the model's " + plural(own, "token") +
+                    ", with which engines start only if they are told so");
+}
+
 void ServerReader::take_host_memory(const std::string& paths, double unit, std::int64_t ranks) {
   if (!has(paths)) return;
   const std::string text = word(paths, "");
@@ -188,34 +134,45 @@ void ServerReader::refuse_on(const std::string& paths, const std::string& senten
 void ServerReader::read_model() {
   const std::string paths = "model|model_path|model_tag";
   const std::string name = word(paths, "");
-  checkpoint_ = read_checkpoint_name(name);
+  part_.checkpoint = name;
   if (answers_.model) {
     part_.model = *model_of_answer(answers_);
     part_.catalog_name = catalog_model(*answers_.model).value_or("");
     if (part_.catalog_name != *answers_.model) part_.catalog_name.clear();
-    return;
-  }
-  if (name.empty())
+  } else if (name.empty()) {
     fail_input(command_.words.place(), command_.program + " names no model",
                "give it: --model NAME or a config.json");
-  if (const auto known = catalog_model(checkpoint_.model)) {
+  } else if (const auto known = catalog_model(read_checkpoint_name(name).model)) {
     part_.catalog_name = *known;
     part_.model = orrery::read_model(*known, {"", ""});
-    return;
-  }
-  auto model = model_by_name(name, answers_);
-  if (!model)
+  } else if (auto model = model_by_name(name, answers_)) {
+    part_.model = std::move(*model);
+  } else {
     refuse(paths, "is " + shown_text(name) + ", a model that is not known",
            "give its shape: --model NAME or a config.json");
-  part_.model = std::move(*model);
+  }
+  checkpoint_ = read_checkpoint(name);
+}
+
+// What its own files state comes before its name.
+CheckpointFormats ServerReader::read_checkpoint(const std::string& name) const {
+  std::string folder = answers_.model.value_or(name);
+  if (folder.ends_with("config.json")) folder.erase(folder.size() - 11);
+  if (!folder.empty() && !folder.ends_with('/')) folder += '/';
+  std::optional<JsonValue> beside;
+  const std::string path = folder + "hf_quant_config.json";
+  if (part_.catalog_name.empty() && answers_.other_file)
+    if (const auto text = answers_.other_file(path)) beside = JsonValue::parse(*text, path);
+  if (const auto stated = formats_of_files(part_.model, beside)) return *stated;
+  return formats_of_name(name, part_.catalog_name);
 }
 
 // `quantization`, `dtype`, `cache`: paths; "": the engine has none.
 void ServerReader::read_formats(const std::string& quantization, const std::string& dtype,
                                 const std::string& cache) {
-  const PublishedFormats published = published_formats(part_.catalog_name);
-  Dtype weights = checkpoint_.weights.value_or(published.weights);
-  Dtype experts = checkpoint_.weights.value_or(published.experts);
+  Dtype weights = checkpoint_.weights;
+  Dtype attention = checkpoint_.attention;
+  Dtype experts = checkpoint_.experts;
   const std::string base = dtype.empty() ? "bf16"
                                          : having(dtype).choice(dtype, {{"auto", "bf16"},
                                                                         {"bfloat16", "bf16"},
@@ -229,39 +186,46 @@ void ServerReader::read_formats(const std::string& quantization, const std::stri
   const auto is = [&](std::initializer_list<const char*> all) {
     return std::find(all.begin(), all.end(), requested) != all.end();
   };
-  const bool in_checkpoint = weights != Dtype::bf16 || experts != Dtype::bf16;
   const auto stated = std::ranges::find_if(served_formats(), [&](const ServedFormat& served) {
     return std::ranges::count(served.quantizations, requested) > 0;
   });
   if (stated == served_formats().end()) {
     if (!is({"", "auto", "none", "None"}) &&
-        !(is({"compressed-tensors", "compressed_tensors"}) && in_checkpoint))
+        !(is({"compressed-tensors", "compressed_tensors"}) && checkpoint_.is_quantised()))
       refuse(quantization, "is '" + shown_text(requested) + "', a format that is not known here",
              "write the nearest: fp8, modelopt_fp4, mxfp4, awq, as --set quantization=fp8");
   } else if (stated->format == Dtype::mxfp4) {
     if (part_.model.experts && experts != Dtype::mxfp4)
-      weights = Dtype::bf16, experts = Dtype::mxfp4;
+      weights = attention = Dtype::bf16, experts = Dtype::mxfp4;
     else if (!part_.model.experts)
-      weights = Dtype::mxfp4;
+      weights = attention = Dtype::mxfp4;
   } else if (requested.starts_with("experts_")) {
     experts = stated->format;
-  } else if (weights != stated->finer) {
-    weights = experts = stated->format;
+  } else if (!checkpoint_.is_quantised()) {
+    weights = attention = experts = stated->format;
+  } else if (const Dtype own = is_narrow(weights) ? weights : experts;
+             own != stated->format && !std::ranges::count(stated->finer, own)) {
+    weights = attention = experts = stated->format;
   }
   // vLLM's loader makes fp32 scales of quantised ones (bitsandbytes_loader.py, dequantize_dq),
   // which SGLang's keeps.
   const bool expands = command_.kind == ServerKind::vllm;
-  for (Dtype* const format : {&weights, &experts})
+  for (Dtype* const format : {&weights, &attention, &experts})
     if (*format == Dtype::nf4 || *format == Dtype::nf4_dq)
       *format = expands ? Dtype::nf4 : Dtype::nf4_dq;
   if (base == "fp16") {
-    if (weights == Dtype::bf16) weights = Dtype::fp16;
-    if (experts == Dtype::bf16) experts = Dtype::fp16;
+    for (Dtype* const format : {&weights, &attention, &experts})
+      if (*format == Dtype::bf16) *format = Dtype::fp16;
   }
   part_.keys["weights"] = name(weights);
+  if (attention != weights) part_.keys["attention"] = name(attention);
   if (part_.model.experts) part_.keys["experts"] = name(experts);
+  if (checkpoint_.ends_16bit > 0 && is_narrow(weights))
+    part_.keys["ends_16bit"] = checkpoint_.ends_16bit;
   if (!cache.empty()) {
-    const std::string kv = having(cache).choice(cache, {{"auto", base},
+    const bool takes_checkpoints = checkpoint_.kv && engine_.takes_kv_of_checkpoint;
+    const std::string own = takes_checkpoints ? name(*checkpoint_.kv) : base;
+    const std::string kv = having(cache).choice(cache, {{"auto", own},
                                                         {"bfloat16", "bf16"},
                                                         {"bf16", "bf16"},
                                                         {"float16", "fp16"},
@@ -274,6 +238,15 @@ void ServerReader::read_formats(const std::string& quantization, const std::stri
                                                         {"fp4_e2m1", "nvfp4"}});
     part_.keys["kv"] = kv;
   }
+  if (checkpoint_.said_by.empty()) return;
+  std::string all = part_.checkpoint + " is taken to be in " + name(weights);
+  if (attention != weights) all += ", attention in " + name(attention);
+  if (part_.model.experts && experts != weights) all += ", experts in " + name(experts);
+  if (part_.keys.contains("ends_16bit"))
+    all += ", " + plural(checkpoint_.ends_16bit, "layer") + " at each end in 16 bits";
+  if (part_.keys.contains("kv"))
+    all += ", keys and values in " + part_.keys["kv"].get<std::string>();
+  part_.notes.push_back(all + ", by " + checkpoint_.said_by);
 }
 
 // `method`: "mtp", "eagle3", "draft" or "ngram".
@@ -334,7 +307,7 @@ constexpr std::array<PricedOtherwise, 20> otherwise{
 const std::vector<std::string> harmless_server_keys = words_in(R"(
     additional_config allow_ all2all_backend api_ attention_backend async_scheduling attn_backend
     backend batch_wait cache_transceiver_config chat_template collect_ compilation_config config
-    constrained_json context_length cuda_graph crash_dump data_parallel_address
+    constrained_json cuda_graph crash_dump data_parallel_address
     data_parallel_backend data_parallel_hybrid_lb data_parallel_rpc data_parallel_size_local
     data_parallel_start_rank decode_attention_backend decode_log_interval deepep_mode default_
     disable_custom_all_reduce disable_log disable_shared_experts_fusion disaggregation_ dist_
@@ -343,7 +316,7 @@ const std::vector<std::string> harmless_server_keys = words_in(R"(
     enable_server_load endpoint extra_engine_args extra_llm_api_options fail_fast fp8_gemm
     generation_config gpus_per_node hf_ host http ipc is_ iter_ kv_events_config
     kv_transfer_config load_balance load_format log_ mamba_ master_ max_beam_width max_input_len
-    max_logprobs max_model_len max_seq_len metadata_server metrics mm_ model_impl moe_a2a_backend
+    max_logprobs metadata_server metrics mm_ model_impl moe_a2a_backend
     moe_config.backend moe_config.max_num_tokens moe_dense_tp_size moe_runner_backend multi_modal
     nccl_ nnodes num_nodes no_log nsys num_postprocess numa otlp override_ perf_metrics pod_ip
     port postprocess prefill_attention_backend preferred_sampling print_iter_log quiet random_seed
@@ -412,8 +385,8 @@ std::string answer(const RecipeAnswers& answers, const char* key) {
 void need_formats(const ServingEngine& engine, const Pool& pool, const Place& place) {
   if (!pool.keys) return;
   for (const auto& [key, known] :
-       {std::pair{"weights", &engine.weights}, std::pair{"experts", &engine.experts},
-        std::pair{"kv", &engine.kv}}) {
+       {std::pair{"weights", &engine.weights}, std::pair{"attention", &engine.weights},
+        std::pair{"experts", &engine.experts}, std::pair{"kv", &engine.kv}}) {
     const auto found = pool.keys->find(key);
     if (found == pool.keys->end() || !found->is_string()) continue;
     const std::string word = found->get<std::string>();
@@ -425,16 +398,34 @@ void need_formats(const ServingEngine& engine, const Pool& pool, const Place& pl
   }
 }
 
+// The profile of vLLM's release; others have one of their newest alone.
+std::string profile_of(const StartedServers& started, std::vector<std::string>& notes) {
+  const std::string usual = name(started.servers.front().kind);
+  if (!started.vllm_release || started.servers.front().kind != ServerKind::vllm) return usual;
+  const auto& [major, minor] = *started.vllm_release;
+  // The releases that the titles of workloads/engines/vllm*.json name.
+  const std::string profile = major > 0 || minor >= 14 ? usual
+                              : minor >= 8             ? "vllm-2025"
+                                                       : "vllm-2024";
+  if (profile != usual)
+    notes.push_back("vLLM " + std::to_string(major) + "." + std::to_string(minor) +
+                    " is priced as " + profile + "; of the newest: --engine " + usual);
+  return profile;
+}
+
 }  // namespace
 
 ImportedRun import_servers(const std::vector<RecipeFile>& files, const RecipeAnswers& answers) {
   const StartedServers started = find_servers(files, answers);
   ImportedRun run;
   run.notes = started.notes;
+  const std::string engine = answer(answers, "engine");
+  const std::string engine_word = engine.empty() ? profile_of(started, run.notes) : engine;
+  const ServingEngine priced = read_serving_engine(engine_word, {"--engine", ""});
   std::optional<ServedPart> first;
   Pool pools[3];
   for (const ServerCommand& command : started.servers) {
-    ServedPart part = ServerReader{command, answers}.read();
+    ServedPart part = ServerReader{command, answers, priced}.read();
     for (const std::string& note : part.notes)
       if (std::find(run.notes.begin(), run.notes.end(), note) == run.notes.end())
         run.notes.push_back(note);
@@ -466,9 +457,7 @@ ImportedRun import_servers(const std::vector<RecipeFile>& files, const RecipeAns
     file["model"] = Json::parse(first->model.document->compact());
   else
     file["model"] = first->catalog_name;
-  const std::string engine = answer(answers, "engine");
-  const std::string engine_word = engine.empty() ? name(started.servers.front().kind) : engine;
-  const ServingEngine priced = read_serving_engine(engine_word, {"--engine", ""});
+  file["checkpoint"] = first->checkpoint;
   for (const Pool& pool : pools) need_formats(priced, pool, place);
   file["engine"] = engine_word;
   if (!answer(answers, "system").empty()) file["system"] = answer(answers, "system");

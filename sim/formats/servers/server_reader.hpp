@@ -7,35 +7,11 @@
 
 #include "sim/cluster/dtype.hpp"
 #include "sim/formats/recipe/recipe.hpp"
+#include "sim/formats/servers/checkpoint.hpp"
 #include "sim/formats/servers/server_commands.hpp"
+#include "sim/serving/serving_engine.hpp"
 
 namespace orrery {
-
-/// Number formats that the name of a published checkpoint states.
-struct CheckpointName {
-  std::string model;  ///< Without the words for formats: "Qwen/Qwen3-32B" of "Qwen/Qwen3-32B-FP8".
-  std::optional<Dtype> weights;  ///< Format of all linear layers.
-};
-CheckpointName read_checkpoint_name(const std::string& name);
-
-/// The formats in which a model of the catalog is published where its name says none, as
-/// DeepSeek-V3 in fp8_block.
-struct PublishedFormats {
-  Dtype weights = Dtype::bf16;
-  Dtype experts = Dtype::bf16;
-};
-PublishedFormats published_formats(const std::string& catalog_name);
-
-/// The words of vLLM and SGLang, and of publishers of checkpoints, for a format of all weights
-/// (vllm/model_executor/layers/quantization, sglang/srt/layers/quantization).
-struct ServedFormat {
-  Dtype format;
-  std::string suffix;  ///< The end of a checkpoint's name, as read_checkpoint_name() reads it.
-  std::vector<std::string> quantizations = {};  ///< Values of --quantization that mean it.
-  bool when_loaded = false;  ///< The first of these makes it of 16 bits as they are loaded.
-  Dtype finer = format;      ///< A checkpoint in this format is meant by the same values.
-};
-const std::vector<ServedFormat>& served_formats();
 
 /// The requests that a server answers, or the part of them.
 enum class ServerRole { all, prefill, decode };
@@ -44,6 +20,7 @@ enum class ServerRole { all, prefill, decode };
 struct ServedPart {
   Model model;
   std::string catalog_name;     ///< Name of the model; "": it is of a file.
+  std::string checkpoint;       ///< As the command names it.
   nlohmann::ordered_json keys;  ///< A deployment's keys; replicas are those within the server.
   bool prefix_cache = true;
   ServerRole role = ServerRole::all;
@@ -55,7 +32,9 @@ struct ServedPart {
 /// one, in the order in which the engine prefers them.
 class ServerReader {
  public:
-  ServerReader(const ServerCommand& command, const RecipeAnswers& answers);
+  /// `engine`: that the server is priced by.
+  ServerReader(const ServerCommand& command, const RecipeAnswers& answers,
+               const ServingEngine& engine);
 
   /// Errors (bad_input): refused settings, by their place, with a remedy.
   ServedPart read();
@@ -74,6 +53,8 @@ class ServerReader {
   std::int64_t count(const std::string& paths, std::int64_t absent) const;
   void take_count(const char* key, const std::string& paths);
   void take_share(const std::string& paths);
+  /// The longest request: what `paths` say, or the checkpoint's own length.
+  void take_length(const std::string& paths);
   /// Host memory of one GPU: the value at `paths`, in units of `unit` bytes, over `ranks`.
   void take_host_memory(const std::string& paths, double unit, std::int64_t ranks);
   void note(const std::string& paths, const std::string& sentence);
@@ -83,6 +64,7 @@ class ServerReader {
   void refuse_on(const std::string& paths, const std::string& sentence) const;
 
   void read_model();
+  CheckpointFormats read_checkpoint(const std::string& name) const;
   void read_formats(const std::string& quantization, const std::string& dtype,
                     const std::string& cache);
   void read_draft(const std::string& method, const std::string& model, std::int64_t tokens,
@@ -98,9 +80,10 @@ class ServerReader {
 
   const ServerCommand& command_;
   const RecipeAnswers& answers_;
+  const ServingEngine& engine_;
   const Settings& preferred_;
   const Settings& other_;
-  CheckpointName checkpoint_;
+  CheckpointFormats checkpoint_;
   ServedPart part_;
 };
 

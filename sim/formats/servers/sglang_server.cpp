@@ -55,6 +55,7 @@ void ServerReader::read_sglang() {
   }
   if (flag("enable_mixed_chunk", false)) part_.keys["mixed"] = true;
   take_shared("max_seqs", "max_running_requests");
+  take_length("context_length");
   take_share("mem_fraction_static");
   take_count("block", "page_size");
   part_.prefix_cache = !flag("disable_radix_cache", false);

@@ -37,12 +37,13 @@ void ServerReader::read_trtllm() {
   }
   const std::string cache = "kv_cache_config.dtype|kv_cache_dtype";
   read_formats("", "dtype", cache);
-  if (word(cache, "auto") == "auto" && checkpoint_.weights)
+  if (word(cache, "auto") == "auto" && checkpoint_.is_quantised() && !checkpoint_.kv)
     part_.notes.push_back(
         "kv_cache_config.dtype is that of the checkpoint, which is not here; "
         "taken are 16 bits: --set kv_cache_config.dtype=fp8");
   take_count("budget", "max_num_tokens");
   take_count("max_seqs", "max_batch_size");
+  take_length("max_seq_len");
   take_share(
       "kv_cache_config.free_gpu_memory_fraction|kv_cache_free_gpu_memory_fraction|"
       "free_gpu_memory_fraction");

@@ -29,6 +29,7 @@ void ServerReader::read_vllm() {
   read_formats("quantization|q", "dtype", "kv_cache_dtype");
   take_count("budget", "max_num_batched_tokens");
   take_count("max_seqs", "max_num_seqs");
+  take_length("max_model_len");
   take_share("gpu_memory_utilization");
   take_count("block", "block_size");
   if (has("enable_chunked_prefill")) part_.keys["chunked"] = flag("enable_chunked_prefill", true);

@@ -94,7 +94,8 @@ TEST(Deployment, RefusesWhatDoesNotDivide) {
             "--tp: 32 heads cannot be cut into 3; use 2");
   request.tp = 2;
   EXPECT_EQ(refusal("llama3.1-8b", "dgx-h100", request, 3),
-            "--gpus: 3 GPUs are no whole number of replicas of 2; use a multiple of 2");
+            "--tp: replicas of 2 GPUs (tp 2 x pp 1 x dp 1) do not fill 3 GPUs; use --gpus 2 or 4, "
+            "or --tp 1");
   request = {};
   request.pp = 64;
   EXPECT_EQ(refusal("llama3.1-8b", "dgx-h100", request, 64),
@@ -128,7 +129,7 @@ TEST(Deployment, Nf4HasDoublyQuantisedScalesWhereTheEngineKeepsThem) {
   request.weights = Dtype::nf4_dq;
   EXPECT_EQ(refusal("llama3.1-8b", "dgx-h100", request, 1),
             "--weights: the engine 'vllm' has no nf4_dq; it has bf16, fp16, fp8, fp8_block, nvfp4, "
-            "mxfp4, int8, int4, nf4");
+            "mxfp4, int8, int4, int4_g32, nf4");
 }
 
 TEST(Deployment, KeysAreReadFromFlagsAndFiles) {

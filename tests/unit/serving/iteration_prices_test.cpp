@@ -50,6 +50,45 @@ TEST(IterationPrices, ATensorParallelLayerHasTwoAllReduces) {
   EXPECT_EQ(kernels(alone.prices().price(decode(16, 1000)), "all_reduce"), 0);
 }
 
+// An engine's kernel was measured on one kind of links each; a machine with others has NCCL's.
+TEST(IterationPrices, AMeasuredAllReduceIsOfItsLinksAlone) {
+  const Served one = served("llama3.1-70b", "dgx-h100", with_tp(8), 8);
+  const ServingKernels kernels{one.system.gpu, one.engine};
+  constexpr std::int64_t elements = 16 * 8192;
+  const KernelTime measured = GroupReduce{one.system, kernels}(8, elements);
+  EXPECT_EQ(measured.time, kernels.all_reduce(8, elements)->time);
+  for (const bool over_pcie : {false, true}) {
+    System other = one.system;
+    if (over_pcie) other.wiring = NodeWiring::pcie;
+    other.scale_up = BytesPerSecond{over_pcie ? 450e9 : 200e9};
+    const GroupReduce reduce{other, kernels};
+    EXPECT_EQ(reduce(8, elements).time,
+              reduce.by_nccl(CollectiveKind::all_reduce, 8, Bytes{2.0 * elements}).time);
+  }
+}
+
+// Attention in 16 bits beside MLPs in 8, and both in 16 at the ends: the parts are those of the
+// deployments that have one format alone.
+TEST(IterationPrices, PartsOfALayerHaveFormatsOfTheirOwn) {
+  DeploymentRequest mixed = with_tp(8, Dtype::fp8);
+  mixed.attention = Dtype::bf16;
+  mixed.ends_16bit = 1;
+  const auto time_of = [&](const DeploymentRequest& request, const std::string& op) {
+    const Served one = served("llama3.1-405b", "dgx-h200", request, 8);
+    Seconds time;
+    for (const IterationPart& part : one.prices().price(decode(16, 1000)).parts)
+      if (part.op.starts_with(op)) time += part.time;
+    return time.si();
+  };
+  const DeploymentRequest wide = with_tp(8), narrow = with_tp(8, Dtype::fp8);
+  EXPECT_DOUBLE_EQ(time_of(mixed, "gemm.qkv"), time_of(wide, "gemm.qkv"));
+  EXPECT_DOUBLE_EQ(time_of(mixed, "gemm.out"), time_of(wide, "gemm.out"));
+  EXPECT_NEAR(
+      time_of(mixed, "gemm.mlp_up"),
+      124.0 / 126 * time_of(narrow, "gemm.mlp_up") + 2.0 / 126 * time_of(wide, "gemm.mlp_up"),
+      1e-12);
+}
+
 TEST(IterationPrices, NoStepIsShorterThanOneReadingOfTheWeights) {
   for (const char* engine : {"vllm", "sglang", "trtllm"})
     for (const Dtype format : {Dtype::bf16, Dtype::fp8})

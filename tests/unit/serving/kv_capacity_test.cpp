@@ -59,7 +59,7 @@ TEST(KvCapacity, Nf4HoldsLinearLayersAlone) {
     DeploymentRequest request;
     request.weights = format;
     const Served one = served("llama3.1-8b", "dgx-h100", engine, request, 1);
-    return rank_weights(one.model, one.plan).si();
+    return rank_weights(one.model, one.system.gpu, one.plan).si();
   };
   constexpr double linear =
       32.0 * (4096.0 * (4096 + 2 * 1024) + 4096.0 * 4096 + 3.0 * 4096 * 14336);
@@ -86,14 +86,15 @@ TEST(KvCapacity, WholeBlocksOfWhatIsLeft) {
 TEST(KvCapacity, WeightsAreTheModelsInItsFormat) {
   const Served one = served("llama3.1-8b", "dgx-h100", "vllm", {}, 1);
   // 8,030,261,248 parameters of 2 bytes, less what norms take: 65 vectors of 4,096.
-  EXPECT_NEAR(rank_weights(one.model, one.plan).si(), 2.0 * 8'030'261'248.0, 65 * 4096 * 2.0);
+  EXPECT_NEAR(rank_weights(one.model, one.system.gpu, one.plan).si(), 2.0 * 8'030'261'248.0,
+              65 * 4096 * 2.0);
   DeploymentRequest fp8;
   fp8.weights = Dtype::fp8;
   const Served half = served("llama3.1-8b", "dgx-h100", "vllm", fp8, 1);
   // Embedding and head stay in 16 bits: 2 x 128,256 x 4,096.
   const double linear = 8'030'261'248.0 - 2.0 * 128'256 * 4096;
-  EXPECT_NEAR(rank_weights(half.model, half.plan).si(), linear + 4.0 * 128'256 * 4096,
-              65 * 4096 * 2.0);
+  EXPECT_NEAR(rank_weights(half.model, half.system.gpu, half.plan).si(),
+              linear + 4.0 * 128'256 * 4096, 65 * 4096 * 2.0);
 }
 
 TEST(KvCapacity, MoreMemoryOrRanksNeverHoldLess) {
@@ -120,6 +121,140 @@ TEST(KvCapacity, RefusesWithTheMissAndTheNearestChange) {
     EXPECT_THAT(error.what(), testing::HasSubstr("1 tokens are missing"));
     EXPECT_THAT(error.what(), testing::HasSubstr("--kv_share 0.95 would do"));
   }
+}
+
+// The largest length that the cache holds is exact: one block more does not fit.
+TEST(KvCapacity, TheLongestRequestIsTheLastThatFits) {
+  for (const char* model : {"llama3.1-8b", "gemma-3-27b", "gpt-oss-20b", "deepseek-v2-lite"})
+    for (const std::int64_t block : {1, 16, 48}) {
+      DeploymentRequest request;
+      request.block = block;
+      request.budget = 1000;
+      const Served one = served(model, "dgx-h100", "vllm", request, 1);
+      for (const double gigabytes : {0.3, 2.0, 9.5}) {
+        const Bytes cache{gigabytes * 1e9};
+        const std::int64_t longest = longest_request(one.model, one.plan, cache);
+        EXPECT_EQ(longest % block, 0);
+        EXPECT_LE(kv_of_request(one.model, one.plan, longest), cache) << model;
+        EXPECT_GT(kv_of_request(one.model, one.plan, longest + block), cache) << model;
+      }
+    }
+}
+
+// gpt-oss-20b: 12 layers keep 131,072 tokens, 12 a window of 128 with a budget of 8,192 in 520
+// blocks and one more; each token has 2 x 8 heads of 64 in 2 bytes.
+TEST(KvCapacity, WindowedLayersKeepTheirWindowAndAnIteration) {
+  DeploymentRequest request;
+  request.budget = 8192;
+  const Served one = served("gpt-oss-20b", "dgx-h100", "vllm", request, 1);
+  EXPECT_EQ(kv_of_request(one.model, one.plan, 131072).si(),
+            12.0 * 2048 * (131072 + 16 * (520 + 1)));
+}
+
+// vLLM does not start with a length that the cache does not hold; SGLang and TensorRT-LLM limit
+// requests to what it does hold. All refuse requests beyond their length.
+TEST(KvCapacity, AnEngineStartsOnlyWithALengthThatFits) {
+  struct Case {
+    const char* engine;
+    bool refuses;
+  };
+  for (const Case& each : {Case{"vllm", true},
+                           {"vllm-2025", true},
+                           {"vllm-2024", true},
+                           {"sglang", false},
+                           {"trtllm", false},
+                           {"trtllm-2025", false}}) {
+    DeploymentRequest request;
+    request.max_length = 131072;
+    const Served one = served("llama3.1-8b", "rtx-4090-pcie", each.engine, request, 1);
+    const auto refusal = [&](std::int64_t length, std::int64_t tokens) -> std::string {
+      Deployment plan = one.plan;
+      plan.max_length = length;
+      try {
+        need_length(plan, tokens, {});
+        need_kv(one.model, one.system, plan, one.engine, tokens, {});
+      } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), Error::Kind::infeasible);
+        return error.what();
+      }
+      return "";
+    };
+    const KvCapacity kv = kv_capacity(one.model, one.system, one.plan, one.engine);
+    const std::int64_t longest = longest_request(one.model, one.plan, kv.memory.kv);
+    EXPECT_EQ(longest, kv.tokens);  // All layers keep all tokens.
+    EXPECT_EQ(refusal(longest, 100), "") << each.engine;
+    const std::string beyond = refusal(longest + kv.block, 100);
+    EXPECT_EQ(!beyond.empty(), each.refuses) << each.engine;
+    if (each.refuses) {
+      EXPECT_THAT(beyond, testing::HasSubstr("the engine does not start; the largest that fits is "
+                                             "--max_length " +
+                                             std::to_string(longest)));
+    }
+    EXPECT_THAT(refusal(4096, 4097), testing::HasSubstr("the server refuses it"));
+    EXPECT_EQ(length_notes(one.model, one.plan, one.engine, kv, 100).size(), 0u);
+    Deployment unstated = one.plan;
+    unstated.max_length = 0;
+    EXPECT_EQ(length_notes(one.model, unstated, one.engine, kv, 100).size(),
+              each.refuses ? 1u : 0u);
+    EXPECT_EQ(length_notes(one.model, unstated, one.engine, kv, 131073).size(),
+              each.refuses ? 2u : 1u);
+  }
+}
+
+// Llama 3.1 405B as its publisher quantises it: attention of 126 layers in 16 bits, and of the MLPs
+// the first and the last one. Its first upload had 16 key heads, each twice, of which vLLM loaded
+// 57.75 GiB a GPU (vLLM issue 6746).
+TEST(KvCapacity, PartlyQuantisedWeightsAreCountedByModules) {
+  DeploymentRequest request;
+  request.weights = Dtype::fp8;
+  request.attention = Dtype::bf16;
+  request.ends_16bit = 1;
+  Served one = served("llama3.1-405b", "dgx-h100", "vllm", request, 8);
+  constexpr double hidden = 16384, mlp = 3.0 * hidden * 53248;
+  const auto expected = [&](double key_heads) {
+    const double attention = 2.0 * hidden * hidden + 2.0 * hidden * key_heads * 128;
+    return (126 * 2.0 * attention + 124 * mlp + 2 * 2.0 * mlp + 2.0 * 2.0 * 128256 * hidden) / 8;
+  };
+  EXPECT_DOUBLE_EQ(rank_weights(one.model, one.system.gpu, one.plan).si(), expected(8));
+  one.model.kv_heads = 16;
+  const double first = rank_weights(one.model, one.system.gpu, one.plan).si();
+  EXPECT_DOUBLE_EQ(first, expected(16));
+  EXPECT_NEAR(first / (57.752 * 1024 * 1024 * 1024), 1.0, 0.002);
+}
+
+// Kimi-K2-Thinking: 60 layers of 384 experts of 3 x 7168 x 2048 in 4 bits and 16 for 32 of them,
+// 532 GiB in all (PrimeIntellect-ai/prime-rl issue 2827).
+TEST(KvCapacity, ExpertsInGroupsOf32) {
+  DeploymentRequest request;
+  request.experts = Dtype::bf16;
+  const Served wide = served("kimi-k2", "dgx-h200", "vllm", request, 8);
+  request.experts = Dtype::int4_g32;
+  const Served narrow = served("kimi-k2", "dgx-h200", "vllm", request, 8);
+  const auto weights = [](const Served& one) {
+    return rank_weights(one.model, one.system.gpu, one.plan).si();
+  };
+  constexpr double experts = 60.0 * 384 * 3 * 7168 * 2048;
+  EXPECT_NEAR(weights(wide) - weights(narrow), (2.0 - 4.5 / 8) * experts / 8, 1e3);
+  EXPECT_NEAR(4.5 / 8 * experts / (1024.0 * 1024 * 1024), 532, 1);
+  EXPECT_NEAR(weights(narrow) / 1e9, 74.2 + 2.0, 0.2);  // 2.0: copies of latent attention's.
+}
+
+// What vLLM logged for gpt-oss-120b: 64.38 GiB with Triton's kernels on an H100 (issue 33155), and
+// 65.97 with Marlin's (issue 23278), which GPUs before Hopper have.
+TEST(KvCapacity, Mxfp4ExpertsArePadded) {
+  const auto gibibytes = [](const char* system) {
+    DeploymentRequest request;
+    request.experts = Dtype::mxfp4;
+    request.tp = 1;
+    const Served one = served("gpt-oss-120b", system, "vllm", request, 1);
+    return rank_weights(one.model, one.system.gpu, one.plan).si() / (1024.0 * 1024 * 1024);
+  };
+  EXPECT_NEAR(gibibytes("dgx-h100"), 64.38, 0.15);
+  EXPECT_NEAR(gibibytes("dgx-a100-80gb"), 65.97, 0.2);  // Biases of 0.08 GB are not counted.
+  // 36 layers of 128 experts of 3 x 3072 x 3072, and 2.13e9 other weights in 16 bits.
+  EXPECT_NEAR(gibibytes("dgx-b200"),
+              (36.0 * 128 * 3 * 3072 * 3072 * 4.25 / 8 + 2 * 2.127e9) / (1024.0 * 1024 * 1024),
+              0.02);
 }
 
 }  // namespace

@@ -26,11 +26,11 @@ ImportedRun run_of(const std::string& text, Set set = {}) {
                         {"run", std::nullopt, std::nullopt, std::move(set), {}});
 }
 
-// "model=... tp=2 ...", as orrery serve takes them.
+// "model=... tp=2 ...", as orrery serve takes them; the checkpoint is in a test of its own.
 std::string words_of(const ImportedRun& run) {
   std::string all;
   for (const auto& [name, value] : deployment_options_of(JsonValue::parse(run.json, "run.json")))
-    all += (all.empty() ? "" : " ") + name + "=" + value;
+    if (name != "checkpoint") all += (all.empty() ? "" : " ") + name + "=" + value;
   return all;
 }
 std::string words_of(const std::string& text, Set set = {}) {
@@ -44,7 +44,7 @@ TEST(ImportedServers, ALoopOfServersIsReplicas) {
   const ImportedRun run = run_of(file("vllm_four.sh"));
   EXPECT_EQ(words_of(run),
             "model=llama3.1-70b engine=vllm gpus=8 tp=2 pp=1 replicas=4 weights=fp8 kv=fp8 "
-            "max_seqs=256 kv_share=0.92 prefix-cache=off");
+            "max_seqs=256 max_length=16384 kv_share=0.92 prefix-cache=off");
   EXPECT_THAT(run.notes, IsEmpty());
 }
 
@@ -58,9 +58,10 @@ TEST(ImportedServers, ExpertsOverCopiesOfAttentionAndDrafts) {
   const ImportedRun run = run_of(file("vllm_experts.sh"), {{"accepted", "0.8/0.5"}});
   EXPECT_EQ(words_of(run),
             "model=deepseek-v3 engine=vllm gpus=8 tp=1 pp=1 dp=8 ep=8 moe_tp=1 replicas=1 "
-            "weights=fp8_block experts=fp8_block kv=bf16 speculate=mtp:2@0.8/0.5");
-  EXPECT_THAT(run.notes, ElementsAre("enable_eplb balances experts; their load is that of the "
-                                     "tables' router (docs/explanation/serving.md)"));
+            "weights=fp8_block experts=fp8_block kv=bf16 max_length=163840 "
+            "speculate=mtp:2@0.8/0.5");
+  EXPECT_THAT(run.notes, Contains("enable_eplb balances experts; their load is that of the "
+                                  "tables' router (docs/explanation/serving.md)"));
 }
 
 TEST(ImportedServers, DraftsWithoutARateAreRefused) {
@@ -76,15 +77,17 @@ TEST(ImportedServers, PoolsOfSglang) {
   EXPECT_EQ(words_of(file("sglang_pools.sh")),
             "model=deepseek-v3 engine=sglang "
             "prefill=tp=1,pp=1,dp=8,ep=8,moe_tp=1,replicas=1,weights=fp8_block,experts=fp8_block,"
-            "kv=bf16,budget=8192,max_seqs=128,kv_share=0.85 "
+            "kv=bf16,budget=8192,max_seqs=128,max_length=163840,kv_share=0.85 "
             "decode=tp=1,pp=1,dp=16,ep=16,moe_tp=1,replicas=1,weights=fp8_block,experts=fp8_block,"
-            "kv=bf16,max_seqs=128 prefix-cache=off router=round-robin");
+            "kv=bf16,max_seqs=128,max_length=163840 prefix-cache=off router=round-robin");
 }
 
 TEST(ImportedServers, DynamosWorkersAndItsRouter) {
   EXPECT_EQ(words_of(file("dynamo_vllm.sh")),
-            "model=qwen3-32b engine=vllm prefill=tp=2,pp=1,replicas=2,weights=fp8_block,kv=bf16 "
-            "decode=tp=4,pp=1,replicas=1,weights=fp8_block,kv=bf16 router=prefix");
+            "model=qwen3-32b engine=vllm prefill=tp=2,pp=1,replicas=2,weights=fp8_block,kv=bf16,"
+            "max_length=40960 "
+            "decode=tp=4,pp=1,replicas=1,weights=fp8_block,kv=bf16,max_length=40960 "
+            "router=prefix");
 }
 
 // The file of settings lies in the script, as a here-document, and wins over the flags.
@@ -92,10 +95,14 @@ TEST(ImportedServers, SettingsOfTensorRtLlmFromAHereDocument) {
   const ImportedRun run = run_of(file("trtllm.sh"), {{"TP", "2"}});
   EXPECT_EQ(words_of(run),
             "model=gpt-oss-120b engine=trtllm gpus=2 tp=2 pp=1 dp=1 ep=1 moe_tp=2 replicas=1 "
-            "weights=bf16 experts=mxfp4 kv=fp8 budget=20000 max_seqs=128 kv_share=0.85 "
+            "weights=bf16 experts=mxfp4 kv=fp8 budget=20000 max_seqs=128 max_length=131072 "
+            "kv_share=0.85 "
             "prefix-cache=off");
-  EXPECT_THAT(run.notes, ElementsAre("stream_interval sends several tokens at a time; ITL is "
-                                     "priced token by token"));
+  EXPECT_THAT(run.notes,
+              ElementsAre("openai/gpt-oss-120b is taken to be in bf16, experts in mxfp4, "
+                          "keys and values in fp8, by its publisher's config.json",
+                          "stream_interval sends several tokens at a time; ITL is "
+                          "priced token by token"));
 }
 
 TEST(ImportedServers, AFileOfSettingsThatTheUserNames) {
@@ -108,7 +115,7 @@ TEST(ImportedServers, AFileOfSettingsThatTheUserNames) {
                                       "mine/x.yaml"}},
                                     answers)),
             "model=qwen3-235b-a22b engine=trtllm gpus=8 tp=1 pp=1 dp=8 ep=4 moe_tp=2 replicas=1 "
-            "weights=bf16 experts=bf16 kv=bf16");
+            "weights=bf16 experts=bf16 kv=bf16 max_length=40960");
   EXPECT_EQ(refusal_of([&] { import_servers({script}, answers); }),
             "run.sh: names /opt/x.yaml, which is not there; name it too: orrery import server "
             "run.sh x.yaml");
@@ -116,12 +123,14 @@ TEST(ImportedServers, AFileOfSettingsThatTheUserNames) {
 
 TEST(ImportedServers, CopiesWithoutExpertsAreReplicas) {
   EXPECT_EQ(words_of("vllm serve meta-llama/Llama-3.1-8B-Instruct -dp 4 -tp=2 --dtype half\n"),
-            "model=llama3.1-8b engine=vllm gpus=8 tp=2 pp=1 replicas=4 weights=fp16 kv=fp16");
+            "model=llama3.1-8b engine=vllm gpus=8 tp=2 pp=1 replicas=4 weights=fp16 kv=fp16 "
+            "max_length=131072");
   EXPECT_EQ(words_of("sglang serve --model-path Qwen/Qwen3-8B --dp 2\n"),
-            "model=qwen3-8b engine=sglang gpus=2 tp=1 pp=1 replicas=2 weights=bf16 kv=bf16");
+            "model=qwen3-8b engine=sglang gpus=2 tp=1 pp=1 replicas=2 weights=bf16 kv=bf16 "
+            "max_length=40960");
   EXPECT_EQ(words_of("sglang serve --model-path Qwen/Qwen3-8B --enable-mixed-chunk\n"),
             "model=qwen3-8b engine=sglang gpus=1 tp=1 pp=1 replicas=1 weights=bf16 kv=bf16 "
-            "mixed=true");
+            "max_length=40960 mixed=true");
 }
 
 TEST(ImportedServers, NestedFlagsAndSwitchesBeforeTheModel) {
@@ -130,7 +139,7 @@ TEST(ImportedServers, NestedFlagsAndSwitchesBeforeTheModel) {
                      "--speculative-config.num_speculative_tokens 3\n",
                      {{"accepted", "0.4"}}),
             "model=qwen3-8b engine=vllm gpus=1 tp=1 pp=1 replicas=1 weights=bf16 kv=bf16 "
-            "speculate=ngram:3@0.4");
+            "max_length=40960 speculate=ngram:3@0.4");
   EXPECT_THAT(words_of("vllm serve --trust-remote-code Qwen/Qwen3-8B\n"),
               HasSubstr("model=qwen3-8b"));
 }
@@ -152,11 +161,11 @@ TEST(ImportedServers, UnknownFlagsAreReportedOrRefused) {
             "modelopt_fp4, mxfp4, awq, as --set quantization=fp8");
   EXPECT_EQ(refusal("vllm serve Qwen/Qwen3-8B -tp $TP\n"),
             "run.sh: line 1: tp is $TP, which the script does not say; give it: --set TP=N");
-  EXPECT_EQ(
-      refusal("vllm serve Qwen/Qwen3-8B\nvllm serve Qwen/Qwen3-8B -tp 2\n"),
-      "run.sh: starts servers that differ: "
-      R"({"tp":1,"pp":1,"weights":"bf16","kv":"bf16"} and )"
-      R"({"tp":2,"pp":1,"weights":"bf16","kv":"bf16"}; give a script that starts one of them)");
+  EXPECT_EQ(refusal("vllm serve Qwen/Qwen3-8B\nvllm serve Qwen/Qwen3-8B -tp 2\n"),
+            "run.sh: starts servers that differ: "
+            R"({"tp":1,"pp":1,"weights":"bf16","kv":"bf16","max_length":40960} and )"
+            R"({"tp":2,"pp":1,"weights":"bf16","kv":"bf16","max_length":40960}; give )"
+            "a script that starts one of them");
   EXPECT_EQ(refusal("python -m sglang.launch_server --model Qwen/Qwen3-8B "
                     "--disaggregation-mode prefill\n"),
             "run.sh: starts no server that goes on with the prompts; give a script that starts "
@@ -173,26 +182,55 @@ TEST(ImportedServers, BitsandbytesIsNf4) {
               HasSubstr("weights=nf4_dq "));
 }
 
-TEST(CheckpointName, SaysTheFormat) {
+// Also of a file that answers to its own length.
+TEST(ImportedServers, TheLongestRequestIsKept) {
+  const std::string vllm = "vllm serve meta-llama/Llama-3.1-8B-Instruct ";
   struct Case {
-    const char* name;
-    const char* model;
-    std::optional<Dtype> weights;
+    std::string command, length;
   };
-  using enum Dtype;
-  for (const Case& one :
-       {Case{"Qwen/Qwen3-32B-FP8", "Qwen/Qwen3-32B", fp8_block},
-        {"nvidia/Llama-3.1-70B-Instruct-FP8", "nvidia/Llama-3.1-70B-Instruct", fp8},
-        {"nvidia/DeepSeek-R1-0528-FP4", "nvidia/DeepSeek-R1-0528", nvfp4},
-        {"RedHatAI/Qwen3-8B-FP8-dynamic", "RedHatAI/Qwen3-8B", fp8},
-        {"Qwen/Qwen2.5-72B-Instruct-GPTQ-Int4", "Qwen/Qwen2.5-72B-Instruct", int4},
-        {"Qwen/Qwen2.5-72B-Instruct-AWQ", "Qwen/Qwen2.5-72B-Instruct", int4},
-        {"unsloth/Qwen3-8B-bnb-4bit", "unsloth/Qwen3-8B", nf4_dq},
-        {"a/b-FP8x", "a/b-FP8x", std::nullopt}}) {
-    const CheckpointName read = read_checkpoint_name(one.name);
-    EXPECT_EQ(read.model, one.model);
-    EXPECT_EQ(read.weights, one.weights) << one.name;
-  }
+  for (const Case& one : {Case{vllm, "131072"},
+                          {vllm + "--max-model-len 20000", "20000"},
+                          {vllm + "--max-model-len 16k", "16000"},
+                          {vllm + "--max-model-len=16K", "16384"},
+                          {"sglang serve --model-path Qwen/Qwen3-8B --context-length 8192", "8192"},
+                          {"sglang serve --model-path Qwen/Qwen3-8B", "40960"},
+                          {"trtllm-serve Qwen/Qwen3-8B --max_seq_len 4096", "4096"},
+                          {"vllm serve moonshotai/Kimi-K2-Thinking -tp 8", "262144"}})
+    EXPECT_THAT(words_of(one.command + "\n"), HasSubstr(" max_length=" + one.length))
+        << one.command;
+  EXPECT_THAT(words_of(vllm + "--max-model-len auto\n"), testing::Not(HasSubstr("max_length")));
+  EXPECT_THAT(run_of(vllm + "--max-model-len 200000\n").notes,
+              ElementsAre("max_model_len is longer than the model's 131,072 tokens, with which "
+                          "engines start only if they are told so"));
+  EXPECT_EQ(refusal(vllm + "--max-model-len many\n"),
+            "run.sh: line 1: max_model_len is 'many'; write a number of tokens: 32768, 32k or 32K");
+}
+
+// An engine of then takes 16 bits where one of now takes what the checkpoint names.
+TEST(ImportedServers, KeysAndValuesAreInTheCheckpointsFormat) {
+  const std::string command = "vllm serve nvidia/Llama-3.1-8B-Instruct-FP8 ";
+  EXPECT_THAT(words_of(command + "\n"), HasSubstr("kv=fp8"));
+  EXPECT_THAT(words_of(command + "--kv-cache-dtype bfloat16\n"), HasSubstr("kv=bf16"));
+  EXPECT_THAT(words_of(command + "\n", {{"engine", "vllm-2025"}}), HasSubstr("kv=bf16"));
+  EXPECT_THAT(words_of("trtllm-serve nvidia/Llama-3.1-8B-Instruct-FP8\n"), HasSubstr("kv=fp8"));
+  EXPECT_THAT(run_of(command + "\n").notes,
+              ElementsAre("nvidia/Llama-3.1-8B-Instruct-FP8 is taken to be in fp8, keys and values "
+                          "in fp8, by its name, and hf_quant_config.json of NVIDIA's checkpoints"));
+}
+
+TEST(ImportedServers, VllmsReleaseDecidesItsProfile) {
+  const auto image = [](const std::string& tag) {
+    return "docker run --gpus all vllm/vllm-openai:" + tag + " --model Qwen/Qwen3-8B\n";
+  };
+  EXPECT_THAT(words_of(image("v0.6.3")), HasSubstr("engine=vllm-2024"));
+  EXPECT_THAT(words_of(image("v0.11.0")), HasSubstr("engine=vllm-2025"));
+  EXPECT_THAT(words_of(image("v0.14.1")), HasSubstr("engine=vllm "));
+  EXPECT_THAT(words_of(image("latest")), HasSubstr("engine=vllm "));
+  EXPECT_THAT(words_of("pip install vllm==0.7.3\nvllm serve Qwen/Qwen3-8B\n"),
+              HasSubstr("engine=vllm-2024"));
+  EXPECT_THAT(words_of(image("v0.6.3"), {{"engine", "vllm"}}), HasSubstr("engine=vllm "));
+  EXPECT_THAT(run_of(image("v0.6.3")).notes,
+              ElementsAre("vLLM 0.6 is priced as vllm-2024; of the newest: --engine vllm"));
 }
 
 }  // namespace

@@ -15,8 +15,9 @@ std::string words_of(const Deployment& plan, bool with_experts) {
   const auto add = [&](const auto&... parts) { ((text += std::string{parts} + " "), ...); };
   for (const int degree : {plan.tp, plan.pp, plan.dp, plan.ep, plan.moe_tp, plan.replicas})
     add(std::to_string(degree));
-  add(name(plan.weights), with_experts ? name(plan.experts) : "", name(plan.kv));
-  for (const std::int64_t size : {plan.budget, plan.max_seqs, plan.block})
+  add(name(plan.weights), name(plan.attention), with_experts ? name(plan.experts) : "",
+      name(plan.kv));
+  for (const std::int64_t size : {plan.ends_16bit, plan.budget, plan.max_seqs, plan.block})
     add(std::to_string(size));
   add(std::to_string(plan.kv_share), plan.chunked ? "chunked" : "whole", plan.mixed ? "mixed" : "");
   add(std::to_string(std::llround(plan.host_kv.si())));
@@ -53,7 +54,8 @@ std::string there_and_back(const Ground& ground, const Deployment& plan, bool pr
   kept_prefix_cache = !file.has("prefix_cache");
   DeploymentRequest request;
   for (const auto& [key, value] : deployment_options_of(file))
-    if (key != "model" && key != "engine" && key != "gpus" && key != "prefix-cache")
+    if (key != "model" && key != "checkpoint" && key != "engine" && key != "gpus" &&
+        key != "prefix-cache")
       set_deployment_flag(request, key, value);
   const auto gpus = static_cast<int>(file.at("gpus").integer(1, 1 << 20));
   return words_of(make_deployment(ground.model, ground.system, ground.engine, request, gpus, here),
@@ -142,6 +144,42 @@ TEST(ServerScript, IsReadAgainAsTheSameDeployment) {
   // does not have.
   EXPECT_GT(trips.kept, 900);
   EXPECT_GT(trips.kept, trips.made / 2);
+}
+
+// The checkpoint keeps its name, and its length comes back where it is not the model's own.
+TEST(ServerScript, ACommandComesBackAsItself) {
+  for (const char* command :
+       {"vllm serve meta-llama/Llama-3.1-70B-Instruct --tensor-parallel-size 8 "
+        "--max-model-len 20000",
+        "vllm serve meta-llama/Llama-3.1-70B-Instruct --tensor-parallel-size 8 "
+        "--quantization fp8",
+        "vllm serve moonshotai/Kimi-K2-Thinking --tensor-parallel-size 8",
+        "vllm serve moonshotai/Kimi-K2-Thinking --tensor-parallel-size 8 --max-model-len 131072",
+        "vllm serve meta-llama/Llama-3.1-405B-Instruct-FP8 --tensor-parallel-size 8",
+        "vllm serve nvidia/Llama-3.1-8B-Instruct-FP8 --tensor-parallel-size 8",
+        "vllm serve nvidia/Llama-3.1-8B-Instruct-FP8 --tensor-parallel-size 8 "
+        "--kv-cache-dtype bfloat16",
+        "vllm serve unsloth/Qwen3-8B-bnb-4bit --tensor-parallel-size 8",
+        "vllm serve Qwen/Qwen3-32B-FP8 --tensor-parallel-size 8 --max-num-seqs 96"}) {
+    const ImportedRun run = import_servers({{std::string{command} + "\n", "run.sh"}},
+                                           {"run", std::nullopt, std::nullopt, {}, {}});
+    const JsonValue file = JsonValue::parse(run.json, "run.json");
+    const Ground ground{read_model(file.at("model").text(), here), read_system("dgx-b200", here),
+                        read_serving_engine("vllm", here)};
+    DeploymentRequest request;
+    for (const auto& [key, value] : deployment_options_of(file))
+      if (std::ranges::count(names_of(deployment_keys()), key) > 0)
+        set_deployment_flag(request, key, value);
+    const Deployment plan =
+        make_deployment(ground.model, ground.system, ground.engine, request, 8, here);
+    const ServerScript script =
+        server_script(ground.model, ground.system, ground.engine, {{ServerRole::all, plan, {0}}},
+                      true, here, file.at("checkpoint").text());
+    std::string text = script.text;
+    for (std::size_t at; (at = text.find(" \\\n    ")) != text.npos;) text.replace(at, 7, " ");
+    EXPECT_EQ(text, std::string{command} + "\n");
+    EXPECT_TRUE(script.left_out.empty()) << script.left_out.front();
+  }
 }
 
 TEST(ServerScript, PoolsAreReadAgain) {

@@ -1,0 +1,161 @@
+#include "sim/formats/servers/checkpoint.hpp"
+
+#include <gtest/gtest.h>
+
+#include "sim/core/error.hpp"
+
+namespace orrery::checkpoint_test {
+namespace {
+
+using enum Dtype;
+
+// "fp8 attention bf16 experts fp8 ends 1 kv fp8"
+std::string words_of(const CheckpointFormats& formats) {
+  return name(formats.weights) + " attention " + name(formats.attention) + " experts " +
+         name(formats.experts) + " ends " + std::to_string(formats.ends_16bit) + " kv " +
+         (formats.kv ? name(*formats.kv) : "-");
+}
+
+TEST(CheckpointName, SaysTheFormat) {
+  struct Case {
+    const char* name;
+    const char* model;
+    std::optional<Dtype> weights;
+  };
+  for (const Case& one :
+       {Case{"Qwen/Qwen3-32B-FP8", "Qwen/Qwen3-32B", fp8_block},
+        {"nvidia/Llama-3.1-70B-Instruct-FP8", "nvidia/Llama-3.1-70B-Instruct", fp8},
+        {"nvidia/DeepSeek-R1-0528-FP4", "nvidia/DeepSeek-R1-0528", nvfp4},
+        {"RedHatAI/Qwen3-8B-FP8-dynamic", "RedHatAI/Qwen3-8B", fp8},
+        {"Qwen/Qwen2.5-72B-Instruct-GPTQ-Int4", "Qwen/Qwen2.5-72B-Instruct", int4},
+        {"Qwen/Qwen2.5-72B-Instruct-AWQ", "Qwen/Qwen2.5-72B-Instruct", int4},
+        {"me/Kimi-K2-W4A16-G32", "me/Kimi-K2", int4_g32},
+        {"unsloth/Qwen3-8B-bnb-4bit", "unsloth/Qwen3-8B", nf4_dq},
+        {"a/b-FP8x", "a/b-FP8x", std::nullopt}}) {
+    const CheckpointName read = read_checkpoint_name(one.name);
+    EXPECT_EQ(read.model, one.model);
+    EXPECT_EQ(read.weights, one.weights) << one.name;
+  }
+}
+
+TEST(CheckpointFormats, OfNamesThatPublishersGave) {
+  struct Case {
+    const char* name;
+    const char* model;
+    const char* words;
+  };
+  for (const Case& one : {
+           Case{"moonshotai/Kimi-K2-Thinking", "kimi-k2",
+                "bf16 attention bf16 experts int4_g32 ends 0 kv -"},
+           {"moonshotai/Kimi-K2-Instruct", "kimi-k2",
+            "fp8_block attention fp8_block experts fp8_block ends 0 kv -"},
+           {"meta-llama/Llama-3.1-405B-Instruct-FP8", "llama3.1-405b",
+            "fp8 attention bf16 experts fp8 ends 1 kv -"},
+           {"meta-llama/Meta-Llama-3.1-405B-FP8/", "llama3.1-405b",
+            "fp8 attention bf16 experts fp8 ends 1 kv -"},
+           {"meta-llama/Llama-3.1-405B-Instruct", "llama3.1-405b",
+            "bf16 attention bf16 experts bf16 ends 0 kv -"},
+           {"openai/gpt-oss-120b", "gpt-oss-120b", "bf16 attention bf16 experts mxfp4 ends 0 kv -"},
+           {"nvidia/Llama-3.1-8B-Instruct-FP8", "llama3.1-8b",
+            "fp8 attention fp8 experts fp8 ends 0 kv fp8"},
+           {"nvidia/DeepSeek-V3.1-NVFP4", "deepseek-v3",
+            "nvfp4 attention nvfp4 experts nvfp4 ends 0 kv fp8"},
+           {"RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic", "llama3.1-70b",
+            "fp8 attention fp8 experts fp8 ends 0 kv -"},
+       })
+    EXPECT_EQ(words_of(formats_of_name(one.name, one.model)), one.words) << one.name;
+  EXPECT_EQ(formats_of_name("moonshotai/Kimi-K2-Thinking", "kimi-k2").max_length, 262144);
+}
+
+// A dense model of eight layers and one with experts, with these keys in their config.json.
+std::string dense(const std::string& keys) {
+  return R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 128,
+             "num_attention_heads": 4, "num_hidden_layers": 8, "vocab_size": 100,
+             "max_position_embeddings": 4096)" +
+         keys + "}";
+}
+std::string experts(const std::string& keys) {
+  return R"({"model_type": "qwen3_moe", "hidden_size": 64, "intermediate_size": 128,
+             "moe_intermediate_size": 32, "num_experts": 8, "num_experts_per_tok": 2,
+             "num_attention_heads": 4, "num_key_value_heads": 4, "head_dim": 16,
+             "num_hidden_layers": 8, "vocab_size": 100, "max_position_embeddings": 4096)" +
+         keys + "}";
+}
+
+std::string formats_in(const std::string& config, const std::string& beside = "") {
+  const Model model = parse_model(JsonValue::parse(config, "m/config.json"));
+  std::optional<JsonValue> file;
+  if (!beside.empty()) file = JsonValue::parse(beside, "m/hf_quant_config.json");
+  const auto formats = formats_of_files(model, file);
+  return formats ? words_of(*formats) : "none";
+}
+
+TEST(CheckpointFormats, OfItsOwnFiles) {
+  const auto quantised = [](const std::string& keys) {
+    return R"(, "quantization_config": {)" + keys + "}";
+  };
+  EXPECT_EQ(formats_in(dense("")), "none");
+  EXPECT_EQ(
+      formats_in(dense(quantised(R"("quant_method": "fp8", "weight_block_size": [128, 128])"))),
+      "fp8_block attention fp8_block experts bf16 ends 0 kv -");
+  EXPECT_EQ(formats_in(dense(quantised(R"("quant_method": "gptq", "bits": 8)"))),
+            "int8 attention int8 experts bf16 ends 0 kv -");
+  EXPECT_EQ(formats_in(dense(quantised(R"("quant_method": "awq", "bits": 4, "group_size": 32)"))),
+            "int4_g32 attention int4_g32 experts bf16 ends 0 kv -");
+  // Attention by a regular expression; keys and values in fp8.
+  EXPECT_EQ(formats_in(dense(quantised(
+                R"("quant_method": "compressed-tensors", "ignore": ["lm_head", "re:.*self_attn.*"],
+                   "kv_cache_scheme": {"num_bits": 8, "type": "float"},
+                   "config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "float",
+                                                              "strategy": "channel"}}})"))),
+            "fp8 attention bf16 experts bf16 ends 0 kv fp8");
+  // Experts alone, the rest by name and by glob.
+  EXPECT_EQ(formats_in(experts(quantised(
+                R"("quant_method": "compressed-tensors", "ignore": ["re:.*self_attn.*"],
+                   "config_groups": {"group_0": {"weights": {"num_bits": 4, "type": "int",
+                                                              "group_size": 32}}})"))),
+            "bf16 attention bf16 experts int4_g32 ends 0 kv -");
+  EXPECT_EQ(formats_in(experts(quantised(
+                R"("quant_method": "mxfp4",
+                   "modules_to_not_convert": ["model.layers.*.self_attn", "lm_head"])"))),
+            "bf16 attention bf16 experts mxfp4 ends 0 kv -");
+  // NVIDIA's second file, alone and beside.
+  const std::string nvidias =
+      R"({"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "NVFP4",
+          "kv_cache_quant_algo": "FP8", "group_size": 16, "exclude_modules": ["lm_head"]}})";
+  EXPECT_EQ(formats_in(experts(""), nvidias), "nvfp4 attention nvfp4 experts nvfp4 ends 0 kv fp8");
+  EXPECT_EQ(formats_in(experts(quantised(R"("quant_method": "modelopt", "quant_algo": "NVFP4")")),
+                       nvidias),
+            "nvfp4 attention nvfp4 experts nvfp4 ends 0 kv fp8");
+}
+
+// fbgemm_fp8 lists each module of attention, and the MLPs of the first and the last layers.
+TEST(CheckpointFormats, LayersAtTheEndsStayIn16Bits) {
+  for (const int ends : {0, 1, 3}) {
+    std::string list = R"("lm_head")";
+    for (int layer = 0; layer < 8; ++layer) {
+      const std::string at = R"(, "model.layers.)" + std::to_string(layer);
+      for (const char* one : {"q", "k", "v", "o"}) list += at + ".self_attn." + one + R"(_proj")";
+      if (layer < ends || layer >= 8 - ends)
+        for (const char* one : {"gate", "up", "down"}) list += at + ".mlp." + one + R"(_proj")";
+    }
+    EXPECT_EQ(formats_in(dense(R"(, "quantization_config": {"quant_method": "fbgemm_fp8",
+                                    "modules_to_not_convert": [)" +
+                               list + "]}")),
+              "fp8 attention bf16 experts bf16 ends " + std::to_string(ends) + " kv -");
+  }
+}
+
+TEST(CheckpointFormats, AWayThatIsNotKnownIsRefused) {
+  try {
+    formats_in(dense(R"(, "quantization_config": {"quant_method": "aqlm"})"));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "m/config.json: /quantization_config: quantises in a way that is not known here: "
+                 "aqlm; say the nearest format: --set quantization=fp8");
+  }
+}
+
+}  // namespace
+}  // namespace orrery::checkpoint_test
