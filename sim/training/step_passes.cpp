@@ -171,8 +171,11 @@ class PassBuilder {
     const StageCost& stage = draft_.pass_cost(rep_index, slot);
     const bool forward = slot.pass == Pass::forward;
     Part part{rep_index, slot};
-    if (!gathers && !reduces) return {add_stretch(part, cost_of(stage, slot), first)};
     Stretches buckets;
+    if (!gathers && !reduces) {
+      buckets.push_back(add_stretch(part, cost_of(stage, slot), first));
+      return buckets;
+    }
     Ends before = first;
     for (std::size_t i = 0; i < stage.count(forward); ++i) {
       const Bucket& bucket = stage.bucket(forward, i);
