@@ -44,12 +44,6 @@ int RunTotals::all_interruptions() const {
   return sum;
 }
 
-double RunTotals::ettr() const {
-  const Micros steps = (*this)[RunTime::productive] + (*this)[RunTime::slowed_by_writes] +
-                       (*this)[RunTime::replicas_away] + (*this)[RunTime::slow_gpus];
-  return static_cast<double>(steps) / static_cast<double>(total());
-}
-
 double RunTotals::goodput() const {
   return static_cast<double>((*this)[RunTime::productive]) / static_cast<double>(total());
 }

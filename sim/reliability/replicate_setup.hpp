@@ -50,6 +50,21 @@ inline const std::vector<std::string> enum_words<RunTime>{
     "detecting",  "waiting",          "restarting",    "slow_gpus"};
 inline constexpr std::size_t run_times = 9;
 
+/// ETTR, the effective training time ratio of Kokolis et al. (arXiv 2410.21680), from the classes
+/// of a run's time: it counts retained steps as fast as they were.
+template <class Time>
+double ettr_of(const std::array<Time, run_times>& of) {
+  Time steps{}, all{};
+  for (std::size_t i = 0; i < run_times; ++i) {
+    all += of[i];
+    const auto time = static_cast<RunTime>(i);
+    if (time == RunTime::productive || time == RunTime::slowed_by_writes ||
+        time == RunTime::replicas_away || time == RunTime::slow_gpus)
+      steps += of[i];
+  }
+  return static_cast<double>(steps) / static_cast<double>(all);
+}
+
 /// A step with some replicas away: its time and its sequences.
 struct StepState {
   Micros step = 0;
@@ -117,9 +132,8 @@ struct RunTotals {
   Micros operator[](RunTime time) const { return of[static_cast<std::size_t>(time)]; }
   Micros total() const;
   int all_interruptions() const;
-  /// Shares of the run. ETTR, the effective training time ratio of Kokolis et al. (arXiv
-  /// 2410.21680), counts retained steps as they were; goodput as fast as they might have been.
-  double ettr() const;
+  /// Shares of the run: retained steps as fast as they were, and as fast as they might have been.
+  double ettr() const { return ettr_of(of); }
   double goodput() const;
 };
 

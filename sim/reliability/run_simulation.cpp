@@ -306,6 +306,7 @@ ChanceRange chance_range(std::vector<double> values) {
     return values[below] + (at - std::floor(at)) * (values[above] - values[below]);
   };
   range.low = quantile(0.05);
+  range.median = quantile(0.5);
   range.high = quantile(0.95);
   return range;
 }

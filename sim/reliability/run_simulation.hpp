@@ -49,9 +49,14 @@ class SparePool {
 /// spares fail as well.
 RunTotals run_replicate(const ReplicateSetup& setup, FailureSource&& failures);
 
-/// The mean of a random figure and its 90 % interval.
+/// A random figure: its mean, its 90 % interval and its median.
 struct ChanceRange {
-  double mean = 0.0, low = 0.0, high = 0.0;
+  double mean = 0.0, low = 0.0, high = 0.0, median = 0.0;
+
+  /// A few values are so extreme that the mean lies outside of the interval.
+  bool heavy_tailed() const { return mean < low || mean > high; }
+  /// Within the interval: the mean, or the median where a heavy tail draws the mean out of it.
+  double typical() const { return heavy_tailed() ? median : mean; }
 };
 /// Needs at least one value.
 ChanceRange chance_range(std::vector<double> values);

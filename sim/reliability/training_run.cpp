@@ -85,7 +85,9 @@ RunFigures figures_of(const std::vector<RunTotals>& runs) {
   for (double& share : figures.shares) share /= all;
   figures.days = chance_range(figures.days_of);
   figures.ettr = chance_range(std::move(ettr));
+  figures.ettr.mean = ettr_of(figures.shares);
   figures.goodput = chance_range(std::move(goodput));
+  figures.goodput.mean = figures.shares[static_cast<std::size_t>(RunTime::productive)];
   figures.interruptions = chance_range(std::move(interruptions));
   figures.evictions = chance_range(std::move(evictions));
   return figures;
@@ -197,7 +199,7 @@ ChanceRange expected_days(const PreparedRun& run) {
   }
   const double factor = std::exp(range_deviations * std::sqrt(variance));
   const auto at = [&](double times) { return days / expected_shares(run, times).goodput; };
-  return {at(1.0), at(1.0 / factor), at(factor)};
+  return {at(1.0), at(1.0 / factor), at(factor), at(1.0)};
 }
 
 namespace {

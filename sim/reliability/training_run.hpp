@@ -98,7 +98,10 @@ struct SpareNeed {
   double short_of = 0.0;  ///< Share of the time in which more are in repair than are kept.
 };
 
-/// Statistics of all replicates.
+/// Statistics of all replicates. The means of `ettr` and `goodput` are shares of the time of all
+/// runs, as `shares` are: time of steps over wall time, each summed over replicates. So goodput and
+/// what is lost add up to 1, and goodput is the days without interruption over the mean of `days`.
+/// Their intervals and medians are of single runs.
 struct RunFigures {
   ChanceRange days, ettr, goodput, interruptions, evictions;
   std::array<double, run_times> shares{};  ///< Shares of the time of all runs; they add up to 1.
@@ -111,7 +114,7 @@ RunFigures figures_of(const std::vector<RunTotals>& runs);
 struct Improvement {
   std::string what;
   ChanceRange days;   ///< Saved.
-  double ettr = 0.0;  ///< Gained, on average.
+  double ettr = 0.0;  ///< Gained, of the time of all runs.
   Range usd;          ///< Saved rent, on average.
 };
 
