@@ -59,6 +59,7 @@ struct System {
   /// GPUs that reach each other at `scale_up` speed: over NVLink (72 in an NVL72 rack), or over the
   /// PCIe of one node. A whole number of nodes.
   int nvlink_domain = 8;
+  int idle_of_domain = 0;  ///< GPUs of each domain that the job leaves idle: filled_evenly().
   NodeWiring wiring = NodeWiring::nvswitch;
   BytesPerSecond scale_up;  ///< One GPU's bandwidth to the others of its domain.
   Seconds scale_up_latency;

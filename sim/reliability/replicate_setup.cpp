@@ -32,6 +32,11 @@ void RunLog::take_back(Micros steps) {
   }
 }
 
+int ReplicateSetup::groups_away(int missing) const {
+  const std::int64_t away = (std::int64_t{missing} * groups + units - 1) / units;
+  return static_cast<int>(std::min<std::int64_t>(groups, away));
+}
+
 Micros RunTotals::total() const {
   Micros sum = 0;
   for (const Micros part : of) sum += part;

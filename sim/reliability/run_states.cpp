@@ -1,6 +1,7 @@
 #include "sim/reliability/run_states.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 
 #include "sim/core/error.hpp"
@@ -47,7 +48,48 @@ CheckpointSize checkpoint_size(const Scenario& scenario) {
 }
 
 int gpus_of_unit(const Scenario& scenario) {
+  return std::min(scenario.system.gpus_per_node, scenario.plan.gpus());
+}
+
+namespace {
+
+int rounded_up(int whole, int part) { return (whole + part - 1) / part; }
+
+// GPUs of the job in each of its racks, and nodes of a rack.
+int used_of_rack(const Scenario& scenario) {
   return std::min(scenario.system.nvlink_domain, scenario.plan.gpus());
+}
+int units_of_rack(const System& system) {
+  return (system.nvlink_domain + system.idle_of_domain) / system.gpus_per_node;
+}
+
+}  // namespace
+
+Racks racks_of(const Scenario& scenario) {
+  const System& system = scenario.system;
+  const Plan& plan = scenario.plan;
+  const int used = used_of_rack(scenario), unit = gpus_of_unit(scenario);
+  int together = unit;
+  for (const int ranks : {plan.tp, plan.tp * plan.cp, plan.experts ? plan.ep * plan.etp : 1})
+    if (used % ranks == 0) together = std::max(together, ranks);
+  Racks racks;
+  racks.island = rounded_up(together, unit);
+  if (racks.island == 1) {
+    racks.surplus = idle_units(scenario);
+    return racks;
+  }
+  racks.count = rounded_up(plan.gpus(), used);
+  racks.size = units_of_rack(system);
+  racks.surplus = racks.count * (racks.size / racks.island) - plan.gpus() / unit / racks.island;
+  return racks;
+}
+
+int idle_units(const Scenario& scenario) {
+  const System& system = scenario.system;
+  const int gpus = scenario.plan.gpus();
+  if (system.nvlink_domain == system.gpus_per_node) return 0;
+  return rounded_up(gpus, used_of_rack(scenario)) * units_of_rack(system) -
+         rounded_up(gpus, gpus_of_unit(scenario));
 }
 
 CheckpointTimes checkpoint_times(const Scenario& scenario, const CheckpointSize& size,
@@ -56,7 +98,7 @@ CheckpointTimes checkpoint_times(const Scenario& scenario, const CheckpointSize&
   const System& system = scenario.system;
   const Seconds copy = size.a_gpu / system.gpu.host;
   CheckpointTimes times;
-  times.stall = profile.stall + copy;
+  times.stall = profile.stall(tier) + copy;
   if (tier == CheckpointTier::local) {
     times.load = copy;
     return times;
@@ -80,46 +122,70 @@ CheckpointWrite checkpoint_write(const Scenario& scenario, const CheckpointSize&
 
 namespace {
 
-Scenario without_replicas(const Scenario& scenario, int away) {
+// The job that is left, and its step.
+AwayState state_without(const Scenario& scenario, int away, EstimateContext& context) {
   const Plan& plan = scenario.plan;
   const int left = plan.dp - away;
   PlanRequest request = plan_again(plan);
   request.gbs = plan.gbs / plan.dp * left;
-  return make_scenario(scenario, request, plan.gpus() / plan.dp * left, {});
+  // Copies of shards leave whole.
+  if (plan.dp_replicate > 1) request.dp_replicate = plan.dp_replicate * left / plan.dp;
+  const Scenario smaller = make_scenario(scenario, request, plan.gpus() / plan.dp * left, {});
+  const MemoryReport memory = memory_of(smaller, *context.loads(smaller));
+  // The error of an estimate states how much memory is missing.
+  if (memory.peak() > memory.capacity) estimate(smaller, context);
+  return {step_time(smaller, context), smaller.plan.gbs};
 }
 
 }  // namespace
 
-int replicas_of_unit(const Scenario& scenario) {
+int replicas_of_group(const Scenario& scenario) {
   // rank = ((stage dp + data) cp + context) tp + tensor: replicas lie tp x cp ranks apart.
-  const int apart = scenario.plan.tp * scenario.plan.cp;
-  return std::min(scenario.plan.dp, std::max(1, gpus_of_unit(scenario) / apart));
+  const Plan& plan = scenario.plan;
+  const int apart = plan.tp * plan.cp;
+  int replicas = std::max(1, gpus_of_unit(scenario) / apart);
+  const auto with = [&](int ranks) {
+    replicas = std::lcm(replicas, std::lcm(apart, ranks) / apart);
+  };
+  if (plan.experts) with(plan.ep * plan.etp);
+  if (plan.dp_replicate > 1) with(plan.gpus() / plan.pp / plan.dp_replicate);
+  return std::min(plan.dp, replicas);
+}
+
+int groups_of_job(const Scenario& scenario) {
+  return rounded_up(scenario.plan.dp, replicas_of_group(scenario));
 }
 
 bool replicas_hold_all(const Plan& plan) {
   return (plan.zero == 0 && plan.dp > 1) || plan.dp_replicate > 1;
 }
 
-std::vector<AwayState> away_states(const Scenario& scenario, Seconds whole, int units) {
+std::vector<AwayState> away_states(const Scenario& scenario, Seconds whole) {
   std::vector<AwayState> states{{whole, scenario.plan.gbs}};
-  if (units == 0) return states;
-  const int stopped = replicas_of_unit(scenario);
+  const int replicas = replicas_of_group(scenario), groups = groups_of_job(scenario);
+  const std::int64_t samples = scenario.plan.gbs / scenario.plan.dp * replicas;
   EstimateContext context{scenario.system};
-  for (int away = stopped; away <= units * stopped && away < scenario.plan.dp; away += stopped) {
+  int without = groups;  // The least number without which nothing runs, as far as is known.
+  for (int next = 1; next < without;) {
+    const int known = static_cast<int>(states.size()) - 1;
     try {
-      const Scenario left = without_replicas(scenario, away);
-      const MemoryReport memory = memory_of(left, *context.loads(left));
-      // The error of an estimate states how much memory is missing.
-      if (memory.peak() > memory.capacity) estimate(left, context);
-      const AwayState state{step_time(left, context), left.plan.gbs};
-      states.insert(states.end(), static_cast<std::size_t>(stopped), state);
+      const Seconds step = state_without(scenario, next * replicas, context).step;
+      const Seconds each = (step - states.back().step) / (next - known);
+      for (int away = known + 1; away <= next; ++away)
+        states.push_back({states[static_cast<std::size_t>(known)].step + each * (away - known),
+                          scenario.plan.gbs - samples * away});
     } catch (const Error& error) {
-      if (away > stopped) break;
-      fail_infeasible({"", "--elastic"},
-                      "without " + std::to_string(away) +
-                          " of its replicas the job cannot run: " + error.what(),
-                      "leave --elastic out, or choose a plan that can");
+      if (next == 1)
+        fail_infeasible({"", "--elastic"},
+                        "without " + std::to_string(replicas) +
+                            " of its replicas the job cannot run: " + error.what(),
+                        "leave --elastic out, or choose a plan that can");
+      without = next;
     }
+    const int last = static_cast<int>(states.size()) - 1;
+    next =
+        without == groups ? std::min(std::max(2 * last, next), groups - 1) : (last + without) / 2;
+    if (next <= last) break;
   }
   return states;
 }

@@ -60,6 +60,7 @@ struct PreparedRun {
   CheckpointSize size;
   std::vector<RunPhase> phases;  ///< The last one has the plan's batch.
   int gpus_of_unit = 0;
+  int idle_units = 0;  ///< Left idle in the job's racks: spares besides those that are kept.
   ReplicateSetup setup;
   FailureDistribution distribution;
   std::optional<FaultRecord> record;  ///< Replayed instead of sampled failures.
@@ -179,7 +180,8 @@ bool has_expected_shares(const RunQuestion& question);
 /// are independent: over m months, deviation^2 / m.
 ChanceRange expected_days(const PreparedRun& run);
 
-/// The cost of a run of so many days on average, with `kept` spare units.
+/// The cost of a run of so many days on average, with `kept` spare units besides those that are
+/// idle in the job's racks.
 ///
 /// GPUs of a stopped job, and spares, draw the power of waiting GPUs in `economics`; without one,
 /// between nothing and as much as at work. Until a failure is found processes wait for each other
