@@ -160,34 +160,52 @@ bool replicas_hold_all(const Plan& plan) {
   return (plan.zero == 0 && plan.dp > 1) || plan.dp_replicate > 1;
 }
 
-std::vector<AwayState> away_states(const Scenario& scenario, Seconds whole) {
-  std::vector<AwayState> states{{whole, scenario.plan.gbs}};
-  const int replicas = replicas_of_group(scenario), groups = groups_of_job(scenario);
+namespace {
+
+// States up to that without the last multiple of `stride` groups that runs.
+std::vector<AwayState> states_by(int stride, const Scenario& scenario, Seconds whole) {
+  const int replicas = replicas_of_group(scenario);
   const std::int64_t samples = scenario.plan.gbs / scenario.plan.dp * replicas;
+  const int most = (groups_of_job(scenario) - 1) / stride;
+  std::vector<AwayState> states{{whole, scenario.plan.gbs}};
   EstimateContext context{scenario.system};
-  int without = groups;  // The least number without which nothing runs, as far as is known.
-  for (int next = 1; next < without;) {
-    const int known = static_cast<int>(states.size()) - 1;
+  int without = most + 1;  // The least number of strides without which nothing runs.
+  for (int known = 0, next = 1; next > known && next < without;) {
     try {
-      const Seconds step = state_without(scenario, next * replicas, context).step;
-      const Seconds each = (step - states.back().step) / (next - known);
-      for (int away = known + 1; away <= next; ++away)
-        states.push_back({states[static_cast<std::size_t>(known)].step + each * (away - known),
-                          scenario.plan.gbs - samples * away});
-    } catch (const Error& error) {
-      if (next == 1)
-        fail_infeasible({"", "--elastic"},
-                        "without " + std::to_string(replicas) +
-                            " of its replicas the job cannot run: " + error.what(),
-                        "leave --elastic out, or choose a plan that can");
+      const Seconds step = state_without(scenario, next * stride * replicas, context).step;
+      const AwayState from = states.back();
+      const int between = (next - known) * stride;
+      for (int more = 1; more <= between; ++more)
+        states.push_back({from.step + (step - from.step) * (static_cast<double>(more) / between),
+                          from.samples - samples * more});
+      known = next;
+    } catch (const Error&) {
+      if (next == 1) throw;
       without = next;
     }
-    const int last = static_cast<int>(states.size()) - 1;
-    next =
-        without == groups ? std::min(std::max(2 * last, next), groups - 1) : (last + without) / 2;
-    if (next <= last) break;
+    next = without > most ? std::min(2 * known, most) : (known + without) / 2;
   }
   return states;
+}
+
+}  // namespace
+
+std::vector<AwayState> away_states(const Scenario& scenario, Seconds whole) {
+  const int replicas = replicas_of_group(scenario);
+  const int of_stage = replicas * scenario.plan.tp * scenario.plan.cp;
+  const int of_racks = std::lcm(of_stage, used_of_rack(scenario)) / of_stage;
+  try {
+    if (of_racks < groups_of_job(scenario)) return states_by(of_racks, scenario, whole);
+  } catch (const Error&) {  // Fewer may run.
+  }
+  try {
+    return states_by(1, scenario, whole);
+  } catch (const Error& error) {
+    fail_infeasible({"", "--elastic"},
+                    "without " + std::to_string(replicas) +
+                        " of its replicas the job cannot run: " + error.what(),
+                    "leave --elastic out, or choose a plan that can");
+  }
 }
 
 Seconds step_with_slow_gpu(const Scenario& scenario, int stage, double slower) {

@@ -62,8 +62,8 @@ int groups_of_job(const Scenario& scenario);
 bool replicas_hold_all(const Plan& plan);
 
 /// States with 0, 1, ... groups of replicas away, to the last whose plan fits. Steps without 1, 2,
-/// 4, 8, ... groups and of the last are simulated; those between are linear in the number, as they
-/// differ by collectives between replicas alone.
+/// 4, 8, ... groups and of the last are simulated, or of as many as fill whole racks in each stage;
+/// those between are linear in the number, as they differ by collectives between replicas alone.
 std::vector<AwayState> away_states(const Scenario& scenario, Seconds whole);
 
 /// The step if one GPU of that stage takes 1 + `slower` times as long as the others.

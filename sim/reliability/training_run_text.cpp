@@ -253,8 +253,8 @@ std::string training_run_text(const TrainingRun& run) {
   table.add_row({"Spares", grouped(run.spares.kept), spares_text(run)});
   if (const Racks& racks = prepared.setup.racks; racks.island > 1)
     table.add_row({"", "",
-                   "where a node is down, up to " + std::to_string(racks.island) +
-                       " that share NVLink take their ranks to another rack"});
+                   "where a node is down, " + std::to_string(racks.island) +
+                       " nodes of one rack take over its NVLink group"});
   if (prepared.idle_units > 0)
     table.add_row({"", "", grouped(prepared.idle_units) + " more are idle in the job's racks"});
   text += table.text() + lost_text(figures) + causes_text(run);

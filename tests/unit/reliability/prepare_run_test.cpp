@@ -188,6 +188,15 @@ TEST(RunStates, StepsBetweenKnotsAreNearTheirOwn) {
   }
 }
 
+// Racks of which one or two trays are missing stay filled: steps without them are hardly longer.
+TEST(RunStates, RacksStayFilledWithoutAReplica) {
+  const Scenario scenario = on_nvl72("llama3-70b", 2304, R"({"tp": 8})");
+  const Seconds whole = estimate(scenario).result.step_time;
+  const std::vector<AwayState> states = away_states(scenario, whole);
+  ASSERT_EQ(states.size(), 280u);  // 31 racks of nine replicas, and none.
+  for (const AwayState& state : states) EXPECT_NEAR(state.step / whole, 1.0, 0.02);
+}
+
 // Llama 3 on 16,384 GPUs with eight spares where a hundred are wanted: the job goes on without the
 // few of its 128 replicas for which no nodes are left, at nine tenths of its speed or more.
 TEST(PreparedRun, AnElasticJobOfThousandsGoesOn) {
