@@ -40,7 +40,8 @@ void refuse_contradictions(const Scenario& scenario, const RunPolicy& policy) {
 
 void replay(const FaultTrace& faults, PreparedRun& run) {
   run.setup.fleet = faults.servers;
-  run.setup.racks = {};  // A record does not say which servers share one.
+  run.setup.racks = {};  // A record does not say which servers share one, or are idle.
+  run.idle_units = 0;
   if (run.setup.units > faults.servers)
     fail_input({"", "--faults"},
                "the job needs " + grouped(run.setup.units) + " nodes, and " + faults.file +

@@ -55,18 +55,19 @@ namespace {
 
 int rounded_up(int whole, int part) { return (whole + part - 1) / part; }
 
-// GPUs of the job in each of its racks, and nodes of a rack.
+// GPUs of the job in each of its racks, and nodes of a rack. What a job of one rack leaves of it
+// belongs to others.
 int used_of_rack(const Scenario& scenario) {
   return std::min(scenario.system.nvlink_domain, scenario.plan.gpus());
 }
-int units_of_rack(const System& system) {
-  return (system.nvlink_domain + system.idle_of_domain) / system.gpus_per_node;
+int units_of_rack(const Scenario& scenario) {
+  const int of_rack = used_of_rack(scenario) + scenario.system.idle_of_domain;
+  return rounded_up(of_rack, gpus_of_unit(scenario));
 }
 
 }  // namespace
 
 Racks racks_of(const Scenario& scenario) {
-  const System& system = scenario.system;
   const Plan& plan = scenario.plan;
   const int used = used_of_rack(scenario), unit = gpus_of_unit(scenario);
   int together = unit;
@@ -79,17 +80,14 @@ Racks racks_of(const Scenario& scenario) {
     return racks;
   }
   racks.count = rounded_up(plan.gpus(), used);
-  racks.size = units_of_rack(system);
-  racks.surplus = racks.count * (racks.size / racks.island) - plan.gpus() / unit / racks.island;
+  racks.size = units_of_rack(scenario);
+  racks.surplus = racks.count * (racks.size / racks.island - used / unit / racks.island);
   return racks;
 }
 
 int idle_units(const Scenario& scenario) {
-  const System& system = scenario.system;
-  const int gpus = scenario.plan.gpus();
-  if (system.nvlink_domain == system.gpus_per_node) return 0;
-  return rounded_up(gpus, used_of_rack(scenario)) * units_of_rack(system) -
-         rounded_up(gpus, gpus_of_unit(scenario));
+  const int racks = rounded_up(scenario.plan.gpus(), used_of_rack(scenario));
+  return racks * scenario.system.idle_of_domain / gpus_of_unit(scenario);
 }
 
 CheckpointTimes checkpoint_times(const Scenario& scenario, const CheckpointSize& size,
