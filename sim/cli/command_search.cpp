@@ -71,8 +71,8 @@ void add_search(Options& options, SearchOptions& into) {
   options.add("storage", "RATE",
               "what the file system sustains, for goodput (default: the profile's for each GPU)",
               into.storage, parse_bandwidth);
-  options.add("spares", "N", "spare nodes or NVLink domains, for goodput (default: unlimited)",
-              into.spares, Counted{0, most_spares});
+  options.add("spares", "N", "spare nodes, for goodput (default: unlimited)", into.spares,
+              Counted{0, most_spares});
   options.add("elastic", "continue without the replicas whose nodes are in repair, for goodput",
               into.elastic);
   options.add("top", "K", "how many plans to list (default 10)", into.list.top, whole(1, 10'000));

@@ -60,7 +60,7 @@ void add_run_policy(Options& options, RunOptions& into) {
   options.add("storage", "RATE",
               "what the file system sustains, as \"2 TB/s\" (default: the profile's for each GPU)",
               policy.store, parse_bandwidth);
-  options.add("spares", "N", "spare nodes or NVLink domains (default: unlimited)", policy.spares,
+  options.add("spares", "N", "spare nodes (default: unlimited)", policy.spares,
               Counted{0, most_spares});
   options.add("evict", "SHARE|best",
               "replace GPUs that make the step longer by so much, as 1%, or whenever it pays "

@@ -164,8 +164,8 @@ System filled_evenly(const System& system, int gpus) {
   for (int used = system.nvlink_domain - system.gpus_per_node; 2 * used > system.nvlink_domain;
        used -= system.gpus_per_node)
     if (gpus % used == 0) {
+      filled.idle_of_domain += system.nvlink_domain - used;
       filled.nvlink_domain = used;
-      filled.whole_domain = system.sold_together();
       return filled;
     }
   return filled;

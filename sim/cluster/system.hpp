@@ -60,7 +60,7 @@ struct System {
   /// GPUs that reach each other at `scale_up` speed: over NVLink (72 in an NVL72 rack), or over the
   /// PCIe of one node. A whole number of nodes.
   int nvlink_domain = 8;
-  int whole_domain = 0;  ///< GPUs of the domain that `nvlink_domain` is a part of (filled_evenly).
+  int idle_of_domain = 0;  ///< GPUs of each domain that the job leaves idle: filled_evenly().
   NodeWiring wiring = NodeWiring::nvswitch;
   BytesPerSecond scale_up;  ///< One GPU's bandwidth to the others of its domain.
   Seconds scale_up_latency;
@@ -91,7 +91,7 @@ struct System {
   BytesPerSecond network_rate(int members) const;
 
   /// GPUs that are sold together: an NVLink domain, or a node.
-  int sold_together() const { return std::max(whole_domain, nvlink_domain); }
+  int sold_together() const { return nvlink_domain + idle_of_domain; }
   /// True if all nodes, GPUs and NICs are equivalent, so that one may represent all. False as soon
   /// as a wire other than the GPU's own can fill up or something runs at another speed.
   bool uniform() const {

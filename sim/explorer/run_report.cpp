@@ -31,20 +31,22 @@ std::string key_figure(const std::string& name, const std::string& value, const 
 
 std::string key_figures(const TrainingRun& run) {
   const RunFigures& of = run.figures;
-  const auto range = [](double low, double high, int decimals) {
-    return fixed(low, decimals) + " .. " + fixed(high, decimals) + " (90 % interval)";
+  const auto range = [](const ChanceRange& one, double unit, int decimals) {
+    return fixed(unit * one.low, decimals) + " .. " + fixed(unit * one.high, decimals) +
+           " (90 % interval)" +
+           (one.heavy_tailed() ? "; median, mean " + fixed(unit * one.mean, decimals) : "");
   };
-  const int decimals = of.days.mean < 10.0 ? 2 : 1;
+  const int decimals = of.days.typical() < 10.0 ? 2 : 1;
   std::string html = "<dl class=\"figures\">\n";
-  html += key_figure("run", fixed(of.days.mean, decimals) + " days",
-                     range(of.days.low, of.days.high, decimals));
+  html += key_figure("run", fixed(of.days.typical(), decimals) + " days",
+                     range(of.days, 1.0, decimals));
   html += key_figure("without interruption",
                      fixed(run.prepared.without_interruption().si() / 86400.0, decimals) + " days",
                      grouped(std::llround(run.prepared.steps())) + " steps");
-  html += key_figure("goodput", percent(of.goodput.mean),
-                     range(100.0 * of.goodput.low, 100.0 * of.goodput.high, 1));
-  html += key_figure("interruptions", fixed(of.interruptions.mean, of.interruptions.mean < 10.0),
-                     range(of.interruptions.low, of.interruptions.high, 0));
+  html += key_figure("goodput", percent(of.goodput.typical()), range(of.goodput, 100.0, 1));
+  html += key_figure("interruptions",
+                     fixed(of.interruptions.typical(), of.interruptions.typical() < 10.0),
+                     range(of.interruptions, 1.0, 0));
   html += key_figure("spares", grouped(run.spares.kept),
                      "of " + grouped(run.prepared.gpus_of_unit) + " GPUs each; more are away " +
                          percent(run.spares.short_of) + " of the time");
@@ -223,11 +225,12 @@ std::string worth_section(const TrainingRun& run) {
       "<th>days</th><th>90 % interval</th><th class=\"left\"></th><th>ETTR</th>"
       "<th class=\"left\">rent</th></tr>\n";
   for (const Improvement& one : run.worth)
-    html += "<tr><td class=\"left\">" + escaped(one.what) + "</td><td>" + number(one.days.mean) +
-            "</td><td>" + number(one.days.low) + " .. " + number(one.days.high) +
+    html += "<tr><td class=\"left\">" + escaped(one.what) + "</td><td>" +
+            number(one.days.typical()) + "</td><td>" + number(one.days.low) + " .. " +
+            number(one.days.high) +
             "</td><td class=\"range\"><i><b style=\"left:" + at(one.days.low) +
             "%;width:" + number(100.0 * (one.days.high - one.days.low) / (high - low)) +
-            "%\"></b><u style=\"left:" + at(one.days.mean) + "%\"></u></i></td><td>" +
+            "%\"></b><u style=\"left:" + at(one.days.typical()) + "%\"></u></i></td><td>" +
             (one.ettr < 0.0 ? "-" : "+") + fixed(100.0 * std::abs(one.ettr), 1) +
             "</td><td class=\"left\">" + escaped(dollars_text(one.usd)) + "</td></tr>\n";
   return html +

@@ -104,7 +104,8 @@ Seconds seconds(double us) { return Seconds{us / 1e6}; }
 struct Stretch {
   double lose = 0.0;       // Failures a second that take work back.
   double recovered = 1.0;  // Interruptions::recovered, of all failures.
-  double stops = 0.0;      // Time of announced stops and returns, over steps.
+  double stops = 0.0;      // Time of announced stops, over steps.
+  double joins = 0.0;      // Time to take in groups that return, over steps.
 };
 
 double over_steps(const ReplicateSetup& setup, const StepState& state, const Stretch& stretch) {
@@ -116,7 +117,8 @@ double over_steps(const ReplicateSetup& setup, const StepState& state, const Str
   const CheckpointCycle cycle{seconds(step * static_cast<double>(phase.every.front())),
                               seconds(static_cast<double>(tier.stall) + slowed),
                               seconds(static_cast<double>(tier.write))};
-  return time_over_work({stretch.lose, 1.0}, cycle) / stretch.recovered * (1.0 + stretch.stops);
+  return time_over_work({stretch.lose, 1.0}, cycle) / stretch.recovered * (1.0 + stretch.stops) +
+         stretch.joins;
 }
 
 PolicyShares with_all_units(const ReplicateSetup& setup, std::span<const double> per_us,
@@ -136,15 +138,14 @@ PolicyShares with_all_units(const ReplicateSetup& setup, std::span<const double>
   return {ettr, ettr};
 }
 
-// Shares of an elastic job with `missing` units beyond the spares.
-PolicyShares at_level(const ReplicateSetup& setup, std::span<const double> per_us, int missing,
-                      const AwayLevel& level) {
+// Shares of an elastic job in a state, after which another loss leaves so many groups away.
+PolicyShares at_level(const ReplicateSetup& setup, std::span<const double> per_us,
+                      const AwayLevel& level, int away_after_another) {
   const std::vector<StepState>& states = setup.phases.front().by_away;
-  const auto away = static_cast<std::size_t>(missing * setup.replicas_of_unit);
-  if (away >= states.size()) return {0.0, 0.0};
-  const StepState& state = states[away];
+  if (static_cast<std::size_t>(level.away) >= states.size()) return {0.0, 0.0};
+  const StepState& state = states[static_cast<std::size_t>(level.away)];
   const ReplicateTier& tier = setup.tiers.front();
-  const bool another = away + static_cast<std::size_t>(setup.replicas_of_unit) < states.size();
+  const bool another = static_cast<std::size_t>(away_after_another) < states.size();
   double rate = 0.0;
   for (std::size_t c = 0; c < per_us.size(); ++c)
     if (!setup.causes[c].planned) rate += per_us[c] * level.present * 1e6;
@@ -170,7 +171,8 @@ PolicyShares at_level(const ReplicateSetup& setup, std::span<const double> per_u
       stretch.lose += of_cause * 1e6;
   }
   if (rate > 0.0) stretch.recovered = recovered;
-  stretch.stops += level.returns * (static_cast<double>(setup.regroup) + half_step);
+  // What returns while the job is stopped starts with it.
+  stretch.joins = level.returns * (static_cast<double>(setup.regroup) + half_step);
   const double ettr = 1.0 / over_steps(setup, state, stretch);
   const StepState& whole = states.front();
   const double speed = static_cast<double>(state.samples) / static_cast<double>(whole.samples) *
@@ -187,7 +189,8 @@ PolicyShares without_some(const ReplicateSetup& setup, std::span<const double> p
   PolicyShares sum{0.0, 0.0};
   for (std::size_t missing = 0; missing < levels.size(); ++missing) {
     if (levels[missing].share == 0.0) continue;
-    const PolicyShares at = at_level(setup, per_us, static_cast<int>(missing), levels[missing]);
+    const AwayLevel& next = levels[std::min(missing + 1, levels.size() - 1)];
+    const PolicyShares at = at_level(setup, per_us, levels[missing], next.away);
     sum.ettr += levels[missing].share * at.ettr;
     sum.goodput += levels[missing].share * at.goodput;
   }
@@ -225,6 +228,13 @@ double repair_within(std::span<const double> quantiles, double limit) {
   return sum / static_cast<double>(quantiles.size() - 1);
 }
 
+namespace {
+
+// More units are never in repair: twelve standard deviations above the mean.
+int never_more(double mean) { return static_cast<int>(mean + 12.0 * std::sqrt(mean) + 20.0); }
+
+}  // namespace
+
 double poisson_at_most(int most, double mean) {
   if (most < 0) return 0.0;
   if (mean <= 0.0) return 1.0;
@@ -240,6 +250,69 @@ double poisson_at_most(int most, double mean) {
   return std::min(1.0, sum);
 }
 
+namespace {
+
+// P(so many islands of a rack are lost), 0 first, where its units are down as Poisson with that
+// mean, and `more` for certain.
+std::vector<double> lost_of_rack(const Racks& racks, double mean, int more) {
+  std::vector<double> chances(static_cast<std::size_t>(racks.size / racks.island) + 1);
+  double term = std::exp(-mean), rest = 1.0;
+  for (int down = 0; down + more < racks.size; ++down) {
+    chances[static_cast<std::size_t>(racks.islands_lost(down + more))] += term;
+    rest -= term;
+    term *= mean / (down + 1);
+  }
+  chances.back() += std::max(0.0, rest);
+  return chances;
+}
+
+// P(n are lost in `racks` racks), n = 0 ... most: the coefficients of a power of the rack's
+// polynomial (J. C. P. Miller's recurrence; Knuth, TAOCP 2, section 4.7).
+std::vector<double> lost_of_racks(const std::vector<double>& rack, int racks, int most) {
+  std::vector<double> chances{1.0};
+  // The first, rack[0]^racks, may be too small for a number.
+  double scale = racks * std::log(rack[0]);
+  for (int n = 1; n <= most; ++n) {
+    double sum = 0.0;
+    for (int j = 1; j <= n && j < static_cast<int>(rack.size()); ++j)
+      sum += (static_cast<double>(racks) * j - (n - j)) * rack[static_cast<std::size_t>(j)] *
+             chances[static_cast<std::size_t>(n - j)];
+    chances.push_back(std::max(0.0, sum / (n * rack[0])));
+    if (chances.back() < 1e200) continue;
+    for (double& chance : chances) chance *= 1e-200;
+    scale += 200.0 * std::log(10.0);
+  }
+  for (double& chance : chances) chance *= std::exp(scale);
+  return chances;
+}
+
+}  // namespace
+
+double islands_lost_at_most(const Racks& racks, int most, double mean, int more) {
+  if (racks.island == 1) return poisson_at_most(most - more, mean);
+  if (most < 0) return 0.0;
+  if (most >= never_more(mean) + more) return 1.0;
+  const std::vector<double> rack = lost_of_rack(racks, mean / racks.count, 0);
+  // One rack has the unit that is down for certain.
+  const std::vector<double> others = lost_of_racks(rack, racks.count - 1, most);
+  const std::vector<double> one = more > 0 ? lost_of_rack(racks, mean / racks.count, more) : rack;
+  double sum = 0.0, below = 0.0;  // P(the others lose at most `most` - j), j from the largest.
+  std::size_t next = 0;
+  for (int j = static_cast<int>(one.size()) - 1; j >= 0; --j) {
+    for (; static_cast<int>(next) <= most - j; ++next) below += others[next];
+    sum += one[static_cast<std::size_t>(j)] * below;
+  }
+  return std::min(1.0, sum);
+}
+
+double islands_lost_per_unit(const Racks& racks, double mean) {
+  if (racks.island == 1 || mean <= 0.0) return 1.0;
+  const std::vector<double> rack = lost_of_rack(racks, mean / racks.count, 0);
+  double lost = 0.0;
+  for (std::size_t j = 1; j < rack.size(); ++j) lost += static_cast<double>(j) * rack[j];
+  return racks.count * lost / mean;
+}
+
 double stepping_share(const ReplicateSetup& setup, std::span<const double> per_us,
                       std::span<const double> repair_us, Micros start, double length_us) {
   double all = 0.0, replacing = 0.0;
@@ -248,6 +321,7 @@ double stepping_share(const ReplicateSetup& setup, std::span<const double> per_u
     if (setup.causes[c].replaces) replacing += per_us[c];
   }
   if (all == 0.0) return 1.0;
+  const int spares = setup.racks.spare_islands(setup.spares);
   const auto s = static_cast<double>(start);
   // The age of the last failure in parts that are as likely, but for the last one, which has no
   // end. Within one P_c hardly changes; the rest is integrated.
@@ -268,9 +342,9 @@ double stepping_share(const ReplicateSetup& setup, std::span<const double> per_u
     for (const Age& age : parts) {
       if (age.from >= longest) break;
       const double before = replacing * std::max(0.0, until - age.within);
-      const double stays = poisson_at_most(setup.spares, before);
-      const double leaves =
-          (1.0 - age.longer) * stays + age.longer * poisson_at_most(setup.spares - 1, before);
+      const double stays = islands_lost_at_most(setup.racks, spares, before);
+      const double leaves = (1.0 - age.longer) * stays +
+                            age.longer * islands_lost_at_most(setup.racks, spares, before, 1);
       double at_age = 0.0;
       for (std::size_t c = 0; c < per_us.size(); ++c) {
         const ReplicateCause& cause = setup.causes[c];
@@ -287,25 +361,26 @@ double stepping_share(const ReplicateSetup& setup, std::span<const double> per_u
 
 std::vector<AwayLevel> away_levels(const ReplicateSetup& setup, double per_us,
                                    std::span<const double> repair_us, double length_us) {
-  const int spares = setup.spares;
-  const int units = std::max(1, setup.replicas / setup.replicas_of_unit);
-  const auto present = [&](int missing) {
-    const int away = std::min(setup.replicas, missing * setup.replicas_of_unit);
-    return static_cast<double>(setup.replicas - away) / setup.replicas;
-  };
-  const double load = per_us * repair_within(repair_us, length_us);
-  // More are never in repair: twelve standard deviations above the mean.
-  const int most = std::min(spares, static_cast<int>(load + 12.0 * std::sqrt(load) + 20.0)) + units;
-  std::vector<AwayLevel> levels(static_cast<std::size_t>(units) + 1);
-  for (int missing = 0; missing <= units; ++missing)
-    levels[static_cast<std::size_t>(missing)].present = present(missing);
+  const int spares = setup.racks.spare_islands(setup.spares);
+  const int islands = setup.units / setup.racks.island;
+  const int tail = never_more(per_us * repair_within(repair_us, length_us));
+  const int most = std::min(spares, tail) + std::min(islands, tail);
+  std::vector<AwayLevel> levels;
+  for (int missing = 0; missing <= islands; ++missing) {
+    AwayLevel& level = levels.emplace_back();
+    level.away = setup.groups_away(missing * setup.racks.island);
+    level.present = static_cast<double>(setup.groups - level.away) / setup.groups;
+  }
   for (int i = 0; i < moments; ++i) {
     const double v = (i + 0.5) / moments, weight = 2.0 * v / moments;
     const double mean = repair_within(repair_us, length_us * v * v);
+    const double lost = islands_lost_per_unit(setup.racks, per_us * mean);
     std::vector<double> shares{1.0};
     double sum = 1.0;
     for (int k = 0; k < most; ++k) {
-      const double rate = per_us * present(std::max(0, k - spares));
+      const double rate =
+          per_us * lost *
+          levels[static_cast<std::size_t>(std::clamp(k - spares, 0, islands))].present;
       shares.push_back(shares.back() * rate * mean / (k + 1));
       sum += shares.back();
       if (sum < 1e200) continue;
@@ -314,10 +389,12 @@ std::vector<AwayLevel> away_levels(const ReplicateSetup& setup, double per_us,
     }
     for (int k = 0; k <= most; ++k) {
       const double share = weight * shares[static_cast<std::size_t>(k)] / sum;
-      AwayLevel& level = levels[static_cast<std::size_t>(std::clamp(k - spares, 0, units))];
-      // Detailed balance: units leave a state as often as it is entered from below.
-      const double returns = k > spares ? k / mean : 0.0;
-      level.returns += share * returns;
+      const auto missing = static_cast<std::size_t>(std::clamp(k - spares, 0, islands));
+      AwayLevel& level = levels[missing];
+      // Detailed balance: islands leave a state as often as it is entered from below. Those of a
+      // group that stays away do not stop the job.
+      const bool joins = k > spares && level.away > levels[missing - 1].away;
+      level.returns += joins ? share * k / mean : 0.0;
       level.share += share;
     }
   }

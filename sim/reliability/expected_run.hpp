@@ -68,6 +68,12 @@ double repair_longer(std::span<const double> quantiles, double age);
 /// P(at most `most`) of a Poisson distribution; 0 below 0.
 double poisson_at_most(int most, double mean);
 
+/// P(at most `most` islands are lost) where units of the racks are down as Poisson, `mean` on
+/// average, and `more` of them for certain: 0 or 1. Racks are alike and independent.
+double islands_lost_at_most(const Racks& racks, int most, double mean, int more = 0);
+/// The islands lost for each unit that is down, on average.
+double islands_lost_per_unit(const Racks& racks, double mean);
+
 /// The expected share of a run of `length` in which a job that needs all its units steps, in closed
 /// form. Failures have a constant rate, also while the job is stopped; setup.spares units stand by.
 ///
@@ -75,10 +81,12 @@ double poisson_at_most(int most, double mean);
 /// that the last failure's detection D and the start s take, and no more than the spares were in
 /// repair at t - s: since then units only came back. The last failure has cause c and age s + x. F
 /// is the chance that a repair is longer, r(x, t) the mean number of units that failed before it
-/// and are still in repair, and Q the Poisson distribution function:
+/// and are still in repair, and Q_0, Q_1 the chance that spares make up for them and for one more
+/// (islands_lost_at_most(); for islands of one unit the Poisson distribution function at `spares`
+/// and at spares - 1):
 ///
 ///     A(t) = exp(-L t) + sum_c L_c int_0^(t-s) exp(-L (s + x)) P(D_c <= x) P_c(x) dx,
-///     P_c(x) = Q(spares; r), or (1 - F(x)) Q(spares; r) + F(x) Q(spares - 1; r) if c replaces,
+///     P_c(x) = Q_0(r), or (1 - F(x)) Q_0(r) + F(x) Q_1(r) if c replaces,
 ///     r(x, t) = L_r int_x^(t-s) F
 ///
 /// It is exact for every distribution of repairs. A stretch of steps ends with a failure, whatever
@@ -87,18 +95,20 @@ double poisson_at_most(int most, double mean);
 double stepping_share(const ReplicateSetup& setup, std::span<const double> per_us,
                       std::span<const double> repair_us, Micros start, double length_us);
 
-/// A state of an elastic job: a number of units is missing.
+/// A state of an elastic job: a number of islands is missing.
 struct AwayLevel {
-  double share = 0.0;    ///< Share of time in which that many units are missing.
-  double present = 1.0;  ///< Share of replicas present, and so of the failure rate.
-  double returns = 0.0;  ///< Units that come back and rejoin in a microsecond of this state.
+  double share = 0.0;    ///< Share of time in which that many islands are missing.
+  int away = 0;          ///< Groups.
+  double present = 1.0;  ///< Share of groups present, and so of the failure rate.
+  double returns = 0.0;  ///< Groups that rejoin in a microsecond of this state.
 };
 
-/// The mean shares of a run of `length` in which 0, 1, ... units are missing, beyond the spares;
+/// The mean shares of a run of `length` in which 0, 1, ... islands are missing, beyond the spares;
 /// the run begins with all units. In an infinite-server queue with arrival rates that depend on the
 /// state, pi_k ~ prod_(j<k) rate_j m / (j + 1) for every distribution of repairs; at t the mean m
-/// is that of repairs within t. Only present units fail. `per_us`: rate of causes that replace, of
-/// the whole job.
+/// is that of repairs within t. Only present units fail. Islands of several units are lost at the
+/// rate of their units times islands_lost_per_unit(). `per_us`: rate of causes that replace, of the
+/// whole job.
 std::vector<AwayLevel> away_levels(const ReplicateSetup& setup, double per_us,
                                    std::span<const double> repair_us, double length_us);
 

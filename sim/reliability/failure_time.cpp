@@ -51,8 +51,8 @@ double least_time_over_steps(const Scenario& scenario, const Reliability& profil
   // Without failures none is the best; a day is near to it.
   const Seconds work =
       rate > 0.0 ? std::max(best_work(rate, times.stall), times.write) : Seconds{86400.0};
-  const int replicas = scenario.plan.dp;
-  elastic = elastic && replicas > 1;
+  const int groups = groups_of_job(scenario);
+  elastic = elastic && groups > 1;
   if (!elastic && !spares) {
     const Seconds start = profile.restart.at(gpus) + times.load;
     const Seconds stop = times.stall + times.write + start;
@@ -66,15 +66,15 @@ double least_time_over_steps(const Scenario& scenario, const Reliability& profil
   setup.regroup = whole_micros(profile.regroup.at(gpus));
   setup.elastic = elastic;
   setup.replicas_hold_all = replicas_hold_all(scenario.plan);
-  setup.replicas = replicas;
-  setup.replicas_of_unit = replicas_of_unit(scenario);
+  setup.units = gpus / gpus_of_unit(scenario);
+  setup.groups = groups;
+  setup.racks = racks_of(scenario);
   setup.spares = spares.value_or(unlimited_spares);
   setup.tiers = {{whole_micros(times.stall), whole_micros(times.write), whole_micros(times.load)}};
-  ReplicatePhase phase{replicas, {}, {steps}, {0}};
+  ReplicatePhase phase{groups, {}, {steps}, {0}};
   const Micros step = std::max<Micros>(1, whole_micros(work) / steps);
-  const int most = elastic ? most_units_away * setup.replicas_of_unit : 0;
-  for (int away = 0; away <= std::min(most, replicas - 1); ++away)
-    phase.by_away.push_back({step, replicas - away});
+  for (int away = 0; away < (elastic ? groups : 1); ++away)
+    phase.by_away.push_back({step, groups - away});
   setup.phases = {phase};
   return 1.0 / policy_shares(setup, distribution.per_day, distribution.repair_us,
                              std::numeric_limits<double>::infinity())

@@ -36,8 +36,8 @@ double least_time_over_steps(const Scenario& scenario, const Reliability& profil
                              std::optional<BytesPerSecond> store);
 
 /// The same with `spares` units (nullopt: unlimited), elastic or not, for a run without end:
-/// policy_shares(). A job without replicas takes its share of their tokens in the same time; one
-/// that has one replica is not elastic.
+/// policy_shares(). A job without some groups of replicas takes its share of their tokens in the
+/// same time; one that has one group is not elastic.
 double least_time_over_steps(const Scenario& scenario, const Reliability& profile,
                              std::optional<BytesPerSecond> store, std::optional<int> spares,
                              bool elastic);

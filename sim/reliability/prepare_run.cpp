@@ -27,6 +27,11 @@ void refuse_contradictions(const Scenario& scenario, const RunPolicy& policy) {
   if (policy.elastic && scenario.plan.dp == 1)
     fail_input({"", "--elastic"}, "the job has one replica, without which nothing is left",
                "leave it out, or choose a plan with dp 2 or more");
+  if (policy.elastic && groups_of_job(scenario) == 1)
+    fail_input({"", "--elastic"},
+               "the job's " + grouped(scenario.plan.dp) +
+                   " replicas share a node, experts or shards, and leave together",
+               "leave it out, or choose a plan with more replicas, a smaller ep, or dp_replicate");
   for (const CheckpointRule& rule : policy.checkpoints)
     if (rule.tier == CheckpointTier::peer && scenario.plan.gpus() <= gpus_of_unit(scenario))
       fail_input({"", "--checkpoint"}, "'peer' keeps copies in other nodes, and the job has one",
@@ -34,8 +39,9 @@ void refuse_contradictions(const Scenario& scenario, const RunPolicy& policy) {
 }
 
 void replay(const FaultTrace& faults, PreparedRun& run) {
-  run.setup.units = run.scenario.plan.gpus() / run.gpus_of_unit;
   run.setup.fleet = faults.servers;
+  run.setup.racks = {};  // A record does not say which servers share one, or are idle.
+  run.idle_units = 0;
   if (run.setup.units > faults.servers)
     fail_input({"", "--faults"},
                "the job needs " + grouped(run.setup.units) + " nodes, and " + faults.file +
@@ -110,9 +116,9 @@ Scenario at_batch(const Scenario& scenario, std::int64_t gbs) {
 }
 
 std::vector<StepState> states_of(const Scenario& scenario, Seconds step, bool elastic) {
+  if (!elastic) return {{whole_micros(step), scenario.plan.gbs}};
   std::vector<StepState> states;
-  const int units = elastic ? most_units_away : 0;
-  for (const AwayState& state : away_states(scenario, step, units))
+  for (const AwayState& state : away_states(scenario, step))
     states.push_back({whole_micros(state.step), state.samples});
   return states;
 }
@@ -164,7 +170,7 @@ void add_phases(Seconds step, const RunQuestion& question, PreparedRun& run) {
       add_phase(smaller, context, step_time(smaller, context), phase.steps, question, run);
     }
   }
-  // Replicas that can be away at one batch and not at another must be there.
+  // Groups that can be away at one batch and not at another must be there.
   std::size_t least = run.setup.phases.front().by_away.size();
   for (const ReplicatePhase& phase : run.setup.phases)
     least = std::min(least, phase.by_away.size());
@@ -240,6 +246,7 @@ PreparedRun prepare_run(const Scenario& scenario, Seconds step, const RunQuestio
                   checkpoint_size(scenario),
                   {},
                   gpus_of_unit(scenario),
+                  idle_units(scenario),
                   {},
                   distribution_of(profile, gpus),
                   {}};
@@ -249,8 +256,9 @@ PreparedRun prepare_run(const Scenario& scenario, Seconds step, const RunQuestio
   setup.regroup = whole_micros(profile.regroup.at(gpus));
   setup.elastic = policy.elastic;
   setup.replicas_hold_all = replicas_hold_all(scenario.plan);
-  setup.replicas = scenario.plan.dp;
-  setup.replicas_of_unit = replicas_of_unit(scenario);
+  setup.units = std::max(1, gpus / run.gpus_of_unit);
+  setup.groups = groups_of_job(scenario);
+  setup.racks = racks_of(scenario);
   setup.spares = policy.spares.value_or(unlimited_spares);
   if (question.faults) replay(*question.faults, run);
   add_slowness(question, run);

@@ -177,6 +177,20 @@ std::vector<double> read_batches(const JsonValue& json) {
   return counts;
 }
 
+// The store's stall, or one of each tier.
+void read_stalls(Reliability& profile, const JsonValue& json) {
+  Seconds& store = profile.stalls[static_cast<std::size_t>(CheckpointTier::store)];
+  if (json.is_object() && !json.has("value") && !json.has("source")) {
+    json.allow_only(enum_words<CheckpointTier>);
+    for (std::size_t i = 0; i < profile.stalls.size(); ++i)
+      if (const auto of_tier = json.find(enum_words<CheckpointTier>[i]))
+        profile.stalls[i] = span_of(of_tier->sourced());
+  } else {
+    store = span_of(json.sourced());
+  }
+  if (store == Seconds{}) json.fail("is no time for the store", "write at least 1e-6 s");
+}
+
 TimeByGpus read_by_gpus(const JsonValue& json) {
   json.allow_only({"base", "each", "source"});
   required_text(json, "source");
@@ -226,7 +240,7 @@ Reliability parse_reliability(const JsonValue& json, const Reliability& base) {
         std::pair{"repair", profile.repair.empty()},
         std::pair{"restart", profile.restart.base == Seconds{}},
         std::pair{"regroup", profile.regroup.each == Seconds{}},
-        std::pair{"stall", profile.stall == Seconds{}},
+        std::pair{"stall", profile.stall(CheckpointTier::store) == Seconds{}},
         std::pair{"store_per_gpu", profile.store_per_gpu == BytesPerSecond{}}})
     if (open) json.at(key);
   if (const auto months = json.find("months")) {
@@ -243,10 +257,7 @@ Reliability parse_reliability(const JsonValue& json, const Reliability& base) {
   if (const auto repair = json.find("repair")) profile.repair = read_repair(repair->sourced());
   if (const auto restart = json.find("restart")) profile.restart = read_by_gpus(*restart);
   if (const auto regroup = json.find("regroup")) profile.regroup = read_by_gpus(*regroup);
-  if (const auto stall = json.find("stall")) {
-    profile.stall = span_of(stall->sourced());
-    if (profile.stall == Seconds{}) stall->fail("is no time", "write at least 1e-6 s");
-  }
+  if (const auto stall = json.find("stall")) read_stalls(profile, *stall);
   if (const auto store = json.find("store_per_gpu"))
     profile.store_per_gpu = store->sourced().bandwidth();
   profile.document = json;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -88,9 +89,11 @@ struct Reliability {
   std::vector<Seconds> repair;  ///< Quantiles at 0, 1 / (n - 1), ..., 1.
   TimeByGpus restart;  ///< Time of a cold start until the first step, without recomputation.
   TimeByGpus regroup;  ///< Time to rebuild the communicators alone.
-  Seconds stall;       ///< Training stall for a checkpoint, without its copy off the GPUs.
+  /// Training stalls for a checkpoint by tier, without its copy off the GPUs.
+  std::array<Seconds, 3> stalls;
   BytesPerSecond store_per_gpu;  ///< Sustained bandwidth of a store, over the GPUs that it serves.
 
+  Seconds stall(CheckpointTier tier) const { return stalls[static_cast<std::size_t>(tier)]; }
   double per_day(int gpus) const;     ///< Failures of a job.
   double events() const;              ///< Counted, of all causes; 0 unless all were counted.
   std::optional<JsonValue> document;  ///< The profile's own file, without the default's keys.

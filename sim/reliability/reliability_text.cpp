@@ -81,8 +81,12 @@ std::string reliability_details(const Reliability& profile, int gpus) {
                               span_text(profile.month) + " to the next"});
   rest.add_row({"restart", span_text(profile.restart.at(gpus)) + " of all processes, " +
                                span_text(profile.regroup.at(gpus)) + " of communicators alone"});
-  rest.add_row({"checkpoint",
-                "training stalls for " + span_text(profile.stall) + " and the copy off the GPUs"});
+  std::string stalls = "training stalls for the copy off the GPUs";
+  for (std::size_t i = 0; i < profile.stalls.size(); ++i)
+    if (profile.stalls[i] > Seconds{})
+      stalls +=
+          ", " + span_text(profile.stalls[i]) + " more for '" + enum_words<CheckpointTier>[i] + "'";
+  rest.add_row({"checkpoint", stalls});
   rest.add_row({"storage", bytes_text(profile.store_per_gpu * Seconds{1.0}) + "/s for each GPU"});
   return text + rest.text();
 }

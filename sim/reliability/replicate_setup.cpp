@@ -32,6 +32,11 @@ void RunLog::take_back(Micros steps) {
   }
 }
 
+int ReplicateSetup::groups_away(int missing) const {
+  const std::int64_t away = (std::int64_t{missing} * groups + units - 1) / units;
+  return static_cast<int>(std::min<std::int64_t>(groups, away));
+}
+
 Micros RunTotals::total() const {
   Micros sum = 0;
   for (const Micros part : of) sum += part;
@@ -42,12 +47,6 @@ int RunTotals::all_interruptions() const {
   int sum = 0;
   for (const int count : interruptions) sum += count;
   return sum;
-}
-
-double RunTotals::ettr() const {
-  const Micros steps = (*this)[RunTime::productive] + (*this)[RunTime::slowed_by_writes] +
-                       (*this)[RunTime::replicas_away] + (*this)[RunTime::slow_gpus];
-  return static_cast<double>(steps) / static_cast<double>(total());
 }
 
 double RunTotals::goodput() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <limits>
@@ -50,7 +51,22 @@ inline const std::vector<std::string> enum_words<RunTime>{
     "detecting",  "waiting",          "restarting",    "slow_gpus"};
 inline constexpr std::size_t run_times = 9;
 
-/// A step with some replicas away: its time and its sequences.
+/// ETTR, the effective training time ratio of Kokolis et al. (arXiv 2410.21680), from the classes
+/// of a run's time: it counts retained steps as fast as they were.
+template <class Time>
+double ettr_of(const std::array<Time, run_times>& of) {
+  Time steps{}, all{};
+  for (std::size_t i = 0; i < run_times; ++i) {
+    all += of[i];
+    const auto time = static_cast<RunTime>(i);
+    if (time == RunTime::productive || time == RunTime::slowed_by_writes ||
+        time == RunTime::replicas_away || time == RunTime::slow_gpus)
+      steps += of[i];
+  }
+  return static_cast<double>(steps) / static_cast<double>(all);
+}
+
+/// A step with some replica groups away: its time and its sequences.
 struct StepState {
   Micros step = 0;
   std::int64_t samples = 0;
@@ -59,7 +75,7 @@ struct StepState {
 /// A stretch of a run on one plan: a batch ramp has several.
 struct ReplicatePhase {
   std::int64_t samples = 0;         ///< Samples to train on in this phase.
-  std::vector<StepState> by_away;   ///< States with 0, 1, ... replicas away; more cannot run.
+  std::vector<StepState> by_away;   ///< States with 0, 1, ... groups away; more cannot run.
   std::vector<std::int64_t> every;  ///< Steps from one checkpoint to the next, by tier.
   /// Extra time of a step that begins during a write, by tier.
   std::vector<Micros> slowed;
@@ -82,25 +98,53 @@ struct ReplicateCause {
 /// Unlimited spares.
 inline constexpr int unlimited_spares = 1 << 20;
 
-/// The deterministic inputs of a replicate. A *unit* leaves and is replaced as a whole: a node, or
-/// a rack that shares NVLink.
+/// The racks of a job whose units share NVLink. An *island* is the units that must be of one rack,
+/// as their ranks would not fit otherwise; an island of one unit takes any unit's place.
+struct Racks {
+  int count = 1;                ///< That the job occupies.
+  int size = unlimited_spares;  ///< Units in each.
+  int island = 1;               ///< Units.
+  int surplus = 0;              ///< Islands that these racks have room for besides the job's.
+
+  /// Islands for which a rack has no room while some of its units are down.
+  int islands_lost(int down) const {
+    return size / island - (size - std::min(down, size)) / island;
+  }
+  /// Islands for which there is room besides the job's, with spare units in further racks.
+  int spare_islands(int spares) const {
+    if (spares >= unlimited_spares) return unlimited_spares;
+    return surplus + spares / size * (size / island) + spares % size / island;
+  }
+  /// The least spare units that make up for lost islands.
+  int spares_for(int lost) const {
+    const int more = lost - surplus - 1, of_rack = size / island;
+    return more < 0 ? 0 : more / of_rack * size + (more % of_rack + 1) * island;
+  }
+};
+
+/// The deterministic inputs of a replicate. A *unit* fails, is repaired and is replaced as a whole:
+/// a node. The replicas of a job leave and join it in *groups*; units of a group that is away are
+/// at hand for the others.
 struct ReplicateSetup {
   std::vector<ReplicatePhase> phases;
   std::vector<ReplicateTier> tiers;  ///< The least durable first; the last one is never lost.
   std::vector<ReplicateCause> causes;
   Micros restart = 0;  ///< Time to start all processes.
-  Micros regroup = 0;  ///< Time to rebuild the communicators where replicas leave or join.
+  Micros regroup = 0;  ///< Time to rebuild the communicators where groups leave or join.
   bool elastic = false;
   bool replicas_hold_all = false;  ///< A lost replica holds nothing that others lack.
-  int replicas = 1;
-  int replicas_of_unit = 1;  ///< Replicas that one lost unit stops.
-  int spares = 0;            ///< Units.
-  int units = 0;             ///< Units of the job, if failures are of a fleet.
-  int fleet = 0;  ///< Units of the fleet, at least the job's; 0: failures are of the job.
+  int units = 1;                   ///< Of the job.
+  int groups = 1;                  ///< Of its replicas, alike.
+  Racks racks;
+  int spares = 0;  ///< Units.
+  int fleet = 0;   ///< Units of the fleet, at least the job's; 0: failures are of the job.
   Slowness slowness;
   Micros give_up = std::numeric_limits<Micros>::max() / 4;
   bool step_by_step = false;  ///< Skips no identical cycles of checkpoints: for tests.
   bool keeps_log = false;     ///< RunTotals::log is wanted.
+
+  /// Groups that cannot run where so many units are missing.
+  int groups_away(int missing) const;
 };
 
 /// The result of one replicate.
@@ -108,18 +152,18 @@ struct RunTotals {
   std::array<Micros, run_times> of{};
   std::vector<int> interruptions;  ///< Count of each cause.
   int evictions = 0;               ///< Stops to replace slow GPUs.
-  std::vector<Micros> with_away;   ///< Times during which 0, 1, ... units were in repair.
-  double rate_factor = 1.0;        ///< Random factor of the failure rate.
-  std::vector<RunStretch> log;     ///< Timeline, if the setup keeps a log.
+  /// Times during which 0, 1, ... units were away: as many spares as make up for those in repair.
+  std::vector<Micros> with_away;
+  double rate_factor = 1.0;     ///< Random factor of the failure rate.
+  std::vector<RunStretch> log;  ///< Timeline, if the setup keeps a log.
   bool finished = true;
 
   Micros& operator[](RunTime time) { return of[static_cast<std::size_t>(time)]; }
   Micros operator[](RunTime time) const { return of[static_cast<std::size_t>(time)]; }
   Micros total() const;
   int all_interruptions() const;
-  /// Shares of the run. ETTR, the effective training time ratio of Kokolis et al. (arXiv
-  /// 2410.21680), counts retained steps as they were; goodput as fast as they might have been.
-  double ettr() const;
+  /// Shares of the run: retained steps as fast as they were, and as fast as they might have been.
+  double ettr() const { return ettr_of(of); }
   double goodput() const;
 };
 

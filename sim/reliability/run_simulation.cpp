@@ -5,47 +5,10 @@
 #include <limits>
 #include <utility>
 
+#include "sim/reliability/spare_pool.hpp"
 #include "sim/reliability/stepping_job.hpp"
 
 namespace orrery {
-
-void SparePool::settle(Micros now) {
-  while (!returns_.empty() && returns_.next().time <= now) {
-    returns_.pop();
-    ++ready_;
-  }
-}
-
-void SparePool::lose(Micros at, Micros repair) {
-  settle(at);
-  returns_.push(at + repair, 0, {});
-  lost_.push_back(at);
-  back_.push_back(at + repair);
-}
-
-void SparePool::lose_spare(Micros at, Micros repair) {
-  lose(at, repair);
-  --ready_;
-}
-
-std::vector<Micros> SparePool::with_away(Micros end) const {
-  std::vector<Micros> back = back_;
-  std::sort(back.begin(), back.end());
-  std::vector<Micros> with;
-  std::size_t lost = 0, returned = 0;
-  for (Micros now = 0; now < end;) {
-    while (lost < lost_.size() && lost_[lost] <= now) ++lost;
-    while (returned < back.size() && back[returned] <= now) ++returned;
-    Micros next = end;
-    if (lost < lost_.size()) next = std::min(next, lost_[lost]);
-    if (returned < back.size()) next = std::min(next, back[returned]);
-    const std::size_t away = lost - returned;
-    if (with.size() <= away) with.resize(away + 1);
-    with[away] += next - now;
-    now = next;
-  }
-  return with;
-}
 
 namespace {
 
@@ -57,7 +20,7 @@ class Replicate {
       : setup_{setup},
         failures_{failures},
         job_{setup, totals_},
-        pool_{spares_of(setup)},
+        pool_{setup, spares_of(setup)},
         slow_{setup.slowness, failures.other_random(of_slow_gpus)} {
     totals_.interruptions.resize(setup.causes.size());
     totals_.rate_factor = failures.rate_factor();
@@ -70,8 +33,8 @@ class Replicate {
     while (now_ < setup_.give_up) {
       slow_.settle(now_);
       job_.set_slow(slow_.step_ratio());
-      const Micros back = away() > 0 && pool_.any_in_repair() ? std::max(now_, pool_.next_return())
-                                                              : std::numeric_limits<Micros>::max();
+      pool_.settle(now_);
+      const Micros back = away_ > 0 ? next_gain() : std::numeric_limits<Micros>::max();
       if (next_.at < back && !strikes(next_)) {
         next_ = failures_.next();
         continue;
@@ -105,11 +68,22 @@ class Replicate {
   void take_back(Micros redone) {
     if (setup_.keeps_log) log_.take_back(totals_[RunTime::redone] - redone);
   }
-  // Replicas that cannot run because their units are missing.
-  int away() const { return std::min(missing_ * setup_.replicas_of_unit, setup_.replicas); }
-  bool can_run_without_them() const {
-    return setup_.elastic &&
-           static_cast<std::size_t>(away()) < setup_.phases.front().by_away.size();
+  // Groups that cannot run because units are missing.
+  int groups_away() const { return setup_.groups_away(pool_.missing()); }
+  bool can_run() const {
+    if (!setup_.elastic) return pool_.missing() == 0;
+    return static_cast<std::size_t>(groups_away()) < setup_.phases.front().by_away.size();
+  }
+  void set_away() {
+    away_ = setup_.elastic ? groups_away() : 0;
+    if (can_run()) job_.set_away(away_);
+  }
+  // When another group can join.
+  Micros next_gain() const {
+    if (groups_away() < away_) return now_;
+    int missing = pool_.missing();
+    while (setup_.groups_away(missing) >= away_) --missing;
+    return pool_.down_to(missing);
   }
   static int spares_of(const ReplicateSetup& setup) {
     return setup.fleet > 0 ? std::min(setup.spares, setup.fleet - setup.units) : setup.spares;
@@ -118,7 +92,7 @@ class Replicate {
   // Units that failed before the run are in repair, and others have their places.
   void begin_with_repairs() {
     for (; next_.at < 0; next_ = failures_.next())
-      if (cause_of(next_).replaces) pool_.lose_spare(next_.at, next_.repair);
+      if (cause_of(next_).replaces) pool_.lose(next_.at, next_.repair, next_.presence);
     pool_.settle(0);
   }
 
@@ -128,29 +102,20 @@ class Replicate {
     const std::vector<Micros> down = failures_.down_at_start();
     const int up = setup_.fleet - static_cast<int>(down.size());
     const int wanted = setup_.units + spares_of(setup_);
-    for (int i = 0; i < wanted - up; ++i) {
-      if (pool_.ready() > 0)
-        pool_.lose_spare(0, down[static_cast<std::size_t>(i)]);
-      else
-        pool_.lose(0, down[static_cast<std::size_t>(i)]), ++missing_;
-    }
-    while (missing_ > 0 && !can_run_without_them()) {
-      if (!wait_until(pool_.next_return(), RunTime::waiting)) return interrupt();
-      fill_places();
-    }
-    job_.set_away(away());
+    for (int i = 0; i < wanted - up; ++i) pool_.lose(0, down[static_cast<std::size_t>(i)], 0.0);
+    set_away();
+    if (!waits_for_units()) interrupt();
   }
 
   // True if it strikes the job. An elastic job with fewer nodes fails less often; a failure of a
   // fleet may strike a spare.
   bool strikes(const Failure& failure) {
-    if (failure.fleet_up == 0)
-      return !setup_.elastic || failure.presence * setup_.replicas < setup_.replicas - away();
+    if (failure.fleet_up == 0) return failure.presence * setup_.groups < setup_.groups - away_;
     const double place = failure.presence * failure.fleet_up;
-    const int there = setup_.units - missing_;
+    const int there = setup_.units - pool_.missing();
     if (place < there) return true;
     pool_.settle(failure.at);
-    if (place < there + pool_.ready()) pool_.lose_spare(failure.at, failure.repair);
+    if (place < there + pool_.ready()) pool_.lose(failure.at, failure.repair, 0.0);
     return false;
   }
   const ReplicateCause& cause_of(const Failure& failure) const {
@@ -168,15 +133,10 @@ class Replicate {
     return until <= next_.at;
   }
 
-  void fill_places() {
-    while (missing_ > 0 && pool_.ready() > 0) pool_.take(), --missing_;
-  }
-
   void rejoin() {
     pool_.settle(now_);
-    fill_places();
     job_.keep();
-    job_.set_away(away());
+    set_away();
     if (!wait_until(now_ + setup_.regroup, RunTime::restarting)) interrupt();
   }
 
@@ -185,50 +145,59 @@ class Replicate {
     slow_.settle(now_);
     const ReplicateTier& last = setup_.tiers.back();
     const Micros start = (setup_.elastic ? setup_.regroup : setup_.restart) + last.load;
-    const std::vector<Micros> repairs =
+    const std::vector<SlowFleet::Evicted> evicted =
         slow_.evict(now_, last.stall + last.write + start, job_.left());
-    if (repairs.empty()) return;
+    if (evicted.empty()) return;
     ++totals_.evictions;
     const Micros from = std::exchange(now_, job_.save(now_, next_.at));
     log(from, RunTime::saving);
-    for (const Micros repair : repairs) pool_.lose(now_, repair), ++missing_;
+    for (const SlowFleet::Evicted& unit : evicted) pool_.lose(now_, unit.repair, unit.place);
+    set_away();
     load_ = last.load;
-    if (now_ == next_.at || !starts_again(start)) return interrupt();
-    job_.set_away(away());
+    if (now_ == next_.at || !starts_again(start)) interrupt();
+  }
+
+  // Waits until the job can run; false where a failure comes first.
+  bool waits_for_units() {
+    while (!can_run()) {
+      if (!wait_until(pool_.next_return(), RunTime::waiting)) return false;
+      set_away();
+    }
+    return true;
   }
 
   // Takes spares, or waits for repairs, and starts; false where a failure comes first.
   bool starts_again(Micros start) {
-    fill_places();
-    while (missing_ > 0 && !can_run_without_them()) {
-      if (!wait_until(pool_.next_return(), RunTime::waiting)) return false;
-      fill_places();
-    }
+    set_away();
+    if (!waits_for_units()) return false;
     if (!wait_until(now_ + start, RunTime::restarting)) return false;
     load_ = 0;
     return true;
   }
 
-  // The position of a failure among the job's present units, uniform in [0, 1).
+  // The position of a failure among the job's present units, in [0, 1): one that cuts a checkpoint
+  // may strike none of them.
   double place_of(const Failure& failure) const {
-    if (failure.fleet_up > 0)
-      return failure.presence * failure.fleet_up / std::max(1, setup_.units - missing_);
-    return setup_.elastic ? failure.presence * setup_.replicas / (setup_.replicas - away())
-                          : failure.presence;
+    const double place =
+        failure.fleet_up > 0
+            ? failure.presence * failure.fleet_up / std::max(1, setup_.units - pool_.missing())
+            : failure.presence * setup_.groups / std::max(1, setup_.groups - away_);
+    return place < 1.0 ? place : failure.presence;
   }
 
   // Recovers from the next failure, and from those during the recovery.
   void interrupt() {
     while (!recovers_from(std::exchange(next_, failures_.next())) && now_ < setup_.give_up) {
     }
-    job_.set_away(away());
   }
 
   // True if the failed unit leaves.
   bool lose_unit_of(const Failure& failure) {
     if (!cause_of(failure).replaces) return false;
-    slow_.replace_unit(place_of(failure));
-    pool_.lose(now_, failure.repair), ++missing_;
+    const double place = place_of(failure);
+    slow_.replace_unit(place);
+    pool_.lose(now_, failure.repair, setup_.fleet > 0 ? 0.0 : place);
+    set_away();
     return true;
   }
 
@@ -246,7 +215,7 @@ class Replicate {
       log(from, RunTime::saving);
       load_ = setup_.tiers.back().load;
       if (now_ == next_.at) return false;
-    } else if (regroups && setup_.replicas_hold_all && can_run_without_them()) {
+    } else if (regroups && setup_.replicas_hold_all && can_run()) {
       job_.keep();
     } else {
       const Micros lost = totals_[RunTime::redone];
@@ -271,7 +240,7 @@ class Replicate {
   Failure next_;
   Micros now_ = 0;
   Micros load_ = 0;  ///< Time to read the checkpoint of the last fall-back; 0 once it was read.
-  int missing_ = 0;  ///< Units whose places in the job are empty.
+  int away_ = 0;     ///< Groups that the job steps without.
 };
 
 }  // namespace
@@ -306,6 +275,7 @@ ChanceRange chance_range(std::vector<double> values) {
     return values[below] + (at - std::floor(at)) * (values[above] - values[below]);
   };
   range.low = quantile(0.05);
+  range.median = quantile(0.5);
   range.high = quantile(0.95);
   return range;
 }

@@ -1,6 +1,7 @@
 #include "sim/reliability/run_states.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 
 #include "sim/core/error.hpp"
@@ -47,7 +48,46 @@ CheckpointSize checkpoint_size(const Scenario& scenario) {
 }
 
 int gpus_of_unit(const Scenario& scenario) {
+  return std::min(scenario.system.gpus_per_node, scenario.plan.gpus());
+}
+
+namespace {
+
+int rounded_up(int whole, int part) { return (whole + part - 1) / part; }
+
+// GPUs of the job in each of its racks, and nodes of a rack. What a job of one rack leaves of it
+// belongs to others.
+int used_of_rack(const Scenario& scenario) {
   return std::min(scenario.system.nvlink_domain, scenario.plan.gpus());
+}
+int units_of_rack(const Scenario& scenario) {
+  const int of_rack = used_of_rack(scenario) + scenario.system.idle_of_domain;
+  return rounded_up(of_rack, gpus_of_unit(scenario));
+}
+
+}  // namespace
+
+Racks racks_of(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  const int used = used_of_rack(scenario), unit = gpus_of_unit(scenario);
+  int together = unit;
+  for (const int ranks : {plan.tp, plan.tp * plan.cp, plan.experts ? plan.ep * plan.etp : 1})
+    if (used % ranks == 0) together = std::max(together, ranks);
+  Racks racks;
+  racks.island = rounded_up(together, unit);
+  if (racks.island == 1) {
+    racks.surplus = idle_units(scenario);
+    return racks;
+  }
+  racks.count = rounded_up(plan.gpus(), used);
+  racks.size = units_of_rack(scenario);
+  racks.surplus = racks.count * (racks.size / racks.island - used / unit / racks.island);
+  return racks;
+}
+
+int idle_units(const Scenario& scenario) {
+  const int racks = rounded_up(scenario.plan.gpus(), used_of_rack(scenario));
+  return racks * scenario.system.idle_of_domain / gpus_of_unit(scenario);
 }
 
 CheckpointTimes checkpoint_times(const Scenario& scenario, const CheckpointSize& size,
@@ -56,7 +96,7 @@ CheckpointTimes checkpoint_times(const Scenario& scenario, const CheckpointSize&
   const System& system = scenario.system;
   const Seconds copy = size.a_gpu / system.gpu.host;
   CheckpointTimes times;
-  times.stall = profile.stall + copy;
+  times.stall = profile.stall(tier) + copy;
   if (tier == CheckpointTier::local) {
     times.load = copy;
     return times;
@@ -80,48 +120,90 @@ CheckpointWrite checkpoint_write(const Scenario& scenario, const CheckpointSize&
 
 namespace {
 
-Scenario without_replicas(const Scenario& scenario, int away) {
+// The job that is left, and its step.
+AwayState state_without(const Scenario& scenario, int away, EstimateContext& context) {
   const Plan& plan = scenario.plan;
   const int left = plan.dp - away;
   PlanRequest request = plan_again(plan);
   request.gbs = plan.gbs / plan.dp * left;
-  return make_scenario(scenario, request, plan.gpus() / plan.dp * left, {});
+  // Copies of shards leave whole.
+  if (plan.dp_replicate > 1) request.dp_replicate = plan.dp_replicate * left / plan.dp;
+  const Scenario smaller = make_scenario(scenario, request, plan.gpus() / plan.dp * left, {});
+  const MemoryReport memory = memory_of(smaller, *context.loads(smaller));
+  // The error of an estimate states how much memory is missing.
+  if (memory.peak() > memory.capacity) estimate(smaller, context);
+  return {step_time(smaller, context), smaller.plan.gbs};
 }
 
 }  // namespace
 
-int replicas_of_unit(const Scenario& scenario) {
+int replicas_of_group(const Scenario& scenario) {
   // rank = ((stage dp + data) cp + context) tp + tensor: replicas lie tp x cp ranks apart.
-  const int apart = scenario.plan.tp * scenario.plan.cp;
-  return std::min(scenario.plan.dp, std::max(1, gpus_of_unit(scenario) / apart));
+  const Plan& plan = scenario.plan;
+  const int apart = plan.tp * plan.cp;
+  int replicas = std::max(1, gpus_of_unit(scenario) / apart);
+  const auto with = [&](int ranks) {
+    replicas = std::lcm(replicas, std::lcm(apart, ranks) / apart);
+  };
+  if (plan.experts) with(plan.ep * plan.etp);
+  if (plan.dp_replicate > 1) with(plan.gpus() / plan.pp / plan.dp_replicate);
+  return std::min(plan.dp, replicas);
+}
+
+int groups_of_job(const Scenario& scenario) {
+  return rounded_up(scenario.plan.dp, replicas_of_group(scenario));
 }
 
 bool replicas_hold_all(const Plan& plan) {
   return (plan.zero == 0 && plan.dp > 1) || plan.dp_replicate > 1;
 }
 
-std::vector<AwayState> away_states(const Scenario& scenario, Seconds whole, int units) {
+namespace {
+
+// States up to that without the last multiple of `stride` groups that runs.
+std::vector<AwayState> states_by(int stride, const Scenario& scenario, Seconds whole) {
+  const int replicas = replicas_of_group(scenario);
+  const std::int64_t samples = scenario.plan.gbs / scenario.plan.dp * replicas;
+  const int most = (groups_of_job(scenario) - 1) / stride;
   std::vector<AwayState> states{{whole, scenario.plan.gbs}};
-  if (units == 0) return states;
-  const int stopped = replicas_of_unit(scenario);
   EstimateContext context{scenario.system};
-  for (int away = stopped; away <= units * stopped && away < scenario.plan.dp; away += stopped) {
+  int without = most + 1;  // The least number of strides without which nothing runs.
+  for (int known = 0, next = 1; next > known && next < without;) {
     try {
-      const Scenario left = without_replicas(scenario, away);
-      const MemoryReport memory = memory_of(left, *context.loads(left));
-      // The error of an estimate states how much memory is missing.
-      if (memory.peak() > memory.capacity) estimate(left, context);
-      const AwayState state{step_time(left, context), left.plan.gbs};
-      states.insert(states.end(), static_cast<std::size_t>(stopped), state);
-    } catch (const Error& error) {
-      if (away > stopped) break;
-      fail_infeasible({"", "--elastic"},
-                      "without " + std::to_string(away) +
-                          " of its replicas the job cannot run: " + error.what(),
-                      "leave --elastic out, or choose a plan that can");
+      const Seconds step = state_without(scenario, next * stride * replicas, context).step;
+      const AwayState from = states.back();
+      const int between = (next - known) * stride;
+      for (int more = 1; more <= between; ++more)
+        states.push_back({from.step + (step - from.step) * (static_cast<double>(more) / between),
+                          from.samples - samples * more});
+      known = next;
+    } catch (const Error&) {
+      if (next == 1) throw;
+      without = next;
     }
+    next = without > most ? std::min(2 * known, most) : (known + without) / 2;
   }
   return states;
+}
+
+}  // namespace
+
+std::vector<AwayState> away_states(const Scenario& scenario, Seconds whole) {
+  const int replicas = replicas_of_group(scenario);
+  const int of_stage = replicas * scenario.plan.tp * scenario.plan.cp;
+  const int of_racks = std::lcm(of_stage, used_of_rack(scenario)) / of_stage;
+  try {
+    if (of_racks < groups_of_job(scenario)) return states_by(of_racks, scenario, whole);
+  } catch (const Error&) {  // Fewer may run.
+  }
+  try {
+    return states_by(1, scenario, whole);
+  } catch (const Error& error) {
+    fail_infeasible({"", "--elastic"},
+                    "without " + std::to_string(replicas) +
+                        " of its replicas the job cannot run: " + error.what(),
+                    "leave --elastic out, or choose a plan that can");
+  }
 }
 
 Seconds step_with_slow_gpu(const Scenario& scenario, int stage, double slower) {

@@ -13,7 +13,7 @@ namespace orrery {
 struct CheckpointSize {
   Bytes total;                ///< Weights and optimizer state of the model, once.
   Bytes a_gpu;                ///< Saved by the fullest GPU.
-  Bytes a_unit;               ///< Saved by a node or NVLink domain.
+  Bytes a_unit;               ///< Saved by a node.
   std::vector<Bytes> a_rank;  ///< Saved by each writing rank, by stage; together the total.
   bool every_replica = true;  ///< Every replica saves its shards; else one saves all.
 };
@@ -22,11 +22,16 @@ struct CheckpointSize {
 /// by their owners, and so are equal shares of the weights; without ZeRO one replica saves all.
 CheckpointSize checkpoint_size(const Scenario& scenario);
 
-/// GPUs that are replaced as a whole: a node, or all nodes that share NVLink.
+/// GPUs that are repaired and replaced as a whole: a node, which in an NVL72 rack is a tray.
 int gpus_of_unit(const Scenario& scenario);
+/// The racks in which the job's nodes share NVLink. Tensor groups, the ranks of a replica's stage
+/// and expert groups must be of one rack where the placement has them in one.
+Racks racks_of(const Scenario& scenario);
+/// Nodes of these racks that the job leaves idle (filled_evenly()).
+int idle_units(const Scenario& scenario);
 
 struct CheckpointTimes {
-  Seconds stall;  ///< The profile's, and device to host of the fullest GPU: alike for all tiers.
+  Seconds stall;  ///< The profile's for this tier, and device to host of the fullest GPU.
   Seconds write;  ///< Time from the stall until the checkpoint is durable.
   Seconds load;   ///< Time to read it back.
 };
@@ -47,19 +52,19 @@ struct AwayState {
   std::int64_t samples = 0;  ///< Sequences that it trains on.
 };
 
-/// Replicas that stop with one unit, as Placement lays out their ranks.
-int replicas_of_unit(const Scenario& scenario);
+/// Replicas that leave and join together: those that share a unit, experts, or a copy of all shards
+/// (Sharding::dp_replicate).
+int replicas_of_group(const Scenario& scenario);
+/// Groups of a job; the last one may be smaller.
+int groups_of_job(const Scenario& scenario);
 /// True if a lost replica holds nothing that others lack: optimizer states are whole in each, or
 /// their shards are kept in several copies.
 bool replicas_hold_all(const Plan& plan);
 
-/// States with 0, 1, ... replicas away, up to those that `units` units stop. It ends with the last
-/// whose plan divides and fits. If a unit stops several replicas, the numbers between are as the
-/// next larger one.
-std::vector<AwayState> away_states(const Scenario& scenario, Seconds whole, int units);
-
-/// Even an elastic job waits if more units are away.
-inline constexpr int most_units_away = 8;
+/// States with 0, 1, ... groups of replicas away, to the last whose plan fits. Steps without 1, 2,
+/// 4, 8, ... groups and of the last are simulated, or of as many as fill whole racks in each stage;
+/// those between are linear in the number, as they differ by collectives between replicas alone.
+std::vector<AwayState> away_states(const Scenario& scenario, Seconds whole);
 
 /// The step if one GPU of that stage takes 1 + `slower` times as long as the others.
 Seconds step_with_slow_gpu(const Scenario& scenario, int stage, double slower);

@@ -98,10 +98,10 @@ double SlowFleet::step_ratio() const {
   return ratio;
 }
 
-std::vector<Micros> SlowFleet::evict(Micros now, Micros stop, Micros left) {
+std::vector<SlowFleet::Evicted> SlowFleet::evict(Micros now, Micros stop, Micros left) {
   if (!slowness_.evict) return {};
   std::vector<int> units;
-  std::vector<Micros> repairs;
+  std::vector<Evicted> evicted;
   for (SlowGpu& gpu : slow_) {
     if (gpu.stays || gpu.found > now) continue;
     const double longer = gpu.ratio / healthy_ - 1.0;
@@ -112,12 +112,12 @@ std::vector<Micros> SlowFleet::evict(Micros now, Micros stop, Micros left) {
     gpu.stays = !pays;
     if (!pays || std::find(units.begin(), units.end(), gpu.unit) != units.end()) continue;
     units.push_back(gpu.unit);
-    repairs.push_back(gpu.repair);
+    evicted.push_back({gpu.repair, static_cast<double>(gpu.unit) / slowness_.units});
   }
   std::erase_if(slow_, [&](const SlowGpu& gpu) {
     return std::find(units.begin(), units.end(), gpu.unit) != units.end();
   });
-  return repairs;
+  return evicted;
 }
 
 void SlowFleet::replace_unit(double place) {

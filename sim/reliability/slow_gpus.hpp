@@ -53,8 +53,12 @@ class SlowFleet {
   double step_ratio() const;
 
   /// Removes slow GPUs that are known by `now` and worth a stop, if replacing all of them takes
-  /// `stop` and undisturbed steps of `left` remain. Returns their repair times, one a unit.
-  std::vector<Micros> evict(Micros now, Micros stop, Micros left);
+  /// `stop` and undisturbed steps of `left` remain. Returns their units.
+  struct Evicted {
+    Micros repair = 0;
+    double place = 0.0;  ///< As that of replace_unit().
+  };
+  std::vector<Evicted> evict(Micros now, Micros stop, Micros left);
   /// A unit is replaced for another reason, with the slow GPUs in it. `place` in [0, 1).
   void replace_unit(double place);
 

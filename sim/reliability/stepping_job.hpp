@@ -22,7 +22,7 @@ class SteppingJob {
   void keep();
   /// Takes a checkpoint in the last tier, and waits until it is safe.
   Micros save(Micros now, Micros limit);
-  void set_away(int replicas) { away_ = static_cast<std::size_t>(replicas); }
+  void set_away(int groups) { away_ = static_cast<std::size_t>(groups); }
   /// Factor of the step by slow GPUs, over a cluster without them.
   void set_slow(double ratio) { slow_ = ratio; }
   /// Time of the remaining steps on the whole and undisturbed cluster.

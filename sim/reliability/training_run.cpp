@@ -85,7 +85,9 @@ RunFigures figures_of(const std::vector<RunTotals>& runs) {
   for (double& share : figures.shares) share /= all;
   figures.days = chance_range(figures.days_of);
   figures.ettr = chance_range(std::move(ettr));
+  figures.ettr.mean = ettr_of(figures.shares);
   figures.goodput = chance_range(std::move(goodput));
+  figures.goodput.mean = figures.shares[static_cast<std::size_t>(RunTime::productive)];
   figures.interruptions = chance_range(std::move(interruptions));
   figures.evictions = chance_range(std::move(evictions));
   return figures;
@@ -101,8 +103,9 @@ std::vector<RunTotals> finished_runs(const PreparedRun& run, const RunQuestion& 
     fail_infeasible({"", "--reliability"},
                     grouped(lost) + " of " + grouped(question.replicates) +
                         " runs did not end in a hundred times the time of their steps",
-                    question.policy.spares ? "keep more --spares, or let the job be --elastic"
-                                           : "save more often, recover faster, or use fewer GPUs");
+                    !question.policy.spares   ? "save more often, recover faster, or use fewer GPUs"
+                    : question.policy.elastic ? "keep more --spares"
+                                              : "keep more --spares, or let the job be --elastic");
   return runs;
 }
 
@@ -197,7 +200,7 @@ ChanceRange expected_days(const PreparedRun& run) {
   }
   const double factor = std::exp(range_deviations * std::sqrt(variance));
   const auto at = [&](double times) { return days / expected_shares(run, times).goodput; };
-  return {at(1.0), at(1.0 / factor), at(factor)};
+  return {at(1.0), at(1.0 / factor), at(factor), at(1.0)};
 }
 
 namespace {
@@ -222,7 +225,7 @@ RunBill run_bill(const PreparedRun& run, const RunFigures& figures, int kept,
                  const Economics& economics) {
   const int gpus = run.scenario.plan.gpus();
   const double hours = 24.0 * figures.days.mean;
-  const double spare_hours = hours * kept * run.gpus_of_unit;
+  const double spare_hours = hours * (kept + run.idle_units) * run.gpus_of_unit;
   const auto share = [&](RunTime time) { return figures.shares[static_cast<std::size_t>(time)]; };
   const double hangs = share(RunTime::detecting);
   const double waits =
@@ -299,7 +302,8 @@ class Worth {
     Improvement improvement{
         what, chance_range(std::move(saved)), better.ettr.mean - before.ettr.mean, {}};
     const PreparedRun& now = answer_.prepared;
-    const int gpus = now.scenario.plan.gpus() + answer_.spares.kept * now.gpus_of_unit;
+    const int gpus =
+        now.scenario.plan.gpus() + (answer_.spares.kept + now.idle_units) * now.gpus_of_unit;
     if (improvement.days.mean > 0.0)
       improvement.usd = economics_.rent_usd_per_gpu_hour * (24.0 * improvement.days.mean * gpus);
     list_.push_back(improvement);

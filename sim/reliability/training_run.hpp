@@ -60,6 +60,7 @@ struct PreparedRun {
   CheckpointSize size;
   std::vector<RunPhase> phases;  ///< The last one has the plan's batch.
   int gpus_of_unit = 0;
+  int idle_units = 0;  ///< Left idle in the job's racks: spares besides those that are kept.
   ReplicateSetup setup;
   FailureDistribution distribution;
   std::optional<FaultRecord> record;  ///< Replayed instead of sampled failures.
@@ -98,7 +99,10 @@ struct SpareNeed {
   double short_of = 0.0;  ///< Share of the time in which more are in repair than are kept.
 };
 
-/// Statistics of all replicates.
+/// Statistics of all replicates. The means of `ettr` and `goodput` are shares of the time of all
+/// runs, as `shares` are: time of steps over wall time, each summed over replicates. So goodput and
+/// what is lost add up to 1, and goodput is the days without interruption over the mean of `days`.
+/// Their intervals and medians are of single runs.
 struct RunFigures {
   ChanceRange days, ettr, goodput, interruptions, evictions;
   std::array<double, run_times> shares{};  ///< Shares of the time of all runs; they add up to 1.
@@ -111,7 +115,7 @@ RunFigures figures_of(const std::vector<RunTotals>& runs);
 struct Improvement {
   std::string what;
   ChanceRange days;   ///< Saved.
-  double ettr = 0.0;  ///< Gained, on average.
+  double ettr = 0.0;  ///< Gained, of the time of all runs.
   Range usd;          ///< Saved rent, on average.
 };
 
@@ -176,7 +180,8 @@ bool has_expected_shares(const RunQuestion& question);
 /// are independent: over m months, deviation^2 / m.
 ChanceRange expected_days(const PreparedRun& run);
 
-/// The cost of a run of so many days on average, with `kept` spare units.
+/// The cost of a run of so many days on average, with `kept` spare units besides those that are
+/// idle in the job's racks.
 ///
 /// GPUs of a stopped job, and spares, draw the power of waiting GPUs in `economics`; without one,
 /// between nothing and as much as at work. Until a failure is found processes wait for each other

@@ -14,8 +14,10 @@ double rounded(double value) { return static_cast<double>(std::llround(value * 1
 double seconds(Micros time) { return static_cast<double>(time) / 1e6; }
 
 Json range_json(const ChanceRange& range) {
-  return {
-      {"mean", rounded(range.mean)}, {"low", rounded(range.low)}, {"high", rounded(range.high)}};
+  return {{"mean", rounded(range.mean)},
+          {"low", rounded(range.low)},
+          {"high", rounded(range.high)},
+          {"median", rounded(range.median)}};
 }
 
 Json money(Range range) {

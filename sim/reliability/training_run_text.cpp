@@ -21,11 +21,13 @@ std::string days_text(double days) { return fixed(days, days < 10.0 ? 2 : 1) + "
 
 std::string days_range(const ChanceRange& days) {
   const int decimals = days.high < 10.0 ? 2 : 1;
-  return fixed(days.low, decimals) + " .. " + fixed(days.high, decimals) + in_nine;
+  return fixed(days.low, decimals) + " .. " + fixed(days.high, decimals) + in_nine +
+         (days.heavy_tailed() ? "; median, mean " + days_text(days.mean) : "");
 }
 
 std::string percent_range(const ChanceRange& share) {
-  return fixed(100.0 * share.low, 1) + " .. " + fixed(100.0 * share.high, 1) + in_nine;
+  return fixed(100.0 * share.low, 1) + " .. " + fixed(100.0 * share.high, 1) + in_nine +
+         (share.heavy_tailed() ? "; median, " + percent(share.mean) + " of all runs' time" : "");
 }
 
 // Adds the time of a ramp, and that of its tokens at the plan's batch.
@@ -131,8 +133,9 @@ std::string worth_text(const TrainingRun& run) {
       0};
   for (const Improvement& one : run.worth)
     if (std::abs(one.days.mean) >= seen)
-      table.add_row({"  " + one.what, fixed(one.days.mean, 2),
-                     fixed(one.days.low, 2) + " .. " + fixed(one.days.high, 2),
+      table.add_row({"  " + one.what, fixed(one.days.typical(), 2),
+                     fixed(one.days.low, 2) + " .. " + fixed(one.days.high, 2) +
+                         (one.days.heavy_tailed() ? ", mean " + fixed(one.days.mean, 2) : ""),
                      (one.ettr < 0.0 ? "-" : "+") + fixed(100.0 * std::abs(one.ettr), 1),
                      dollars_text(one.usd)});
   return table.text() + "\n";
@@ -223,29 +226,37 @@ std::string training_run_text(const TrainingRun& run) {
                      (run.question.faults ? "Faults, replayed, of " : "Failures of ") +
                      reliability_text(run.question.reliability) + "\n\n";
   Table table{{{"", Align::left}, {""}, {"", Align::left}}, 0};
-  table.add_row({"Run", days_text(figures.days.mean),
+  table.add_row({"Run", days_text(figures.days.typical()),
                  days_range(figures.days) + "; " +
                      days_text(prepared.without_interruption().si() / 86400.0) +
                      " without interruption"});
   add_ramp(table, prepared);
-  table.add_row({"Goodput", percent(figures.goodput.mean), percent_range(figures.goodput)});
+  table.add_row({"Goodput", percent(figures.goodput.typical()), percent_range(figures.goodput)});
   const std::string formula =
       run.expected_ettr ? "; " + percent(*run.expected_ettr) + " by the formula" : "";
-  table.add_row({"ETTR", percent(figures.ettr.mean), percent_range(figures.ettr) + formula});
+  table.add_row({"ETTR", percent(figures.ettr.typical()), percent_range(figures.ettr) + formula});
   const ChanceRange& count = figures.interruptions;
   const int decimals = count.mean < 10.0 ? 1 : 0;
+  const std::string mean =
+      count.heavy_tailed() ? "; median, mean " + fixed(count.mean, decimals) : "";
   table.add_row(
-      {"Interruptions", fixed(count.mean, decimals),
-       fixed(count.low, 0) + " .. " + fixed(count.high, 0) + in_nine +
+      {"Interruptions", fixed(count.typical(), decimals),
+       fixed(count.low, 0) + " .. " + fixed(count.high, 0) + in_nine + mean +
            (count.mean > 0.0
                 ? ", one each " + span_text(Seconds{86400.0 * figures.days.mean / count.mean})
                 : "")});
   if (run.question.policy.evict)
-    table.add_row({"Evictions", fixed(figures.evictions.mean, 1),
+    table.add_row({"Evictions", fixed(figures.evictions.typical(), 1),
                    fixed(figures.evictions.low, 0) + " .. " + fixed(figures.evictions.high, 0) +
                        in_nine + ": slow GPUs replaced"});
   add_tiers(table, prepared);
   table.add_row({"Spares", grouped(run.spares.kept), spares_text(run)});
+  if (const Racks& racks = prepared.setup.racks; racks.island > 1)
+    table.add_row({"", "",
+                   "where a node is down, " + std::to_string(racks.island) +
+                       " nodes of one rack take over its NVLink group"});
+  if (prepared.idle_units > 0)
+    table.add_row({"", "", grouped(prepared.idle_units) + " more are idle in the job's racks"});
   text += table.text() + lost_text(figures) + causes_text(run);
   const std::string rent = dollars_text(run.bill.rent_usd);
   if (!rent.empty())

@@ -309,8 +309,8 @@ namespace {
 
 // Enough decimals to distinguish two plans.
 int decimals_of(const std::vector<ComparedRun>& runs) {
-  double least = runs.front().run.figures.days.mean;
-  for (const ComparedRun& one : runs) least = std::min(least, one.run.figures.days.mean);
+  double least = runs.front().run.figures.days.typical();
+  for (const ComparedRun& one : runs) least = std::min(least, one.run.figures.days.typical());
   return least < 10.0 ? 2 : 1;
 }
 
@@ -330,7 +330,12 @@ std::string profiles(const std::vector<ComparedRun>& runs) {
 }
 
 Json bare_range_json(const ChanceRange& range) {
-  return {{"mean", range.mean}, {"low", range.low}, {"high", range.high}};
+  return {{"mean", range.mean}, {"low", range.low}, {"high", range.high}, {"median", range.median}};
+}
+
+template <class Text>
+std::string typical_text(const ChanceRange& range, const Text& text) {
+  return text(range.typical()) + (range.heavy_tailed() ? " (median)" : "");
 }
 
 std::vector<Compared> compared(const std::vector<ComparedRun>& runs) {
@@ -351,16 +356,18 @@ std::vector<Compared> compared(const std::vector<ComparedRun>& runs) {
     own.add("reliability", run.question.reliability.name);
     own.add("replicates", run.question.replicates);
     own.add("seed", run.question.seed);
-    own.add("days", bare_range_json(of.days)).shown({"days"}, days(of.days.mean));
+    own.add("days", bare_range_json(of.days)).shown({"days"}, typical_text(of.days, days));
     own.show({"  90 % interval, by failures"}, interval_text(of.days.low, of.days.high, days));
     own.show({"  and by step times"}, "");
     own.add("days_without_interruption", undisturbed)
         .shown({"  without interruption"}, days(undisturbed));
-    own.add("goodput", bare_range_json(of.goodput)).shown({"goodput, %"}, share(of.goodput.mean));
+    own.add("goodput", bare_range_json(of.goodput))
+        .shown({"goodput, %"}, typical_text(of.goodput, share));
     own.show({"  90 % interval"}, interval_text(of.goodput.low, of.goodput.high, share));
-    own.add("ettr", bare_range_json(of.ettr)).shown({"ETTR, %"}, share(of.ettr.mean));
+    own.add("ettr", bare_range_json(of.ettr)).shown({"ETTR, %"}, typical_text(of.ettr, share));
     own.add("interruptions", bare_range_json(of.interruptions))
-        .shown({"interruptions"}, fixed(of.interruptions.mean, 0));
+        .shown({"interruptions"},
+               typical_text(of.interruptions, [](double count) { return fixed(count, 0); }));
     own.show({"checkpoint, minutes"},
              fixed((run.prepared.step * static_cast<double>(tier.steps)).si() / 60.0, 1));
     own.add("spares", run.spares.kept).shown({"spares"}, grouped(run.spares.kept));
@@ -371,7 +378,7 @@ std::vector<Compared> compared(const std::vector<ComparedRun>& runs) {
     Figures& other = all[i].difference;
     other.add("from", plan_label(0));
     other.add("by_failures", bare_range_json(between.chance))
-        .shown({"days"}, more(between.chance.mean));
+        .shown({"days"}, typical_text(between.chance, more));
     other.show({"  90 % interval, by failures"},
                interval_text(between.chance.low, between.chance.high, more));
     other.show({"  and by step times"}, interval_text(between.low(), between.high(), more));
@@ -394,11 +401,12 @@ Document compared_runs_document(const std::vector<ComparedRun>& runs) {
   document.gap();
   for (std::size_t i = 1; i < runs.size(); ++i) {
     const RunDifference between = difference(runs.front(), runs[i]);
-    const double days = runs.front().run.figures.days.mean;
-    document.paragraph(verdict_text(
-        plan_label(i),
-        {between.chance.mean / days, between.low() / days, between.high() / days, between.is_tie()},
-        "fewer", "days than A", {"it finishes sooner.", "it finishes later."}));
+    const double days = runs.front().run.figures.days.typical();
+    document.paragraph(verdict_text(plan_label(i),
+                                    {between.chance.typical() / days, between.low() / days,
+                                     between.high() / days, between.is_tie()},
+                                    "fewer", "days than A",
+                                    {"it finishes sooner.", "it finishes later."}));
   }
   document.paragraph(grouped(question.replicates) + " runs of each under the same failures, seed " +
                      std::to_string(question.seed) + "\n");

@@ -160,7 +160,7 @@ namespace {
 // The step's range, scaled so that the step takes as many seconds as the run takes days.
 StepRange range_of_days(const ComparedRun& one) {
   const StepRange& step = one.plan->range;
-  return step.scaled(one.run.figures.days.mean / step.step.si());
+  return step.scaled(one.run.figures.days.typical() / step.step.si());
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ struct ComparedRun {
 
 /// Additional days that `other` takes, replicate by replicate under the same failures, with the
 /// uncertainty of both step times. Failures and step times are independent, and days grow with the
-/// step, so that on either side of the mean
+/// step, so that on either side of the typical value
 ///
 ///     half^2 = (half of what failures sample)^2 + (1.645 sigma of StepDifference, over the run)^2
 struct RunDifference {
@@ -62,10 +62,10 @@ struct RunDifference {
   double steps = 0.0;  ///< sigma of the step times' difference, in days of the runs.
 
   double low() const {
-    return chance.mean - std::hypot(chance.mean - chance.low, range_deviations * steps);
+    return chance.typical() - std::hypot(chance.typical() - chance.low, range_deviations * steps);
   }
   double high() const {
-    return chance.mean + std::hypot(chance.high - chance.mean, range_deviations * steps);
+    return chance.typical() + std::hypot(chance.high - chance.typical(), range_deviations * steps);
   }
   /// Zero is within the range: the difference is not significant.
   bool is_tie() const { return low() <= 0.0 && high() >= 0.0; }

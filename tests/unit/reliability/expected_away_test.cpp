@@ -121,7 +121,7 @@ TEST(PolicyShares, OfElasticJobsAreThoseOfReplicates) {
       for (int away = 0; away < 9; ++away)
         setup.phases[0].by_away.push_back({8 * second - away * 50'000, 100 - 10 * away});
       setup.elastic = true;
-      setup.replicas = 10;
+      setup.units = setup.groups = 10;
       setup.replicas_hold_all = hold;
       setup.spares = spares;
       const FailureDistribution distribution = failures({4.0, 2.0});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/plan/plan_keys.hpp"
 #include "sim/reliability/failure_time.hpp"
 #include "sim/reliability/fault_replay.hpp"
 #include "sim/reliability/run_states.hpp"
@@ -66,6 +67,20 @@ TEST(CheckpointSize, IsWhatItsRanksSend) {
   }
 }
 
+// A copy in memory stalls the steps for the time off the GPUs alone, one in the store for longer.
+TEST(CheckpointTimes, StallByTier) {
+  const Scenario scenario = llama(1, 1, 64);
+  const CheckpointSize size = checkpoint_size(scenario);
+  const Reliability profile = read_reliability("default", test_place);
+  const auto stall = [&](CheckpointTier tier) {
+    return checkpoint_times(scenario, size, profile, tier, BytesPerSecond{1e9}).stall;
+  };
+  const Seconds copy = size.a_gpu / scenario.system.gpu.host;
+  EXPECT_EQ(stall(CheckpointTier::local), copy);
+  EXPECT_EQ(stall(CheckpointTier::peer), copy);
+  EXPECT_EQ(stall(CheckpointTier::store), copy + Seconds{0.59});
+}
+
 // To a store of 1 GB/s it takes as long as its bytes; to a fast one as the slowest way out of a
 // node.
 TEST(CheckpointTimes, AreThoseOfTheSlowestWay) {
@@ -84,21 +99,124 @@ TEST(CheckpointTimes, AreThoseOfTheSlowestWay) {
 }
 
 // A node of 8 with tp 4 holds parts of two replicas, with tp 8 of one.
-TEST(RunStates, CountReplicasThatStopWithANode) {
-  EXPECT_EQ(replicas_of_unit(llama(4, 1, 64)), 2);
-  EXPECT_EQ(replicas_of_unit(llama(8, 1, 64)), 1);
-  EXPECT_EQ(replicas_of_unit(llama(1, 1, 64)), 8);
+TEST(RunStates, CountReplicasThatLeaveTogether) {
+  EXPECT_EQ(replicas_of_group(llama(4, 1, 64)), 2);
+  EXPECT_EQ(replicas_of_group(llama(8, 1, 64)), 1);
+  EXPECT_EQ(replicas_of_group(llama(1, 1, 64)), 8);
 }
 
 // The batch of a replica stays: 8 sequences each, however many replicas are present.
 TEST(RunStates, KeepTheBatchOfAReplica) {
   const Scenario scenario = llama(8, 1, 64);
-  const std::vector<AwayState> states =
-      away_states(scenario, estimate(scenario).result.step_time, 3);
-  ASSERT_EQ(states.size(), 4u);
-  for (std::size_t away = 0; away < 4; ++away)
+  const std::vector<AwayState> states = away_states(scenario, estimate(scenario).result.step_time);
+  ASSERT_EQ(states.size(), 8u);
+  for (std::size_t away = 0; away < 8; ++away)
     EXPECT_EQ(states[away].samples, static_cast<std::int64_t>(8 * (8 - away)));
   EXPECT_NEAR(states[3].step / states[0].step, 1.0, 0.05);
+}
+
+Scenario on_nvl72(const std::string& model, int gpus, const std::string& options) {
+  PlanRequest request;
+  request.gbs = gpus;
+  read_plan(request, JsonValue::parse(options, "plan.json"));
+  return make_scenario(read_model(model, test_place), read_system("gb200-nvl72", test_place),
+                       request, gpus, test_place);
+}
+
+// A tray of four GPUs is repaired. With tp 4 it takes the place of any other; with tp 8 two of one
+// rack are needed. 2,240 GPUs are 64 in each of 35 racks, which leaves two trays of each idle.
+TEST(RunStates, RacksOfTraysThatShareNvlink) {
+  const Scenario tray = on_nvl72("llama3-70b", 2304, R"({"tp": 4})");
+  EXPECT_EQ(gpus_of_unit(tray), 4);
+  EXPECT_EQ(racks_of(tray).island, 1);
+  EXPECT_EQ(racks_of(tray).spare_islands(7), 7);
+  const Racks pairs = racks_of(on_nvl72("llama3-70b", 2304, R"({"tp": 8})"));
+  EXPECT_EQ(pairs.island, 2);
+  EXPECT_EQ(pairs.count, 32);
+  EXPECT_EQ(pairs.size, 18);
+  EXPECT_EQ(pairs.surplus, 0);
+  // Four spare islands: nine are in a rack.
+  EXPECT_EQ(pairs.spare_islands(9), 4);
+  EXPECT_EQ(pairs.spares_for(4), 8);
+  EXPECT_EQ(pairs.spares_for(10), 20);
+  const Scenario experts = on_nvl72("deepseek-v3", 2240, R"({"tp": 1, "ep": 64, "pp": 1})");
+  EXPECT_EQ(racks_of(experts).island, 16);
+  EXPECT_EQ(racks_of(experts).count, 35);
+  EXPECT_EQ(racks_of(experts).surplus, 0);
+  EXPECT_EQ(idle_units(experts), 70);
+  // The next islands are those of another rack: one in each.
+  EXPECT_EQ(racks_of(experts).spares_for(2), 18 + 16);
+  EXPECT_EQ(racks_of(llama(8, 1, 64)).island, 1);
+  EXPECT_EQ(idle_units(llama(8, 1, 64)), 0);
+}
+
+// Experts over 64 ranks and copies of shards over 32 leave together.
+TEST(RunStates, GroupsOfReplicasShareExpertsOrShards) {
+  EXPECT_EQ(replicas_of_group(on_nvl72("deepseek-v3", 2240, R"({"tp": 1, "ep": 64})")), 64);
+  PlanRequest request = plan_request(2, 1, 1, 512, 8192, "");
+  request.zero = 3;
+  request.dp_replicate = 4;
+  const Scenario copies =
+      make_scenario(read_model("llama3-8b", test_place), read_system("dgx-h100", test_place),
+                    request, 256, test_place);
+  EXPECT_EQ(replicas_of_group(copies), 32);
+  EXPECT_EQ(groups_of_job(copies), 4);
+  // Each copy of all shards trains on a quarter, and stays as large.
+  const std::vector<AwayState> states = away_states(copies, estimate(copies).result.step_time);
+  ASSERT_EQ(states.size(), 4u);
+  for (std::size_t away = 0; away < 4; ++away)
+    EXPECT_EQ(states[away].samples, static_cast<std::int64_t>(128 * (4 - away)));
+  request.dp_replicate = 1;
+  request.gbs = 128;
+  const Scenario one = make_scenario(read_model("llama3-8b", test_place),
+                                     read_system("dgx-h100", test_place), request, 64, test_place);
+  EXPECT_NEAR(states[3].step / estimate(one).result.step_time, 1.0, 1e-9);
+}
+
+// Steps between those that are simulated differ by little from what their own simulation says.
+TEST(RunStates, StepsBetweenKnotsAreNearTheirOwn) {
+  const Scenario scenario = llama(8, 2, 1024);
+  const std::vector<AwayState> states = away_states(scenario, estimate(scenario).result.step_time);
+  ASSERT_EQ(states.size(), 64u);
+  for (const int away : {3, 6, 11, 24, 37, 50, 60}) {
+    PlanRequest request = plan_again(scenario.plan);
+    request.gbs = 8 * (64 - away);
+    const Scenario own = make_scenario(scenario, request, 16 * (64 - away), test_place);
+    const AwayState& state = states[static_cast<std::size_t>(away)];
+    EXPECT_EQ(state.samples, own.plan.gbs);
+    EXPECT_NEAR(state.step / estimate(own).result.step_time, 1.0, 0.01) << away;
+  }
+}
+
+// Racks of which one or two trays are missing stay filled: steps without them are hardly longer.
+TEST(RunStates, RacksStayFilledWithoutAReplica) {
+  const Scenario scenario = on_nvl72("llama3-70b", 2304, R"({"tp": 8})");
+  const Seconds whole = estimate(scenario).result.step_time;
+  const std::vector<AwayState> states = away_states(scenario, whole);
+  ASSERT_EQ(states.size(), 280u);  // 31 racks of nine replicas, and none.
+  for (const AwayState& state : states) EXPECT_NEAR(state.step / whole, 1.0, 0.02);
+}
+
+// Llama 3 on 16,384 GPUs with eight spares where a hundred are wanted: the job goes on without the
+// few of its 128 replicas for which no nodes are left, at nine tenths of its speed or more.
+TEST(PreparedRun, AnElasticJobOfThousandsGoesOn) {
+  PlanRequest request = plan_request(8, 16, 1, 2048, 8192, "");
+  const Scenario scenario =
+      make_scenario(read_model("llama3.1-405b", test_place),
+                    read_system("grand-teton-h100-80gb", test_place), request, 16384, test_place);
+  RunQuestion wanted = question("meta-llama3");
+  wanted.tokens = 8.1e12;
+  wanted.policy.elastic = true;
+  wanted.reliability.month_deviation = 0.0;
+  for (const int spares : {0, 8, 60}) {
+    wanted.policy.spares = spares;
+    const PreparedRun run = prepare_run(scenario, estimate(scenario).result.step_time, wanted);
+    // With fewer than six replicas optimizer states do not fit.
+    EXPECT_EQ(run.setup.phases.front().by_away.size(), 123u);
+    const RunFigures figures = figures_of(finished_runs(run, wanted));
+    EXPECT_GT(figures.goodput.mean, 0.9);
+    EXPECT_NEAR(figures.goodput.mean / expected_shares(run).goodput, 1.0, 5e-3) << spares;
+  }
 }
 
 // One GPU that is slower by x makes the step longer by x at most, and in some stage by something.

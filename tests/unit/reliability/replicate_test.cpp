@@ -54,7 +54,7 @@ ReplicateSetup everything(bool elastic) {
   setup.restart = 200 * second;
   setup.regroup = 30 * second;
   setup.elastic = elastic;
-  setup.replicas = 10;
+  setup.units = setup.groups = 10;
   setup.spares = 1;
   return setup;
 }
@@ -152,7 +152,7 @@ TEST(Replicate, ElasticJobsRunAtTheAvailabilityOfTheirReplicas) {
   setup.causes = {{0, 0, true, false, 0}};
   setup.restart = setup.regroup = 1;
   setup.spares = 0;
-  setup.replicas = 10;
+  setup.units = setup.groups = 10;
   setup.phases[0].samples = 400LL * 86'400 * 100;
   setup.phases[0].by_away.clear();
   for (int away = 0; away < 10; ++away)
