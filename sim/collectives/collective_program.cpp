@@ -188,7 +188,7 @@ ProgramTime run_program(const CollectiveProgram& program, const System& system,
   const CollectiveModel model{system};
   const CollectiveCost inside = model.send(Bytes{1.0}, true);
   const MessagePrices prices{model.constants().p2p_base, model.hop(), inside.scale_up_rate,
-                             model.nic(1)};
+                             system.network_efficiency * system.network_rate(1)};
   const Topology topology = Topology::build(system, program.ranks);
   const ProgramGraph built = program_graph(program, topology, prices, place);
   const Timeline timeline = execute(built.graph, topology);

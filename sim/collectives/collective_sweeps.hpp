@@ -47,9 +47,9 @@ class CollectiveMeasurements {
 
   /// The correction from the curve of this very group: between sizes log-log, below the first the
   /// formula scaled to it, beyond the last the formula and its deviation there. Between two
-  /// measured numbers of ranks: both times at the same bytes a rank, linear in ranks. For a number of domains between two measured
-  /// ones: both residuals at the same bytes a NIC, weighted by log domains; for more domains, that
-  /// of the most. Else nullopt.
+  /// measured numbers of ranks: both times at the same bytes a rank, linear in ranks. For a number
+  /// of domains between two measured ones: both residuals at the same bytes a NIC, weighted by log
+  /// domains; for more domains, that of the most. Else nullopt.
   std::optional<Correction> correction(const CollectiveShape& shape, Bytes tensor,
                                        const Formula& formula) const;
 

@@ -7,7 +7,7 @@ namespace orrery {
 CollectiveTime::CollectiveTime(const System& system, const CollectiveOptions& options)
     : system_{system},
       options_{options},
-      model_{system},
+      model_{system, options.alone},
       measurements_{system, model_.constants().gpu, options.left_out} {}
 
 const ExchangeKernels& CollectiveTime::exchange_kernels() const {

@@ -14,6 +14,7 @@ struct CollectiveOptions {
   NcclSelection selection;
   std::optional<CollectiveShape> left_out;         ///< Predict without any sweep of this shape.
   std::optional<ExchangeTable> left_out_exchange;  ///< Nor with any constant from this table.
+  bool alone = false;                              ///< As of CollectiveModel.
 };
 
 /// NCCL's time for collectives on one system, uncontended: measured if possible, else by formula.

@@ -287,7 +287,9 @@ IsolatedCollectiveTime run_alone(const IsolatedCollective& collective, const Sys
   if (!system.uniform())
     group.further_switches =
         further_switches(machine.placement, machine.topology, machine.all_ranks);
-  const CollectiveTime price{system, options};
+  CollectiveOptions on_idle_nodes = options;
+  on_idle_nodes.alone = true;
+  const CollectiveTime price{system, on_idle_nodes};
   const CollectiveCost cost = price(collective.kind, collective.bytes, group);
   if (collective.hierarchical) return run_hierarchical(collective, group, price, machine);
   IsolatedCollectiveTime result = run({cost}, {machine.flows(cost)}, machine);

@@ -24,8 +24,9 @@ int mesh_rings(int n) {
   return rings[static_cast<std::size_t>(std::clamp(n, 0, 8))];
 }
 
-CollectiveModel::CollectiveModel(const System& system)
+CollectiveModel::CollectiveModel(const System& system, bool alone)
     : system_{system},
+      alone_{alone},
       constants_{read_collective_constants(system.gpu.name, system.wiring == NodeWiring::pcie)},
       nvlink_{constants_.nvlink_share * system.scale_up},
       tuner_{system, nvlink_} {}

@@ -25,7 +25,8 @@ int tree_depth(int domains);
 /// (docs/explanation/collectives.md).
 class CollectiveModel {
  public:
-  explicit CollectiveModel(const System& system);
+  /// `alone`: no other group sends over the NICs of its members' nodes. In a training step all do.
+  explicit CollectiveModel(const System& system, bool alone = false);
 
   /// The fastest of the algorithms that apply, named by `algorithm`. `group` has two ranks or more,
   /// `tensor` some bytes.
@@ -40,9 +41,11 @@ class CollectiveModel {
   const CollectiveConstants& constants() const { return constants_; }
   /// NVLink (or PCIe) rate of a GPU that the constants' efficiencies refer to.
   BytesPerSecond nvlink() const { return nvlink_; }
-  /// One GPU's payload rate over the NICs that `members` GPUs of its domain share.
+  /// One GPU's payload rate over its NICs, while the `members` of its group in its domain send, or
+  /// all GPUs of the domain unless the collective is alone.
   BytesPerSecond nic(int members) const {
-    return system_.network_efficiency * system_.network_rate(members);
+    return system_.network_efficiency *
+           system_.network_rate(alone_ ? members : system_.nvlink_domain);
   }
   /// One round of a ring inside a domain, and one hop between domains.
   Seconds hop() const;
@@ -66,6 +69,7 @@ class CollectiveModel {
   BytesPerSecond link(int ranks_in_domain) const;
 
   System system_;
+  bool alone_ = false;
   CollectiveConstants constants_;
   BytesPerSecond nvlink_;
   NcclTuner tuner_;

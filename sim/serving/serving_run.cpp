@@ -180,8 +180,9 @@ constexpr double most_rate = 1e6;
 constexpr double least_rate = 1e-4;
 constexpr double close_enough = 1.01;
 
-// Simulated replicas that are enough to judge a fleet. A router that ignores their state leaves each
-// alone with its share of the stream; one that looks at them balances better the more there are.
+// Simulated replicas that are enough to judge a fleet. A router that ignores their state leaves
+// each alone with its share of the stream; one that looks at them balances better the more there
+// are.
 constexpr int enough_independent = 8, enough_balanced = 32;
 constexpr std::int64_t first_requests = 1000;
 constexpr std::int64_t requests_a_replica = 400;
@@ -193,8 +194,8 @@ constexpr int enough_orders = 4;
 constexpr std::int64_t until_overload = 4;
 constexpr std::int64_t most_of_goodput = 1 << 15;
 
-// True if a sample of the replicas can stand for all: no times of single requests are kept, and what
-// a replica has in its cache does not depend on how many there are.
+// True if a sample of the replicas can stand for all: no times of single requests are kept, and
+// what a replica has in its cache does not depend on how many there are.
 bool can_sample_replicas(const ServingLoad& load, int replicas) {
   const ReplaySettings& replay = load.replay;
   return replicas > 0 && !replay.keeps_times && !replay.keeps_iterations && !replay.unfolded &&

@@ -31,8 +31,8 @@ struct ServingLoad {
   /// Replicas of the deployment that each simulated replica represents; `traffic` is then the share
   /// of the simulated ones.
   int represented = 1;
-  /// Independent simulations of the whole deployment, whose traffic `traffic` holds together. One of
-  /// the two numbers is 1.
+  /// Independent simulations of the whole deployment, whose traffic `traffic` holds together. One
+  /// of the two numbers is 1.
   int repeats = 1;
 };
 

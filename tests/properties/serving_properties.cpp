@@ -1,13 +1,13 @@
 // Draws random deployments and loads, and checks laws of their steady state: serving_properties
-// [COUNT] [SEED] [v]. Prints how many experiments satisfy each law, with a third argument also those
-// that do not; fails if fewer than its share do.
+// [COUNT] [SEED] [v]. Prints how many experiments satisfy each law, with a third argument also
+// those that do not; fails if fewer than its share do.
 //
 //   replicas   k times the replicas and k times the load leave a GPU's figures as they are
 //   longer     runs 4 and 16 times as long have the figures of the first
 //   balanced   with other routers more replicas are never worse. For least-tokens the share of
-//              requests within limits is compared, not TTFT: it sends requests that come together to
-//              the same replica, the one with the fewest tokens, so that prompts wait for each other
-//              more often in a large fleet
+//              requests within limits is compared, not TTFT: it sends requests that come together
+//              to the same replica, the one with the fewest tokens, so that prompts wait for each
+//              other more often in a large fleet
 //
 // Two figures agree if their difference is within the 90 % interval of a difference.
 #include <cmath>

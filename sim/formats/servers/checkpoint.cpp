@@ -158,7 +158,8 @@ class Exclusions {
     if (!is_pattern) pattern = std::regex_replace(pattern, std::regex{R"(\.|\*)"}, "[$&]");
     if (!is_pattern) pattern = std::regex_replace(pattern, std::regex{R"(\[\*\])"}, ".*");
     try {
-      patterns_.emplace_back(pattern);
+      // Without backtracking: a file's pattern must not take exponential time.
+      patterns_.emplace_back(pattern, std::regex::ECMAScript | std::regex_constants::__polynomial);
     } catch (const std::regex_error&) {  // It excludes nothing that is known here.
     }
   }
