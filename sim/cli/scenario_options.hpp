@@ -43,8 +43,8 @@ JsonValue keys_of_plan(const JsonValue& file);
 std::optional<JsonValue> carried(const JsonValue& file, const std::string& kind,
                                  const std::string& name);
 
-/// A key that a plan file gives, an input's or the plan's: `held` is the input that its value names,
-/// where the file holds that itself.
+/// A key that a plan file gives, an input's or the plan's: `held` is the input that its value
+/// names, where the file holds that itself.
 struct KeyOfPlanFile {
   std::string name;
   JsonValue value;
