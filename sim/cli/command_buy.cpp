@@ -12,6 +12,7 @@
 #include "sim/core/value_list.hpp"
 #include "sim/core/write_file.hpp"
 #include "sim/explorer/reports.hpp"
+#include "sim/plan/unlikely_inputs.hpp"
 #include "sim/search/row_search.hpp"
 
 namespace orrery {
@@ -153,6 +154,8 @@ void complete(BuyOptions& given, const Options& options) {
   PurchaseRequest& request = given.request;
   options.required("model", "name one: orrery list models");
   request.model = read_model(given.names.model, command_line / "model");
+  if (options.has("tokens"))
+    note_doubt(unlikely_tokens(request.tokens, default_sequence(request.model)));
   options.required("tokens", "say how much to train: --tokens 15T");
   read_systems(given);
   for (const std::int64_t n :

@@ -5,12 +5,14 @@
 #include <sstream>
 
 #include "sim/cli/options.hpp"
+#include "sim/cli/scenario_options.hpp"
 #include "sim/cluster/system.hpp"
 #include "sim/cluster/topology_text.hpp"
 #include "sim/core/object_reader.hpp"
 #include "sim/core/value_list.hpp"
 #include "sim/core/write_file.hpp"
 #include "sim/model/model.hpp"
+#include "sim/plan/unlikely_inputs.hpp"
 #include "sim/reliability/reliability.hpp"
 #include "sim/reliability/reliability_text.hpp"
 
@@ -149,6 +151,8 @@ void check_system(std::ostream& out, const CheckOptions& given) {
                     std::to_string(gpus) + " GPUs are more than the " +
                         std::to_string(system.max_gpus) + " of '" + system.name + "'",
                     "use --gpus " + std::to_string(system.max_gpus));
+  note_doubt(unlikely_nic(system));
+  note_doubt(unlikely_latency(system));
   const Topology topology = Topology::build(system, gpus);
   print(out, system);
   out << topology_text(system, topology);

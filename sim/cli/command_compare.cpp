@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <iostream>
 #include <optional>
+#include <set>
 
 #include "sim/calibration/fit.hpp"
 #include "sim/cli/options.hpp"
@@ -150,9 +151,10 @@ void refuse_run_option(const std::string& name) {
                "say how much to train: --tokens 15T");
 }
 
-// Reads a plan's `own` options and those for all plans that it leaves open; of a result only those
-// of its run.
-void read_own(const Arguments& own, const Options& common, bool is_result, NamedPlan& into) {
+// Reads a plan's `own` options and those for all plans that it leaves open, which are added to
+// `used`; of a result only those of its run.
+void read_own(const Arguments& own, const Options& common, bool is_result, NamedPlan& into,
+              std::set<std::string>& used) {
   Options options{""};
   add_scenario(options, into.inputs);
   add_run_policy(options, into.run);
@@ -160,18 +162,19 @@ void read_own(const Arguments& own, const Options& common, bool is_result, Named
   options.refuse_words("see orrery compare --help");
   for (const std::string& name :
        is_result ? names_of_run_options(false) : names_of(options.entries()))
-    options.give(name, common);
+    if (options.give(name, common)) used.insert(name);
   options.fill();
   into.about_run = option_about_a_run(options);
 }
 
+// The same of a plan that `word` names.
 void name_plan(const std::string& word, const Options& common, const Detail& detail,
-               NamedPlan& into) {
+               NamedPlan& into, std::set<std::string>& used) {
   const Arguments own = is_flags(word) ? words_in(word) : Arguments{"--plan", word};
   JsonValue result = JsonValue::parse("{}", word);
-  if (!is_flags(word)) result = read_plan_file(word, {word, ""});
+  if (!is_flags(word)) result = read_plan_file(word);
   const bool is_result = result.is_object() && result.has("schema");
-  read_own(own, common, is_result, into);
+  read_own(own, common, is_result, into, used);
   if (!is_result) {
     if (!into.inputs.plan && !into.inputs.model)
       fail_input(
@@ -179,10 +182,27 @@ void name_plan(const std::string& word, const Options& common, const Detail& det
           "add --model for all plans, or begin it with a plan file: \"--plan FILE " + word + "\"");
     result =
         JsonValue::parse(result_json(estimate(read_scenario(into.inputs), detail).result), word);
+    used.insert({"simulator", "engine", "ignore-memory", "host-memory"});
   }
   into.plan = read_compared_plan(result, word);
   const auto inputs = result.find("inputs");
   into.carried = inputs && inputs->is_object() ? inputs->compact() : "";
+}
+
+// Options for all plans of which no plan makes use.
+void refuse_unused(const Options& options, const std::set<std::string>& used) {
+  Options per_plan{""};
+  CompareOptions unused;
+  add_scenario(per_plan, unused.inputs);
+  add_simulator_and_alias(per_plan);
+  add_memory_option(per_plan, unused.detail);
+  add_host_memory_option(per_plan, unused.detail.host_memory);
+  add_run_policy(per_plan, unused.run);
+  for (const OptionEntry& one : per_plan.entries())
+    if (options.has(one.name) && !used.contains(one.name))
+      fail_input(command_line / one.name,
+                 "is used by none of the plans: each says it itself, or is a result",
+                 "leave it out");
 }
 
 void refuse_with_traces(const Options& options, const Arguments& plans) {
@@ -249,15 +269,17 @@ int run_compare(const Arguments& arguments) {
   std::vector<ComparedPlan> plans;
   std::vector<ComparedRun> runs;
   std::vector<std::string> gpus;
+  std::set<std::string> used;
   {
     LongWork line;
     for (std::size_t i = 0; i < words.size(); ++i) {
       ProgressListener::report({Progress::Of::plans, i, words.size()});
-      name_plan(words[i], options, common.detail, named[i]);
+      name_plan(words[i], options, common.detail, named[i], used);
       plans.push_back(named[i].plan);
       if (!common.tokens) refuse_run_option(named[i].about_run);
     }
     if (!common.tokens) refuse_run_option(option_about_a_run(options));
+    refuse_unused(options, used);
     require_one_model(plans);
     for (const ComparedPlan& plan : plans) gpus.push_back(plan.range.gpu);
     if (common.tokens)

@@ -12,6 +12,7 @@
 #include "sim/core/quoting.hpp"
 #include "sim/core/write_file.hpp"
 #include "sim/explorer/estimate_report.hpp"
+#include "sim/plan/unlikely_inputs.hpp"
 #include "sim/reliability/training_run.hpp"
 #include "sim/reliability/training_run_text.hpp"
 #include "sim/search/single_changes.hpp"
@@ -88,7 +89,7 @@ std::optional<Seconds> measured_step(const EstimateOptions& given,
   if (given.measured && *given.measured <= Seconds{})
     fail_input(command_line / "measured", "is not above 0", "write --measured 17.52s");
   if (given.measured || !plan) return given.measured;
-  const auto measured = read_plan_file(*plan, command_line / "plan").find("measured");
+  const auto measured = read_plan_file(*plan).find("measured");
   if (!measured) return std::nullopt;
   return Seconds{measured->at("step_s").number(1e-9, 1e9)};
 }
@@ -136,6 +137,7 @@ int run_estimate(const Arguments& arguments) {
   options.refuse_words("see orrery estimate --help");
 
   const Scenario scenario = read_scenario(inputs);
+  if (given.tokens) note_doubt(unlikely_tokens(*given.tokens, scenario.plan.seq));
   // Errors in prices are reported before the work is done.
   std::optional<Economics> economics;
   if (given.tokens)
@@ -145,8 +147,10 @@ int run_estimate(const Arguments& arguments) {
   const std::optional<Seconds> measured = measured_step(given, inputs.plan);
   const std::optional<RunQuestion> run = run_question(given);
   if (given.json)
-    options.refuse({"changes"}, "prints a table, which --json has no place for",
+    options.refuse({"changes", "links", "verbose"}, "prints a table, which --json has no place for",
                    "leave one of them out");
+  if (!given.trace)
+    options.refuse({"trace-ranks"}, "ranks of which drawing?", "add --trace FILE, or leave it out");
   std::vector<MeasuredRun> own_runs;
   if (given.runs) own_runs = read_measured_runs(*given.runs, inputs.system, detail.most_memory);
   EstimateContext context{scenario.system};

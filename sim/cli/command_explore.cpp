@@ -36,7 +36,7 @@ const std::map<std::string, std::string>& example() {
 std::map<std::string, std::string> words_of(const Options& options, const ScenarioOptions& inputs) {
   std::map<std::string, std::string> words;
   if (inputs.plan) {
-    const JsonValue file = read_plan_file(*inputs.plan, command_line / "plan");
+    const JsonValue file = read_plan_file(*inputs.plan);
     const Scenario scenario = read_scenario(inputs);
     const PlanRequest request = plan_again(scenario.plan);
     words["gpus"] = std::to_string(scenario.plan.gpus());

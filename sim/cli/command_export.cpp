@@ -30,7 +30,7 @@ std::optional<MegatronArguments> script_of(const ExportOptions& given) {
   if (given.script) return read_launch_script(*given.script, given.variables);
   if (!given.inputs.plan) return std::nullopt;
   const std::string& plan = *given.inputs.plan;
-  const JsonValue file = read_plan_file(plan, command_line / "plan");
+  const JsonValue file = read_plan_file(plan);
   const auto arguments = file.find("arguments");
   if (!arguments) return std::nullopt;
   std::string text;
@@ -97,11 +97,12 @@ int export_server(const Arguments& arguments) {
   bool keeps_prefixes = true;
   Options options;
   add_deployment(options, given);
+  options.add("checkpoint", "NAME", "the checkpoint to serve (default: the plan's, or the model's)",
+              given.checkpoint);
   add_pools(options, pools);
   options.group("Options");
   options.add("prefix-cache", "on|off", "what prompts begin with stays in the cache (on)",
               keeps_prefixes, parse_on_off);
-  options.add("router", "NAME", "has no effect: servers have no such flag");
   options.help();
   if (!read_with_deployment_file(
           options, arguments,

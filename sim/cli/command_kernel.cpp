@@ -107,6 +107,7 @@ int run_iteration(const Arguments& arguments) {
   PictureOptions picture;
   Options options;
   add_deployment(options, given);
+  add_step(options);
   add_picture(options, picture);
   if (!read_with_deployment_file(
           options, arguments,
@@ -310,6 +311,20 @@ bool has_knee(const std::string& key) {
   return std::find(fewer.begin(), fewer.end(), key) == fewer.end();
 }
 
+// What changes nothing about an operation of this kind.
+void refuse_unused(const Options& options, const KernelKind& kind) {
+  using Of = KernelKind::Of;
+  const bool decodes = kind.of == Of::decode;
+  const bool exchanges = kind.of == Of::dispatch || kind.of == Of::combine;
+  const std::pair<const char*, bool> used[] = {{"kv", decodes},
+                                               {"dispatcher", exchanges},
+                                               {"engine", decodes || kind.of == Of::gemm},
+                                               {"dtype", !decodes},
+                                               {"software", !decodes && !exchanges}};
+  for (const auto& [name, is_used] : used)
+    if (!is_used) options.refuse({name}, "changes nothing about " + kind.name, "leave it out");
+}
+
 int run_one(const KernelOptions& options, const std::vector<std::string>& words,
             const KernelKind& kind) {
   const PictureOptions& picture = options.picture;
@@ -390,7 +405,11 @@ int run_kernel(const Arguments& arguments) {
   const std::string& operation = options.words().front();
   const KernelKind* kind = find_kernel_kind(operation);
   if (!kind)
-    fail_input({}, "'" + operation + "' is no operation", suggestion(operation, kind_names()));
+    fail_input({}, "'" + operation + "' is no operation",
+               collective_named(operation)
+                   ? "it is a collective: orrery collective " + operation + " --system ..."
+                   : suggestion(operation, kind_names()));
+  refuse_unused(options, *kind);
   return run_one(given, options.words(), *kind);
 }
 

@@ -19,6 +19,7 @@
 #include "sim/measurements/calibration.hpp"
 #include "sim/moe/routing_plan.hpp"
 #include "sim/plan/plan_keys.hpp"
+#include "sim/plan/unlikely_inputs.hpp"
 #include "sim/search/search.hpp"
 #include "sim/search/search_text.hpp"
 
@@ -130,6 +131,9 @@ void read_goal(SearchRequest& request, const SearchOptions& given, const Options
     fail_input(goal, "the fewest GPUs for what?", "add --deadline 30d --tokens 15T");
   if (request.goal == Goal::training_time && !request.tokens)
     fail_input(goal, "the time for how much training?", "add --tokens 15T");
+  if (!request.tokens && !given.deadline && prices_of(request.goal).empty())
+    options.refuse({"economics"}, "prices of what?",
+                   "say how long to train: --tokens 15T, or add --objective cost_per_token");
   if (given.deadline) {
     request.deadline = Deadline{*given.deadline, *request.tokens};
     request.tokens.reset();
@@ -165,7 +169,7 @@ SearchRequest read_request(const SearchOptions& given, const Options& options, S
   const ScenarioOptions& inputs = given.inputs;
   const std::int64_t most = given.long_ranges ? most_with_yes : RangeRule{}.most;
   std::optional<JsonValue> run;
-  if (inputs.plan) run = read_plan_file(*inputs.plan, command_line / "plan");
+  if (inputs.plan) run = read_plan_file(*inputs.plan);
   request.model = model_of(inputs, run);
   names.model = inputs.model                   ? *inputs.model
                 : run->at("model").is_object() ? *inputs.plan
@@ -199,6 +203,10 @@ SearchRequest read_request(const SearchOptions& given, const Options& options, S
       if (std::none_of(request.fixed.begin(), request.fixed.end(),
                        [&](const Fixed& other) { return other.key == one.key; }))
         request.fixed.push_back(one);
+  if (request.tokens) note_doubt(unlikely_tokens(*request.tokens, default_sequence(request.model)));
+  note_doubt(unlikely_batch(*std::max_element(request.gbs.begin(), request.gbs.end()),
+                            default_sequence(request.model),
+                            *std::max_element(request.gpus.begin(), request.gpus.end())));
   read_goal(request, given, options);
   request.list = given.list.list();
   if (request.list.is_front()) {
@@ -345,7 +353,11 @@ int run_search(const Arguments& arguments) {
   SearchNames names;
   const SearchRequest request = given.merge ? read_request(stored, stored_options, names)
                                             : read_request(given, options, names);
-  if (given.out) return search_shard(given, options, request);
+  if (given.out) {
+    options.refuse({"json", "html"}, "is of the whole answer, and --out keeps a shard's part of it",
+                   "leave it out here, and give it with --merge");
+    return search_shard(given, options, request);
+  }
   options.refuse({"shard"}, "does not say where its answer goes", "add --out DIR");
   const Interruption interruption;
   const SearchResult result = [&] {

@@ -92,7 +92,7 @@ void refuse_what_is_searched(const Options& options) {
                  "write --pools all, and --fix for what both pools must have");
   options.refuse({"step"}, "is for one deployment", "leave it out, or --search");
   options.refuse({"goodput"}, "is for one deployment", "write --objective goodput");
-  options.refuse({"requests-out", "perfetto", "unfolded"}, "is for one deployment",
+  options.refuse({"requests-out", "perfetto", "unfolded", "runs"}, "is for one deployment",
                  "leave it out, or --search");
 }
 
@@ -223,12 +223,12 @@ int run_serve(const Arguments& arguments) {
   ServeOptions given;
   Options options;
   add_deployment(options, given.deployment);
+  add_step(options);
   options.add("json", "print orrery.serving/1", given.traffic.json);
   options.help();
   add_traffic(options, given.traffic);
   add_pools(options, given.pools);
   add_serving_search(options, given);
-  add_simulator(options);
   if (!read_with_deployment_file(options, arguments, serve_usage, "write --model, --system, ...",
                                  "is no option"))
     return exit_ok;
@@ -247,6 +247,9 @@ int run_serve(const Arguments& arguments) {
         options.required("step",
                          "write an iteration, --step 64x4096, or requests, --isl 1024 --osl "
                          "1024 --concurrency 64"));
+  if (iteration)
+    options.refuse_rest("Requests", {"economics"}, "is about requests, and --step is one iteration",
+                        "leave it out, or replace --step by --isl, --osl and --concurrency");
   if (pools) return serve_pools(options, given.deployment, given.traffic, *pools, iteration);
   if (!iteration) {
     const Stopwatch watch;

@@ -23,10 +23,10 @@ using Words = std::vector<std::string>;
 // The words of the catalog that an option or a place of this name takes.
 Words names_for(const std::string& name) {
   static const std::map<std::string, std::string> folders_by_name{
-      {"model", "workloads/models"},    {"system", "topologies/systems"},
-      {"gpu", "topologies/gpus"},       {"software", "workloads/software"},
-      {"engine", "workloads/engines"},  {"reliability", "workloads/reliability"},
-      {"routing", "workloads/routing"}, {"plan", "workloads/plans"}};
+      {"model", "workloads/models"},   {"system", "topologies/systems"},
+      {"gpu", "topologies/gpus"},      {"software", "workloads/software"},
+      {"engine", "workloads/engines"}, {"reliability", "workloads/reliability"},
+      {"routing", "workloads/routing"}};
   if (name == "schedule") return schedule_names();
   if (name == "collective") return collective_names();
   const auto folder = folders_by_name.find(name);

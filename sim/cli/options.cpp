@@ -51,9 +51,11 @@ std::string other_name(const std::string& word,
                                                 {"--bf16", "--dtype bf16"},
                                                 {"--world-size", "--gpus"},
                                                 {"--num-gpus", "--gpus"},
+                                                {"--g", "--gpus"},
                                                 {"--nodes", "--gpus N (all GPUs of all nodes)"},
                                                 {"--nnodes", "--gpus N (all GPUs of all nodes)"},
                                                 {"--cluster", "--system"},
+                                                {"--config", "--plan"},
                                                 {"--config", "--model"},
                                                 {"--price", "--economics"}};
     const auto all_mean = [&map](const char* ours, const char* others) {
@@ -130,9 +132,13 @@ po::options_description description(const std::vector<OptionEntry>& entries,
 
 }  // namespace
 
-// -o is --output, and -j 4 as well as -j4 are --jobs 4, where there are such options.
+// -o is --output, -j 4 as well as -j4 are --jobs 4, and nccl-tests' -b, -e and -f its limits of
+// sizes, where there are such options.
 std::pair<std::string, std::string> Options::long_name(const std::string& word) const {
-  if (word == "-o" && find("output")) return {"output", ""};
+  static const std::map<std::string, std::string> names{
+      {"-o", "output"}, {"-b", "min-bytes"}, {"-e", "max-bytes"}, {"-f", "factor"}};
+  if (const auto name = names.find(word); name != names.end() && find(name->second))
+    return {name->second, ""};
   const bool is_count =
       word.starts_with("-j") && word.find_first_not_of("0123456789", 2) == word.npos;
   if (is_count && find("jobs")) return {"jobs", word.substr(2)};
@@ -150,7 +156,8 @@ void Options::refuse_unknown(const std::string& word) const {
     for (const OptionEntry& one : entries_) names.push_back("--" + one.name);
     near = nearest(dashed, names);
   }
-  if (word.starts_with("--") || !near.empty())
+  const bool is_number = word.find_first_not_of("-+.0123456789") == word.npos;
+  if (!is_number || word.starts_with("--") || !near.empty())
     fail_input(command_line, "unknown option '" + word + "'",
                near.empty() ? "see --help" : "did you mean '" + near + "'?");
 }
@@ -230,11 +237,11 @@ bool Options::read(const Arguments& arguments, const std::string& usage) {
 }
 
 void Options::give(const std::string& name, const std::string& text) {
-  if (!has(name)) typed_[name] = {text};
+  if (typed_.try_emplace(name, std::vector{text}).second) from_file_.insert(name);
 }
 
-void Options::give(const std::string& name, const Options& other) {
-  if (!has(name) && other.has(name)) typed_[name] = other.typed_.at(name);
+bool Options::give(const std::string& name, const Options& other) {
+  return other.has(name) && typed_.try_emplace(name, other.typed_.at(name)).second;
 }
 
 void Options::give_also(const std::string& name, const std::string& begin,
@@ -277,6 +284,14 @@ void Options::refuse(std::initializer_list<const char*> names, const std::string
                      const std::string& remedy) const {
   for (const char* name : names)
     if (has(name)) fail_input(command_line / name, problem, remedy);
+}
+
+void Options::refuse_rest(const std::string& group, std::initializer_list<const char*> used,
+                          const std::string& problem, const std::string& remedy) const {
+  for (const OptionEntry& one : entries_)
+    if (one.group == group && has(one.name) && !from_file_.contains(one.name) &&
+        std::none_of(used.begin(), used.end(), [&](const char* name) { return one.name == name; }))
+      fail_input(command_line / one.name, problem, remedy);
 }
 
 std::string Options::required(const std::string& name, const std::string& remedy) const {

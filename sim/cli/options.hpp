@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -168,8 +169,9 @@ class Options {
   std::string text(const std::string& name) const { return typed_.at(name).front(); }
   /// Gives an option a value, unless it was typed.
   void give(const std::string& name, const std::string& text);
-  /// Gives an option the values that it has in `other`, if any, unless it was typed here.
-  void give(const std::string& name, const Options& other);
+  /// Gives an option the values that it has in `other`, if any, unless it was typed here. Returns
+  /// whether it did.
+  bool give(const std::string& name, const Options& other);
   /// The same of an option that may be repeated: `begin` + `text`, unless one begins so.
   void give_also(const std::string& name, const std::string& begin, const std::string& text);
   /// The typed values by name; an option without a value has none.
@@ -187,6 +189,10 @@ class Options {
   /// Refuses each of these options.
   void refuse(std::initializer_list<const char*> names, const std::string& problem,
               const std::string& remedy) const;
+  /// Refuses what was typed of a group and is not `used` by what the command does; what a file gave
+  /// may stay.
+  void refuse_rest(const std::string& group, std::initializer_list<const char*> used,
+                   const std::string& problem, const std::string& remedy) const;
   /// The value of an option that must be there; `remedy` is what to write where it is not.
   std::string required(const std::string& name, const std::string& remedy) const;
 
@@ -199,6 +205,7 @@ class Options {
   std::vector<OptionEntry> entries_;
   std::string group_, first_;
   std::map<std::string, std::vector<std::string>> typed_;
+  std::set<std::string> from_file_;  ///< Those of them that give() added.
   std::vector<std::string> words_;
 };
 

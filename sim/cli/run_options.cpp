@@ -25,7 +25,7 @@ BatchRamp ramp_of(const std::string& text, const Place& at) {
 
 // The ramp that an import wrote.
 BatchRamp ramp_of_file(const std::string& plan_file) {
-  const auto ramp = read_plan_file(plan_file, command_line / "plan").find("ramp");
+  const auto ramp = read_plan_file(plan_file).find("ramp");
   return ramp ? parse_batch_ramp(ramp->text(), ramp->place()) : BatchRamp{};
 }
 

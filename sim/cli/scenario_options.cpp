@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iostream>
 #include <limits>
+#include <set>
 
 #include "sim/core/catalog.hpp"
 #include "sim/core/nearest.hpp"
@@ -15,6 +16,7 @@
 #include "sim/measurements/calibration.hpp"
 #include "sim/pipeline/schedule_file.hpp"
 #include "sim/plan/plan_keys.hpp"
+#include "sim/plan/unlikely_inputs.hpp"
 
 namespace orrery {
 
@@ -120,15 +122,12 @@ Thing input(const std::optional<std::string>& given, const PlanFile& file,
 }
 
 void read_plan_of_file(PlanRequest& request, const JsonValue& file) {
-  const JsonValue plan = keys_of_plan(file);
-  for (const std::string& key : plan.keys()) {
-    const auto value = plan.find(key);
-    if (!value || names_an_input(key)) continue;
-    const auto text = key == "schedule" ? carried(file, "schedules", value->text()) : std::nullopt;
-    if (text)
-      request.schedule = &user_schedule(value->text(), text->text());
+  for (const KeyOfPlanFile& key : keys_of_plan_file(file)) {
+    if (names_an_input(key.name)) continue;
+    if (key.name == "schedule" && key.held)
+      request.schedule = &user_schedule(key.value.text(), key.held->text());
     else
-      set_plan_key(request, key, *value);
+      set_plan_key(request, key.name, key.value);
   }
 }
 
@@ -151,8 +150,8 @@ void add_scenario(Options& options, ScenarioOptions& into) {
     options.add(key.name, key.access.values, key.help, into.keys);
 }
 
-JsonValue read_plan_file(const std::string& word, const Place& place) {
-  JsonValue file = JsonValue::read_file(find_in_catalog("workloads/plans", word, place));
+JsonValue read_plan_file(const std::string& path) {
+  JsonValue file = JsonValue::read_file(path);
   if (!is_of(file, "orrery.search/1")) return file;
   const JsonValue plans = file.at("plans");
   if (plans.elements().empty()) plans.fail("is empty", "search with a larger --budget");
@@ -170,6 +169,37 @@ std::optional<JsonValue> carried(const JsonValue& file, const std::string& kind,
   const auto inputs = file.find("inputs");
   const auto held = inputs ? inputs->find(kind) : std::nullopt;
   return held ? held->find(name) : std::nullopt;
+}
+
+std::vector<KeyOfPlanFile> keys_of_plan_file(const JsonValue& file) {
+  static const std::map<std::string, std::string> kinds{{"model", "models"},
+                                                        {"system", "systems"},
+                                                        {"calibration", "calibrations"},
+                                                        {"software", "software"},
+                                                        {"schedule", "schedules"}};
+  std::vector<KeyOfPlanFile> keys;
+  const auto add = [&](const std::string& key, const JsonValue& value) {
+    const auto kind = kinds.find(key);
+    if (key == "model" && value.is_object())
+      keys.push_back(
+          {key, JsonValue::parse(json_quoted(parse_model(value).name), value.place().file), value});
+    else
+      keys.push_back(
+          {key, value,
+           kind == kinds.end() ? std::nullopt : carried(file, kind->second, value.text())});
+  };
+  for (const char* key : {"model", "system", "gpus", "calibration"})
+    if (const auto value = file.find(key)) add(key, *value);
+  const JsonValue plan = keys_of_plan(file);
+  for (const std::string& key : plan.keys())
+    if (const auto value = plan.find(key); value && !names_an_input(key)) add(key, *value);
+  return keys;
+}
+
+void note_other_in_catalog(const std::string& key, const JsonValue& held) {
+  if (key == "model") as_carried(parse_model(held), key, "workloads/models", read_model);
+  if (key == "system") as_carried(parse_system(held), key, "topologies/systems", read_system);
+  if (key == "software") as_carried(parse_software(held), key, "workloads/software", read_software);
 }
 
 Model model_of(const ScenarioOptions& options, const PlanFile& file) {
@@ -193,12 +223,14 @@ System system_of(const ScenarioOptions& options, const PlanFile& file) {
   return system;
 }
 
-Scenario read_scenario(const ScenarioOptions& options, const std::optional<Model>& other) {
+namespace {
+
+Scenario checked_scenario(const ScenarioOptions& options, const std::optional<Model>& other) {
   PlanRequest request;
   PlanFile file;
   int gpus = 0;
   if (options.plan) {
-    file = read_plan_file(*options.plan, command_line / "plan");
+    file = read_plan_file(*options.plan);
     if (const auto count = file->find("gpus")) gpus = static_cast<int>(count->integer(1, 1 << 24));
     read_plan_of_file(request, *file);
   }
@@ -218,6 +250,23 @@ Scenario read_scenario(const ScenarioOptions& options, const std::optional<Model
       return make_scenario(model, system, software, request, gpus, command_line);
     }
   return make_scenario(model, system, request, gpus, command_line);
+}
+
+}  // namespace
+
+void note_doubt(const std::optional<std::string>& doubt) {
+  static std::set<std::string> said;  // Several plans may be read.
+  if (doubt && said.insert(*doubt).second) std::cerr << "orrery: note: " << *doubt << "\n";
+}
+
+Scenario read_scenario(const ScenarioOptions& options, const std::optional<Model>& model) {
+  Scenario scenario = checked_scenario(options, model);
+  const Plan& plan = scenario.plan;
+  note_doubt(unlikely_batch(plan.gbs, plan.seq, plan.gpus()));
+  note_doubt(unlikely_sequence(scenario.model, plan.seq));
+  note_doubt(unlikely_nic(scenario.system));
+  note_doubt(unlikely_latency(scenario.system));
+  return scenario;
 }
 
 }  // namespace orrery

@@ -28,8 +28,8 @@ struct ScenarioOptions {
 void add_scenario(Options& options, ScenarioOptions& into);
 
 /// The plan in a file: the first one of a search (orrery.search/1) with the search's inputs, else
-/// the file unchanged. `place`: of the word that names it.
-JsonValue read_plan_file(const std::string& word, const Place& place);
+/// the file unchanged.
+JsonValue read_plan_file(const std::string& path);
 
 /// The model that an option names, else the one that a plan file names or holds; and the system,
 /// with the calibration of either.
@@ -43,8 +43,23 @@ JsonValue keys_of_plan(const JsonValue& file);
 std::optional<JsonValue> carried(const JsonValue& file, const std::string& kind,
                                  const std::string& name);
 
-/// Reads what the options name. A flag wins over the plan file. `model`: used unless --model names
-/// one.
+/// A key that a plan file gives, an input's or the plan's: `held` is the input that its value
+/// names, where the file holds that itself.
+struct KeyOfPlanFile {
+  std::string name;
+  JsonValue value;
+  std::optional<JsonValue> held;
+};
+std::vector<KeyOfPlanFile> keys_of_plan_file(const JsonValue& file);
+/// Says so on stderr if the catalog's model, system or software (`key`) of that name differs from
+/// one that a plan file holds.
+void note_other_in_catalog(const std::string& key, const JsonValue& held);
+
+/// Says an input that nobody means (unlikely_inputs.hpp), once, on stderr.
+void note_doubt(const std::optional<std::string>& doubt);
+
+/// Reads what the options name, and says what of it nobody means. A flag wins over the plan file.
+/// `model`: used unless --model names one.
 Scenario read_scenario(const ScenarioOptions& options, const std::optional<Model>& model = {});
 
 }  // namespace orrery

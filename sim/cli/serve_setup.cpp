@@ -64,12 +64,12 @@ void add_deployment(Options& options, DeploymentOptions& into) {
                 [&into, &key](const std::string& text, const Place&) {
                   key.read(into.keys, value_of_flag(key.name, text));
                 });
-  options.add("checkpoint", "NAME", "the checkpoint that orrery export server names",
-              into.checkpoint);
+}
+
+void add_step(Options& options) {
   options.add("step", "NxC[+P[@K]]",
               "one iteration: N decodes over C tokens each, a prompt of P tokens behind K cached "
-              "ones",
-              into.step);
+              "ones");
 }
 
 const std::string& named(const std::optional<std::string>& value, const std::string& option) {

@@ -7,12 +7,14 @@ namespace orrery {
 
 /// The options on what is served, by which engine and where.
 struct DeploymentOptions {
-  std::optional<std::string> model, system, engine, gpus, plan, step;
+  std::optional<std::string> model, system, engine, gpus, plan;
   std::string checkpoint;
   DeploymentRequest keys;
 };
-/// --model, --system, --gpus, --engine, --plan, a key of a deployment each, and --step.
+/// --model, --system, --gpus, --engine, --plan and a key of a deployment each.
 void add_deployment(Options& options, DeploymentOptions& into);
+/// --step, one iteration.
+void add_step(Options& options);
 
 /// Options::read() with the values of the --plan file for options that are not given: a file of
 /// orrery.deployment/1. A search takes model, engine, system, GPUs and, as --fix, the number

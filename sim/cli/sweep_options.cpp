@@ -3,23 +3,33 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "sim/cli/scenario_options.hpp"
 #include "sim/cli/search_options.hpp"
 #include "sim/core/number_text.hpp"
 #include "sim/core/value_list.hpp"
 #include "sim/plan/plan_keys.hpp"
+#include "sim/plan/unlikely_inputs.hpp"
 
 namespace orrery {
 namespace {
+
+void add_plan_file(SweepBuilder& builder, const std::string& word) {
+  builder.set_plan(word);
+  for (const KeyOfPlanFile& key : keys_of_plan_file(read_plan_file(word)))
+    builder.add_plan_key(key.name, key.value, key.held);
+}
 
 Sweep read_sweep(const SweepOptions& given, const std::vector<std::string>& files,
                  std::optional<int>& shards) {
   SweepBuilder builder;
   if (given.long_ranges) builder.allow_long_ranges();
-  const bool described = given.sweep || given.zip || given.where || given.memory_only ||
-                         given.tokens || given.economics || !given.axes.empty();
+  const bool described = given.plan || given.sweep || given.zip || given.where ||
+                         given.memory_only || given.tokens || given.economics ||
+                         !given.axes.empty();
   // Without a description of its own a folder goes on with what it holds.
   const std::string in_folder = (std::filesystem::path{*given.out} / "sweep.json").string();
   std::error_code code;
+  if (given.plan) add_plan_file(builder, *given.plan);
   if (!files.empty())
     builder.read(JsonValue::read_file(files.front()));
   else if (!described && std::filesystem::exists(in_folder, code))
@@ -35,7 +45,9 @@ Sweep read_sweep(const SweepOptions& given, const std::vector<std::string>& file
   if (given.memory_only) builder.set_memory_only();
   if (given.tokens) builder.set_tokens(*given.tokens);
   if (given.economics) builder.set_economics(*given.economics);
-  return builder.sweep();
+  Sweep sweep = builder.sweep();
+  for (const auto& [key, input] : sweep.plan.held) note_other_in_catalog(key, input);
+  return sweep;
 }
 
 }  // namespace
@@ -50,6 +62,8 @@ void add_sweep_run(Options& options, SweepOptions& into) {
               into.tokens, parse_tokens);
   options.add("economics", "FILE[,FILE]", "your prices and powers, over the catalog's",
               into.economics);
+  options.add("plan", "FILE",
+              "a plan, an imported run or a result: what is not swept is as it says", into.plan);
   options.add("model", "LIST", "models of the catalog, or files", into.axes);
   options.add("system", "LIST", "systems of the catalog, or files", into.axes);
   options.add("calibration", "LIST", "measurements: orrery calibrate fit", into.axes);
@@ -106,6 +120,9 @@ SweepJob read_sweep_job(const SweepOptions& given, const std::vector<std::string
   job.workers = given.workers;
   job.limits = given.limits;
   job.inputs = read_inputs(sweep);
+  if (sweep.tokens)
+    for (const auto& [name, model] : job.inputs.models)
+      note_doubt(unlikely_tokens(*sweep.tokens, default_sequence(model)));
   job.folder = begin_sweep_folder(out, sweep, shards);
   if (from_slurm) {
     one = Shard{*task, job.folder.shards};

@@ -24,7 +24,7 @@ struct SweepJob {
 
 /// The options of `orrery sweep run`.
 struct SweepOptions {
-  std::optional<std::string> sweep, zip, where, economics, out, html;
+  std::optional<std::string> plan, sweep, zip, where, economics, out, html;
   std::optional<double> tokens;
   std::map<std::string, std::string> axes;  ///< Keys that may have several values.
   bool memory_only = false, long_ranges = false, force = false, quiet = false;

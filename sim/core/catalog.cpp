@@ -12,24 +12,38 @@ namespace fs = std::filesystem;
 namespace orrery {
 namespace {
 
-// A name that was cut short means one of its continuations, more than it means a name of its length
-// that differs in a letter: 'dgx-a100' is no misspelled 'dgx-h100'.
+// A name that was cut short means one of its continuations, or one that holds it, more than it
+// means a name of its length that differs in a letter: 'dgx-a100' is no misspelled 'dgx-h100'.
 std::string remedy(const std::string& folder, const std::string& word,
                    const std::vector<std::string>& known) {
-  constexpr std::size_t few = 4;
+  constexpr std::size_t few = 4, shortest_part = 3;
   constexpr std::size_t most_in_a_line = 16;
-  std::vector<std::string> longer;
-  for (const std::string& name : known)
+  const std::string list = "orrery list " + fs::path{folder}.filename().string();
+  std::vector<std::string> longer, holders;
+  for (const std::string& name : known) {
     if (!word.empty() && name.starts_with(word)) longer.push_back(name);
+    if (word.size() >= shortest_part && name.find(word) != name.npos) holders.push_back(name);
+  }
   if (longer.empty() || longer.size() > few) {
+    longer = holders;
+    std::stable_sort(longer.begin(), longer.end(), [](const std::string& a, const std::string& b) {
+      return a.size() < b.size();
+    });
+  }
+  if (longer.empty()) {
     if (known.size() <= most_in_a_line || !nearest(word, known).empty())
       return suggestion(word, known);
-    return "see orrery list " + fs::path{folder}.filename().string();
+    return "see " + list;
   }
+  const bool has_more = longer.size() > few;
+  if (has_more) longer.resize(few);
   std::string names;
   for (const std::string& name : longer)
-    names += (names.empty() ? "'" : name == longer.back() ? " or '" : ", '") + name + "'";
-  return "did you mean " + names + "?";
+    names += (names.empty()                        ? "'"
+              : name == longer.back() && !has_more ? " or '"
+                                                   : ", '") +
+             name + "'";
+  return "did you mean " + names + (has_more ? " or another of " + list : "") + "?";
 }
 
 // The share folder that belongs to this program's own folder, wherever a prefix was moved to.

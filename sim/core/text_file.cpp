@@ -84,7 +84,9 @@ std::string read_text_file(const std::string& path) {
   const Place place{path, ""};
   std::error_code code;
   const fs::file_status status = fs::status(path, code);
-  if (!fs::exists(status)) fail_input(place, "no such file", "check the path");
+  if (!fs::exists(status))
+    fail_input(place, "no such file",
+               path == "-" ? "save what standard input holds to a file" : "check the path");
   if (fs::is_directory(status)) fail_input(place, "is a directory", "name a file in it");
   if (!fs::is_regular_file(status)) fail_input(place, "is not a regular file", "save it to a file");
   const std::uintmax_t size = fs::file_size(path, code);

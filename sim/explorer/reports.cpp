@@ -126,7 +126,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // All inputs that the sweep names, in the form that inputs_json() has for one plan.
-Json named_inputs(const Sweep& sweep, const SweepInputs& inputs) {
+Json named_inputs(const SweepInputs& inputs) {
   Json json = Json::object();
   const auto add = [&](const char* section, const std::string& name,
                        const std::optional<JsonValue>& document) {
@@ -138,13 +138,8 @@ Json named_inputs(const Sweep& sweep, const SweepInputs& inputs) {
     if (system.calibration)
       add("calibrations", system.calibration->file, system.calibration->document);
   }
-  for (const Dimension& dimension : sweep.dimensions)
-    for (const Axis& axis : dimension.axes)
-      if (axis.key == "software")
-        for (const AxisValue& value : axis.values) {
-          const Software software = read_software(value.text, {"", "--software"});
-          add("software", software.name, software.document);
-        }
+  for (const auto& [word, software] : inputs.software)
+    add("software", software.name, software.document);
   return json;
 }
 
@@ -165,7 +160,7 @@ std::string sweep_report(const SweepFolder& folder, const BestRows& rows,
       "<p class=\"note\">Program, catalog and measurements: " + escaped(folder.fingerprint) +
       ".</p>\n" + inputs_place("all inputs: the sweep, and what it names");
   Json all{{"sweep", Json::parse(sweep_json(folder.sweep))}};
-  if (inputs) all.update(named_inputs(folder.sweep, *inputs));
+  if (inputs) all.update(named_inputs(*inputs));
   page.data.emplace_back("inputs-data", all.dump());
   const std::string html = report_html(page);
   if (html.size() <= most_bytes_of_a_report) return html;

@@ -8,6 +8,7 @@
 #include "sim/core/object_reader.hpp"
 #include "sim/model/hugging_face.hpp"
 #include "sim/model/model_defaults.hpp"
+#include "sim/model/model_name.hpp"
 
 namespace fs = std::filesystem;
 
@@ -270,8 +271,13 @@ bool guesses_sequence(const Model& model) {
 }
 
 Model read_model(const std::string& word, const Place& at) {
-  fs::path path = find_in_catalog("workloads/models", word, at);
   std::error_code code;
+  const std::vector<std::string> known = list_catalog("workloads/models");
+  if (!fs::exists(word, code) && std::find(known.begin(), known.end(), word) == known.end())
+    if (const auto same = catalog_model(word); same && !word.ends_with(".json"))
+      fail_input(at, "'" + shown_text(word) + "' is neither a file nor in the catalog",
+                 "did you mean '" + *same + "'?");
+  fs::path path = find_in_catalog("workloads/models", word, at);
   if (fs::is_directory(path, code)) {
     if (!fs::exists(path / "config.json", code))
       fail_input({path.string(), ""}, "is a folder without a config.json",

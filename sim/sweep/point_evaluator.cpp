@@ -5,6 +5,7 @@
 #include "sim/engine/network_model.hpp"
 #include "sim/measurements/calibration.hpp"
 #include "sim/moe/routing_plan.hpp"
+#include "sim/pipeline/schedule_file.hpp"
 #include "sim/plan/plan_keys.hpp"
 #include "sim/plan/software_keys.hpp"
 #include "sim/sweep/sweep.hpp"
@@ -21,6 +22,12 @@ RowFigures texts_of(const SweepFigures& figures) {
   return row;
 }
 
+const Schedule& schedule_of(const Sweep& sweep, const JsonValue& name) {
+  const JsonValue* held = sweep.plan.find_held("schedule");
+  return held ? user_schedule(name.text(), held->text())
+              : schedule_of_word(name.text(), name.place());
+}
+
 }  // namespace
 
 SweepInputs read_inputs(const Sweep& sweep) {
@@ -31,20 +38,28 @@ SweepInputs read_inputs(const Sweep& sweep) {
     for (const Axis& axis : dimension.axes)
       for (const AxisValue& value : axis.values) {
         const Place at{"--" + axis.key, ""};
-        if (axis.key == "model") inputs.models.emplace(value.text, read_model(value.text, at));
-        if (axis.key == "system") systems.emplace(value.text, read_system(value.text, at));
+        const JsonValue* held = sweep.plan.find_held(axis.key);
+        if (axis.key == "model")
+          inputs.models.emplace(value.text, held ? parse_model(*held) : read_model(value.text, at));
+        if (axis.key == "system")
+          systems.emplace(value.text, held ? parse_system(*held) : read_system(value.text, at));
         if (axis.key == "calibration") calibrations.push_back(value.text);
+        if (axis.key == "software")
+          inputs.software.emplace(value.text,
+                                  held ? parse_software(*held) : read_software(value.text, at));
         // Read again where they are needed; that they can be read is to be known before.
-        if (axis.key == "software") read_software(value.text, at);
         if (axis.key == "routing") read_routing(value.text, at);
-        PlanRequest unused;
-        if (axis.key == "schedule") set_plan_key(unused, axis.key, value.json);
+        if (axis.key == "schedule") schedule_of(sweep, value.json);
       }
   for (const auto& [name, system] : systems) {
     if (calibrations.empty()) inputs.systems.emplace(SweepInputs::SystemName{name, ""}, system);
     for (const std::string& file : calibrations) {
       System measured = system;
-      calibrate(measured, file, {"--calibration", ""});
+      const Place at{"--calibration", ""};
+      if (const JsonValue* held = sweep.plan.find_held("calibration"))
+        calibrate(measured, *held, file, at);
+      else
+        calibrate(measured, file, at);
       inputs.systems.emplace(SweepInputs::SystemName{name, file}, std::move(measured));
     }
   }
@@ -57,7 +72,7 @@ SweepInputs read_inputs(const Sweep& sweep) {
 }
 
 PointEvaluator::PointEvaluator(const Sweep& sweep, const Grid& grid, const SweepInputs& inputs)
-    : sweep_{sweep}, grid_{grid}, inputs_{inputs} {
+    : sweep_{sweep}, grid_{grid}, inputs_{inputs}, softwares_{inputs.software} {
   if (sweep.memory_only) return;
   for (const auto& [name, system] : inputs.systems)
     contexts_.try_emplace(name, system).first->second.make_kernels();
@@ -126,6 +141,8 @@ Scenario PointEvaluator::scenario_of(std::int64_t point) {
       continue;
     } else if (key == "gpus") {
       gpus = static_cast<int>(values[i]->number);
+    } else if (key == "schedule") {
+      request.schedule = &schedule_of(sweep_, values[i]->json);
     } else {
       set_plan_key(request, key, values[i]->json);
     }

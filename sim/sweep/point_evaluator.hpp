@@ -16,6 +16,7 @@ struct SweepInputs {
   std::map<std::string, Model> models;
   using SystemName = std::pair<std::string, std::string>;  ///< And its calibration, or "".
   std::map<SystemName, System> systems;
+  std::map<std::string, Software> software;
   std::map<SystemName, Economics> economics;  ///< Empty unless the sweep needs them.
 };
 /// Errors (bad_input): a model, a system, prices or a calibration that cannot be read, or a

@@ -73,7 +73,9 @@ AxisValue value_of(const JsonValue& json) {
 
 class AxisReader {
  public:
-  AxisReader(const std::string& key, const Place& at, std::int64_t most) : at_{at}, most_{most} {
+  /// `is_held`: the value names an input that a plan file holds.
+  AxisReader(const std::string& key, const Place& at, std::int64_t most, bool is_held = false)
+      : at_{at}, most_{most}, is_held_{is_held} {
     choice<std::size_t>(key, at, "is not a key that can be swept", axis_keys());
     axis_.key = key;
   }
@@ -111,7 +113,7 @@ class AxisReader {
   // Model, system and calibration are read when the sweep begins.
   void check(const AxisValue& value) const {
     PlanRequest scratch;
-    if (axis_.key == "model" || axis_.key == "system" || axis_.key == "calibration")
+    if (is_held_ || axis_.key == "model" || axis_.key == "system" || axis_.key == "calibration")
       value.json.text();
     else if (axis_.key == "gpus")
       value.json.integer(1, 1 << 24);
@@ -125,6 +127,7 @@ class AxisReader {
 
   const Place at_;
   const std::int64_t most_;
+  const bool is_held_;
   Axis axis_;
   std::set<std::string> texts_;
 };
@@ -248,8 +251,14 @@ std::string json_of(const Axis& axis) {
 
 void SweepBuilder::read(const JsonValue& json) {
   require_schema(json, schema);
-  json.allow_only({"schema", "axes", "zip", "where", "memory_only", "tokens", "economics", "shards",
-                   "made_with", "points"});
+  json.allow_only({"schema", "axes", "zip", "where", "memory_only", "tokens", "economics", "plan",
+                   "shards", "made_with", "points"});
+  if (const auto plan = json.find("plan")) {
+    plan->allow_only({"file", "keys", "held"});
+    set_plan(plan->at("file").text());
+    const JsonValue keys = plan->at("keys"), held = plan->at("held");
+    for (const std::string& key : keys.keys()) add_plan_key(key, keys.at(key), held.find(key));
+  }
   const JsonValue axes = json.at("axes");
   axes.allow_only(axis_keys());
   for (const std::string& key : axes.keys())
@@ -276,6 +285,19 @@ void SweepBuilder::read(const JsonValue& json) {
     shards_ = static_cast<int>(shards->integer(1, largest_shard_count));
   for (const Dimension& dimension : sweep_.dimensions)
     for (const Axis& axis : dimension.axes) from_file_.insert(axis.key);
+}
+
+void SweepBuilder::add_plan_key(const std::string& key, const JsonValue& value,
+                                const std::optional<JsonValue>& held) {
+  PlanRequest unused;
+  const std::vector<std::string>& known = axis_keys();
+  if (std::find(known.begin(), known.end(), key) == known.end()) set_plan_key(unused, key, value);
+  AxisReader reader{key, value.place(), most_, held.has_value()};
+  reader.add(value);
+  add({{reader.axis()}}, value.place());
+  if (held) sweep_.plan.held.insert_or_assign(key, *held);
+  sweep_.plan.keys.insert(key);
+  from_file_.insert(key);
 }
 
 void SweepBuilder::add_axes(const std::string& text, const Place& at) {
@@ -308,6 +330,8 @@ void SweepBuilder::add(Dimension dimension, const Place& at) {
       fail_input(at, "'" + axis.key + "' moves together with other keys in the file",
                  "change it there");
     sweep_.dimensions.erase(old);
+    sweep_.plan.held.erase(axis.key);
+    sweep_.plan.keys.erase(axis.key);
   }
   const auto place =
       std::find_if(sweep_.dimensions.begin(), sweep_.dimensions.end(), [&](const Dimension& other) {
@@ -336,6 +360,15 @@ Sweep SweepBuilder::sweep() const {
     fail_input({"", "--tokens"}, "what a training costs needs its step time",
                "leave --memory-only or --tokens out");
   Sweep sweep = sweep_;
+  // The plan's dp belongs to its own number of replicas.
+  std::set<std::string>& of_plan = sweep.plan.keys;
+  const auto is_other = [&](const char* key) { return has(key) && !of_plan.contains(key); };
+  if (of_plan.contains("dp") && has("gpus") &&
+      (is_other("gpus") || is_other("tp") || is_other("pp") || is_other("cp"))) {
+    std::erase_if(sweep.dimensions,
+                  [](const Dimension& dimension) { return dimension.axes.front().key == "dp"; });
+    of_plan.erase("dp");
+  }
   keep_what_divides(sweep.dimensions, most_);
   return sweep;
 }
@@ -345,15 +378,32 @@ std::string sweep_json(const Sweep& sweep, const std::string& more) {
   text += "  \"memory_only\": " + std::string{sweep.memory_only ? "true" : "false"} + ",\n";
   if (sweep.tokens) text += "  \"tokens\": " + figure_text("tokens", *sweep.tokens) + ",\n";
   if (!sweep.economics.empty()) text += "  \"economics\": " + json_quoted(sweep.economics) + ",\n";
-  text += "  \"axes\": {";
-  const char* comma = "";
-  for (const Dimension& dimension : sweep.dimensions)
-    if (dimension.axes.size() == 1) {
-      text += std::string{comma} + "\n    " + json_of(dimension.axes.front());
-      comma = ",";
+  const auto of_plan = [&](const Dimension& dimension) {
+    return sweep.plan.keys.contains(dimension.axes.front().key);
+  };
+  const auto list_axes = [&](bool plan, const std::string& indent) {
+    const char* between = "";
+    for (const Dimension& dimension : sweep.dimensions) {
+      if (dimension.axes.size() > 1 || of_plan(dimension) != plan) continue;
+      const Axis& axis = dimension.axes.front();
+      text += between + indent +
+              (plan ? json_quoted(axis.key) + ": " + json_of(axis.values.front()) : json_of(axis));
+      between = ",";
     }
+  };
+  if (!sweep.plan.file.empty()) {
+    text += "  \"plan\": {\n    \"file\": " + json_quoted(sweep.plan.file) + ",\n    \"keys\": {";
+    list_axes(true, "\n      ");
+    text += "\n    },\n    \"held\": {";
+    for (const auto& [key, input] : sweep.plan.held)
+      text += (key == sweep.plan.held.begin()->first ? "\n      " : ",\n      ") +
+              json_quoted(key) + ": " + input.compact();
+    text += "\n    }\n  },\n";
+  }
+  text += "  \"axes\": {";
+  list_axes(false, "\n    ");
   text += "\n  },\n  \"zip\": [";
-  comma = "";
+  const char* comma = "";
   for (const Dimension& dimension : sweep.dimensions)
     if (dimension.axes.size() > 1) {
       text += std::string{comma} + "\n    {";

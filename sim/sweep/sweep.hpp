@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -64,6 +65,20 @@ struct Dimension {
   std::int64_t size() const { return static_cast<std::int64_t>(axes.front().values.size()); }
 };
 
+/// The part of a plan file that a sweep does not vary.
+struct PlanInSweep {
+  std::string file;            ///< As the user named it; "": there is none.
+  std::set<std::string> keys;  ///< The axes that it gives, each of one value.
+  /// Inputs that the file holds itself, by the key that names them: the text of a "schedule", the
+  /// document of a "model", "system", "calibration" or "software".
+  std::map<std::string, JsonValue> held;
+
+  const JsonValue* find_held(const std::string& key) const {
+    const auto found = held.find(key);
+    return found == held.end() ? nullptr : &found->second;
+  }
+};
+
 /// A sweep: every combination of the dimensions' values that fulfils all conditions. Dimensions
 /// stand in the order of axis_keys() by their first axis, so that a sweep has the same points with
 /// the same numbers however it was written down.
@@ -74,6 +89,7 @@ struct Sweep {
   /// The cost of training on so many tokens is added to each point.
   std::optional<double> tokens;
   std::string economics;  ///< A file over the catalog's prices; "" for none.
+  PlanInSweep plan;
 };
 
 /// Collects axes and conditions from a file and from flags, which win over it key by key.
@@ -85,6 +101,11 @@ class SweepBuilder {
   /// Errors: unknown keys with the nearest, lists of a zip that differ in length, a key that stands
   /// twice.
   void read(const JsonValue& json);
+  /// A plan file, before all else, and a key of it: what a document or a flag says of the key
+  /// replaces it. `held`: the input that the value names, where the file holds it.
+  void set_plan(const std::string& file) { sweep_.plan.file = file; }
+  void add_plan_key(const std::string& key, const JsonValue& value,
+                    const std::optional<JsonValue>& held = {});
   /// "gbs=256..8192*2 mbs=1,2,4": an axis a word.
   void add_axes(const std::string& text, const Place& at);
   /// The same, but these axes move together.

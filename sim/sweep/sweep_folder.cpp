@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "sim/core/object_reader.hpp"
 #include "sim/core/shard.hpp"
 #include "sim/core/write_file.hpp"
+#include "sim/engine/network_model.hpp"
 #include "sim/sweep/grid.hpp"
 #include "sim/sweep/point_evaluator.hpp"
 #include "sim/sweep/row.hpp"
@@ -70,7 +72,8 @@ std::string description(const SweepFolder& folder) {
                     "  \"shards\": " + std::to_string(folder.shards) +
                         ",\n  \"points\": " + std::to_string(folder.points) +
                         ",\n  \"made_with\": {\"orrery_version\": " + json_quoted(ORRERY_VERSION) +
-                        ", \"fingerprint\": " + json_quoted(folder.fingerprint) + "},\n");
+                        ", \"fingerprint\": " + json_quoted(folder.fingerprint) +
+                        ", \"simulator\": " + json_quoted(folder.simulator) + "},\n");
 }
 
 void refuse_another(const SweepFolder& there, const SweepFolder& wanted) {
@@ -81,6 +84,9 @@ void refuse_another(const SweepFolder& there, const SweepFolder& wanted) {
   if (there.fingerprint != wanted.fingerprint)
     fail_input(at, "was begun with another build of orrery, or other catalog or calibration files",
                "finish it with those, or " + remedy);
+  if (there.simulator != wanted.simulator)
+    fail_input(at, "was begun with another simulator",
+               "finish it with --simulator " + there.simulator + ", or " + remedy);
 }
 
 }  // namespace
@@ -113,6 +119,8 @@ SweepFolder open_sweep_folder(const std::string& path) {
   folder.shards = static_cast<int>(json.at("shards").integer(1, largest_shard_count));
   folder.points = json.at("points").integer(1, std::int64_t{1} << 40);
   folder.fingerprint = json.at("made_with").at("fingerprint").text();
+  const auto simulator = json.at("made_with").find("simulator");
+  folder.simulator = name(simulator ? choice<Simulator>(*simulator) : Simulator::own);
   return folder;
 }
 
@@ -121,6 +129,7 @@ SweepFolder begin_sweep_folder(const std::string& path, const Sweep& sweep, int 
   wanted.path = path;
   wanted.sweep = sweep;
   wanted.fingerprint = fingerprint_of_inputs(sweep);
+  wanted.simulator = name(chosen_simulator());
   std::error_code code;
   if (fs::exists(description_path(path), code)) {
     SweepFolder there = open_sweep_folder(path);

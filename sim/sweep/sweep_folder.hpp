@@ -25,6 +25,7 @@ struct SweepFolder {
   int shards = 1;
   std::int64_t points = 0;
   std::string fingerprint;  ///< The program, catalog and calibration of its rows.
+  std::string simulator;    ///< Of its rows: a word of --simulator.
 
   /// First line of a shard's file: rows of another sweep, or of another program, have another one.
   ShardHeader header(Shard shard) const;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/core/number_text.hpp"
+#include "sim/core/quoting.hpp"
 #include "sim/plan/scenario.hpp"
 #include "sim/training/plan_heading.hpp"
 
@@ -36,8 +37,9 @@ std::string heading(const Sweep& sweep) {
       names_sequence = names_sequence || axis.key == "seq";
       if (axis.values.size() == 1) one[axis.key] = axis.values.front().text;
     }
+  if (!sweep.plan.file.empty()) items.push_back("plan " + sweep.plan.file);
   for (const std::string& key : axis_keys())
-    if (one.contains(key) && key != "model" && key != "system")
+    if (one.contains(key) && key != "model" && key != "system" && !sweep.plan.keys.contains(key))
       items.push_back(key + " " + one[key]);
   if (!names_sequence && one.contains("model"))
     if (const auto model = model_if_there(one["model"]))
@@ -60,9 +62,11 @@ std::vector<const Axis*> axes_that_vary(const Sweep& sweep) {
 // The command that computes this row alone.
 std::string estimate_command(const Sweep& sweep, const BestRows& rows, const Row& row) {
   std::string text = "orrery estimate";
+  if (!sweep.plan.file.empty()) text += " --plan " + shell_word(sweep.plan.file);
   for (const Dimension& dimension : sweep.dimensions)
     for (const Axis& axis : dimension.axes)
-      text += " --" + axis.key + " " + rows.cell(row, axis.key).text;
+      if (!sweep.plan.keys.contains(axis.key))
+        text += " --" + axis.key + " " + rows.cell(row, axis.key).text;
   return text;
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/program.hpp"
@@ -176,6 +177,35 @@ TEST(FirstHour, WhatNcclMayChooseIsAKeyOfThePlan) {
               "--fix tp=8 --fix sp=false --fix tp_overlap=false --fix mbs=1 --fix recompute=none "
               "--fix nccl_algo=CollnetChain,Ring,any --top 1 --json -j 1"));
   EXPECT_EQ(found["plans"][0]["plan"]["nccl_algo"], "any");
+}
+
+// What nobody means gets one line on stderr, and the answer stays as it is.
+TEST(FirstHour, SaysWhatNobodyMeans) {
+  const std::string plan = "--model llama3-8b --system dgx-h100 --gpus 16 --tp 2";
+  const std::string batch =
+      "orrery: note: --gbs 4194304 is in sequences, 34,359,738,368 tokens a step; if it is meant "
+      "in tokens, write --gbs 512\n";
+  EXPECT_EQ(said("estimate " + plan + " --gbs 4194304"), batch);
+  EXPECT_EQ(said("estimate " + plan + " --gbs 64 --tokens 15"),
+            "orrery: note: --tokens 15 is less than one sequence; 15 trillion are 15T\n");
+  EXPECT_EQ(said("estimate --model llama2-7b --system dgx-h100 --gpus 16 --gbs 64 --tp 8 --seq "
+                 "8192 --recompute full"),
+            "orrery: note: --seq 8192 is longer than the 4,096 positions of llama2-7b\n");
+  const TemporaryFolder folder;
+  json system = json::parse(std::ifstream{ORRERY_TEST_SOURCE "/topologies/systems/dgx-h100.json"});
+  system["nic_bandwidth"]["value"] = "400 GB/s";
+  system["network_latency"]["value"] = "5 ms";
+  const std::string file = (folder.path() / "mine.json").string();
+  std::ofstream{file} << system;
+  const std::string notes =
+      "orrery: note: nic_bandwidth 400 GB/s is more than a slot carries, as the GPU's PCIe has 64 "
+      "GB/s; NICs are sold by Gb/s\n"
+      "orrery: note: network_latency 5.000 ms is that of another city; within a cluster it is some "
+      "microseconds, written us\n";
+  EXPECT_EQ(said("check --system " + file), notes);
+  EXPECT_EQ(said("estimate --model llama3-8b --system " + file + " --gpus 16 --gbs 64 --tp 2"),
+            notes);
+  EXPECT_EQ(said("estimate " + plan + " --gbs 64 --tokens 1B"), "");
 }
 
 }  // namespace

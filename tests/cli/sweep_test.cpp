@@ -74,6 +74,56 @@ TEST_F(SweepCommand, TheBestRowIsWhatEstimateSays) {
   EXPECT_NE(merged("one").find("\"step_time_s\":" + time + ","), std::string::npos) << time;
 }
 
+std::string figure(const std::string& json, const std::string& name) {
+  const std::size_t at = json.find('"' + name + "\":");
+  if (at == json.npos) return name + " is missing";
+  const std::size_t begin = json.find_first_not_of(' ', at + name.size() + 3);
+  return json.substr(begin, json.find_first_of(",}\n", begin) - begin);
+}
+
+// A run that was imported, with a model of its own, and the result of it: a sweep of one point is
+// what estimate says, and what is swept replaces the plan's.
+TEST_F(SweepCommand, OfAPlanFileIsWhatEstimateSays) {
+  const std::string folder = folder_.path().string();
+  const std::string script = ORRERY_TEST_SOURCE "/tests/unit/calibration/data/llama3_8b.sh";
+  ASSERT_EQ(run_orrery("import megatron " + script + " --set GBS=128 -o run.json", folder).code, 0);
+  const std::string where = " --system dgx-h100 --ignore-memory";
+  const Outcome json = run_orrery("estimate --plan run.json --json" + where, folder);
+  ASSERT_EQ(json.code, 0);
+  std::ofstream{path("result.json")} << json.out;
+  for (const std::string plan : {"run.json --system dgx-h100", "result.json"}) {
+    const std::string out = plan.substr(0, plan.find('.'));
+    ASSERT_EQ(sweep("run --out " + out + " --plan " + plan).code, 0) << plan;
+    for (const char* name : {"step_time_s", "tokens_per_s", "mfu", "lower_bound_s"})
+      EXPECT_EQ(figure(merged(out), name), figure(json.out, name)) << plan << " " << name;
+  }
+  const std::string described = contents(path("run/sweep.json"));
+  for (const char* text :
+       {"\"file\": \"run.json\"", "\"held\": {\n      \"model\": {", "\"simulator\": \"own\"",
+        "\"axes\": {\n    \"system\": \"dgx-h100\"\n  }"})
+    EXPECT_NE(described.find(text), described.npos) << text << "\n" << described;
+
+  const std::string swept = "run --out swept --plan run.json --system dgx-h100 --gbs 256,512";
+  const Outcome both = sweep(swept);
+  ASSERT_EQ(both.code, 0);
+  const std::string rows = merged("swept");
+  const std::size_t second = rows.find('\n') + 1;
+  for (const std::string gbs : {"256", "512"}) {
+    const std::string row = gbs == "256" ? rows.substr(0, second) : rows.substr(second);
+    const std::string alone =
+        run_orrery("estimate --plan run.json --json --gbs " + gbs + where, folder).out;
+    EXPECT_EQ(figure(row, "gbs"), gbs);
+    EXPECT_EQ(figure(row, "step_time_s"), figure(alone, "step_time_s")) << gbs;
+  }
+  // The folder goes on with the plan as it was, by the simulator that began it.
+  EXPECT_EQ(sweep("run --out swept").out, both.out);
+  EXPECT_EQ(sweep("run --out swept --simulator simgrid").code, 2);
+  std::ofstream{path("run.json"), std::ios::app} << "\n";
+  EXPECT_EQ(sweep(swept).out, both.out);
+  std::ofstream{path("run.json")} << R"({"model": "llama3-8b", "gpus": 16, "tp": 4})";
+  EXPECT_EQ(sweep(swept).code, 2);
+}
+
 // One process a shard, each in turn; a second round finds nothing to do.
 TEST_F(SweepCommand, ShardsAreIndependent) {
   sweep("run --out whole" + axes);

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -180,6 +181,21 @@ class Errors(unittest.TestCase):
                 orrery.version()
         finally:
             os.environ["ORRERY_PROGRAM"] = before
+
+    def test_the_program_of_the_source_tree(self):
+        source = Path(orrery.__file__).resolve().parent
+        with tempfile.TemporaryDirectory() as tree:
+            shutil.copytree(source, Path(tree, "sim", "python", "orrery"))
+            ask = [sys.executable, "-c", "import orrery; print(orrery.version())"]
+            words = {"PYTHONPATH": str(Path(tree, "sim", "python")), "PATH": "/nowhere"}
+            missing = subprocess.run(ask, env=words, capture_output=True, text=True)
+            self.assertIn("build it with ./run.sh", missing.stderr)
+            built = Path(tree, "build", "release", "orrery")
+            built.parent.mkdir(parents=True)
+            built.write_text("#!/bin/sh\necho 'orrery 7.8.9'\n")
+            built.chmod(0o755)
+            found = subprocess.run(ask, env=words, capture_output=True, text=True)
+            self.assertEqual(found.stdout, "7.8.9\n", found.stderr)
 
     def test_a_fault_of_the_program(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -150,18 +150,30 @@ class FlagWriter {
     padding();
     flag("max-position-embeddings",
          std::max({plan_.seq, model_.max_sequence, model_.learned_positions}));
-    if (model_.gated) flag("swiglu");
+    if (model_.learned_positions > 0 && plan_.seq > model_.learned_positions)
+      leave_out("position_rows=" + std::to_string(model_.learned_positions) +
+                ": Megatron-LM has as many as the sequence has tokens");
+    if (model_.clamped_activation) {
+      // GPT-OSS's: gpt_oss/torch/model.py, swiglu(alpha = 1.702, limit = 7.0), with 1 added.
+      flag("quick-geglu");
+      flag("glu-linear-offset", "1.0");
+      flag("activation-func-clamp-value", "7.0");
+    } else if (model_.gated) {
+      flag("swiglu");
+    }
     flag("normalization", model_.norm == NormKind::rms ? "RMSNorm" : "LayerNorm");
     if (model_.norm == NormKind::layer && !model_.norm_bias)
-      leave_out("norms without bias: Megatron-LM's LayerNorm has one");
+      leave_out("norm_bias=false: Megatron-LM's LayerNorm has one");
     if (model_.norms_per_layer != 2)
-      leave_out(std::to_string(model_.norms_per_layer) + " norms a layer: Megatron-LM has 2");
+      leave_out("norms_per_layer=" + std::to_string(model_.norms_per_layer) +
+                ": Megatron-LM has 2");
     flag("position-embedding-type", model_.learned_positions > 0 ? "learned_absolute"
+                                    : model_.scaled_rotary       ? "yarn"
                                     : model_.rotary              ? "rope"
                                                                  : "none");
     if (!model_.tied_embeddings) flag("untie-embeddings-and-output-weights");
     biases();
-    if (model_.parallel_residual) leave_out("parallel residual branches");
+    if (model_.parallel_residual) leave_out("parallel_residual=true: Megatron-LM has none");
     if (model_.prediction_layers > 0) flag("mtp-num-layers", model_.prediction_layers);
     if (!s_.software.dropout) {
       flag("attention-dropout", "0.0");
@@ -182,7 +194,8 @@ class FlagWriter {
     flag("disable-bias-linear");
     if (model_.qkv_bias) flag("add-qkv-bias");
     if (model_.out_bias || model_.mlp_bias)
-      leave_out("biases of some linear layers and not of others");
+      leave_out(std::string{model_.out_bias ? "out_bias" : "mlp_bias"} +
+                "=true: Megatron-LM has both or none");
   }
 
   void attention() {

@@ -70,18 +70,26 @@ class Output:
 
 
 def find_program() -> str:
-    """$ORRERY_PROGRAM, else the orrery of the shell's path, else the one installed with this."""
+    """$ORRERY_PROGRAM, else the one built in this source tree, else the orrery of the shell's path,
+    else the one installed with this."""
     named = os.environ.get("ORRERY_PROGRAM")
     if named:
         return named
+    folder = Path(__file__).resolve().parent
+    in_source = folder.parents[2] if folder.parts[-3:-1] == ("sim", "python") else None
+    if in_source:
+        built = in_source / "build" / "release" / "orrery"
+        if os.access(built, os.X_OK):
+            return str(built)
     in_path = shutil.which("orrery")
     if in_path:
         return in_path
-    for above in Path(__file__).resolve().parents:
+    for above in folder.parents:
         if os.access(above / "bin" / "orrery", os.X_OK):
             return str(above / "bin" / "orrery")
+    remedy = "build it with ./run.sh" if in_source else "install the package"
     raise ProgramMissing(
-        "the program orrery is not in the path; install the package, or set ORRERY_PROGRAM", 127
+        f"the program orrery is not in the path; {remedy}, or set ORRERY_PROGRAM", 127
     )
 
 

@@ -38,7 +38,7 @@ TEST_F(Catalog, LiesWhereTheEnvironmentSays) {
 TEST_F(Catalog, ListsNamesInOrder) {
   EXPECT_EQ(list_catalog("workloads/models"),
             (std::vector<std::string>{"bert", "gpt3-175b", "llama3-8b"}));
-  EXPECT_TRUE(list_catalog("workloads/plans").empty());
+  EXPECT_TRUE(list_catalog("workloads/engines").empty());
 }
 
 TEST_F(Catalog, FindsANameAndLeavesAPathAlone) {

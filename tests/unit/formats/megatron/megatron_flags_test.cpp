@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
+#include "sim/core/catalog.hpp"
 #include "sim/formats/megatron/megatron_run.hpp"
 #include "sim/plan/plan_keys.hpp"
 #include "tests/support/key_samples.hpp"
@@ -131,7 +133,7 @@ TEST(MegatronFlags, SaysWhatHasNoFlag) {
   EXPECT_EQ(flags.left_out, (std::vector<std::string>{
                                 "reshard=false: Megatron-FSDP frees weights after each pass",
                                 "schedule=gpipe: Megatron-LM has 1F1B and interleaved 1F1B",
-                                "norms without bias: Megatron-LM's LayerNorm has one",
+                                "norm_bias=false: Megatron-LM's LayerNorm has one",
                                 "software=torchtitan: the flags are of current Megatron-Core"}));
   EXPECT_TRUE(has(flags.flags, "--data-parallel-sharding-strategy optim_grads_params"));
   EXPECT_TRUE(has(flags.flags, "--position-embedding-type none"));
@@ -208,6 +210,104 @@ TEST(MegatronFlags, ReadBackAreTheSame) {
               ++plans;
             }
   EXPECT_GT(plans, 1000);
+}
+
+// Keys of a model's file, as far as a step depends on them, and a plan's.
+std::map<std::string, std::string> keys_of(const Scenario& scenario) {
+  const Model& model = scenario.model;
+  const auto bits = [](const std::vector<bool>& flags) {
+    std::string text;
+    for (const bool flag : flags) text += flag ? '1' : '0';
+    return text.find('1') == text.npos ? std::string{} : text;
+  };
+  const LatentAttention mla = model.latent.value_or(LatentAttention{});
+  const Experts experts = model.experts.value_or(Experts{});
+  const auto number = [](auto value) { return std::to_string(value); };
+  std::map<std::string, std::string> keys{
+      {"layers", number(model.layers)},
+      {"hidden", number(model.hidden)},
+      {"heads", number(model.heads)},
+      {"kv_heads", number(model.kv_heads)},
+      {"head_dim", number(model.head_dim)},
+      {"ffn", number(model.ffn)},
+      {"vocab", number(scenario.padded_vocab)},
+      {"swiglu", number(model.gated)},
+      {"norm", number(model.norm == NormKind::rms)},
+      {"norm_bias", number(model.norm_bias)},
+      {"norms_per_layer", number(model.norms_per_layer)},
+      {"qk_norm", number(model.qk_norm)},
+      {"positions", number(model.rotary) + number(model.scaled_rotary)},
+      {"position_rows", number(model.learned_positions)},
+      {"qkv_bias", number(model.qkv_bias)},
+      {"out_bias", number(model.out_bias)},
+      {"mlp_bias", number(model.mlp_bias)},
+      {"attention_sinks", number(model.attention_sinks)},
+      {"clamped_activation", number(model.clamped_activation)},
+      {"parallel_residual", number(model.parallel_residual)},
+      {"tied_embeddings", number(model.tied_embeddings)},
+      {"mla", number(mla.q_rank) + " " + number(mla.kv_rank) + " " + number(mla.nope_dim) + " " +
+                  number(mla.rope_dim) + " " + number(mla.v_dim)},
+      {"window", bits(model.layer_is_local).empty() ? "" : number(model.window)},
+      {"global_every", bits(model.layer_is_local)},
+      {"prediction_layers", number(model.prediction_layers)},
+      {"experts", number(experts.count)},
+      {"top_k", number(experts.per_token)},
+      {"moe_ffn", number(experts.ffn)},
+      {"shared_expert_ffn", number(experts.shared_ffn)},
+      {"moe_every", bits(model.layer_has_experts)},
+      {"expert_groups", number(experts.groups)},
+      {"groups_per_token", number(experts.groups_per_token)},
+      {"correction_bias", number(experts.correction_bias)}};
+  for (const PlanKey& key : plan_keys()) keys["plan's " + key.name] = key.text(scenario.plan);
+  return keys;
+}
+
+// Expects that flags which are read back make the same model and plan, but for keys that a note
+// names.
+void expect_no_key_lost(const Scenario& first, const MegatronFlags& flags) {
+  const ImportedRun run = import_megatron_run(
+      MegatronArguments::read(megatron_text(flags), "flags", {}), first.model.name);
+  const JsonValue plan = JsonValue::parse(run.json, "run.json");
+  PlanRequest again;
+  for (const std::string& key : plan.keys())
+    if (find_plan_key(key)) set_plan_key(again, key, plan.at(key));
+  again.software = first.plan.software;
+  const Scenario second =
+      scenario_of(parse_model(plan.at("model")), first.system, again, first.plan.gpus());
+  const std::map<std::string, std::string> after = keys_of(second);
+  for (const auto& [key, before] : keys_of(first)) {
+    // Graphs of a part of a layer are read of models with experts alone; the import says so.
+    if (key == "plan's cuda_graphs" && !first.model.experts && !run.notes.empty()) continue;
+    const std::string said = key.substr(key.rfind(' ') + 1);
+    const auto names_it = [&](const std::string& note) { return note.find(said) != note.npos; };
+    EXPECT_TRUE(before == after.at(key) ||
+                std::any_of(flags.left_out.begin(), flags.left_out.end(), names_it))
+        << first.model.name << ": " << key << " " << before << " -> " << after.at(key) << ", "
+        << testing::PrintToString(flags.left_out);
+  }
+}
+
+TEST(MegatronFlags, LoseNoKeyOfAModelWithoutANote) {
+  const System system = read_system("dgx-b200", test_place);
+  int models = 0, without_notes = 0;
+  for (const std::string& name : list_catalog("workloads/models")) {
+    const PlanRequest request = plan_request(1, 1, 1, 64, 2048, "megatron-core");
+    const Scenario first = scenario_of(read_model(name, test_place), system, request, 8);
+    const MegatronFlags flags = megatron_flags(first);
+    expect_no_key_lost(first, flags);
+    ++models;
+    without_notes += flags.left_out.empty();
+  }
+  EXPECT_GT(models, 60);
+  EXPECT_GT(without_notes, models / 2);
+}
+
+TEST(MegatronFlags, LoseNoKeyOfAPlanWithoutANote) {
+  for (const KeySample& sample : key_samples()) {
+    SCOPED_TRACE("--" + sample.key + " " + sample.word);
+    const Scenario first = sample.scenario(sample.with);
+    expect_no_key_lost(first, megatron_flags(first));
+  }
 }
 
 }  // namespace
