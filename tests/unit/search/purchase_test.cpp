@@ -161,7 +161,7 @@ TEST(Purchase, FailuresAndSparesAreThoseOfARun) {
   request.fixed.push_back({"mbs", {"1"}});
   request.reliability = read_reliability("meta-llama3", test_place);
   const Purchase purchase = buy(request);
-  int rows = 0;
+  int rows = 0, with_spares = 0;
   for (const PurchaseRow& row : purchase.rows) {
     if (!row.has_plan()) continue;
     const System& system = request.systems[row.system];
@@ -177,11 +177,12 @@ TEST(Purchase, FailuresAndSparesAreThoseOfARun) {
     EXPECT_EQ(energy_kwh(row).high, run.bill.energy_kwh.high);
     EXPECT_EQ(energy_cost(row).low, run.bill.energy_usd.low);
     const int spare_gpus = run.spares.kept * run.prepared.gpus_of_unit;
-    EXPECT_GT(spare_gpus, 0);
+    with_spares += spare_gpus > 0;
     EXPECT_EQ(row.hardware.usd.low, hardware_for(system, row.gpus + spare_gpus, economics).usd.low);
     ++rows;
   }
   EXPECT_GE(rows, 5);
+  EXPECT_GE(with_spares, 3);  // Idle trays of partly used racks need none.
 }
 
 // A row is priced as orrery estimate prices its plan, also where NVLink domains are not full.
