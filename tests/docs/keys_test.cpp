@@ -82,7 +82,7 @@ TEST(OutputPage, NamesEveryKey) {
       search + "--budget 0.001s",
       "buy --model llama3-8b --tokens 1T --system dgx-h100,dgx-a100-superpod --gpus 16,2048 "
       "--max-batch-tokens 1M --fix cp=1",
-      "compare " + plan + " '--tp 2' '--tp 1'",
+      "compare " + plan + " '--tp 1' '--ep 4'",
       "collective all_reduce --system dgx-h100 --gpus 16",
       "collective " + source + "/workloads/collectives/three_rank_ring.json --system dgx-h100",
       "validate " + source + "/tests/validation/training/korthikanti.json",

@@ -16,7 +16,7 @@ bool fuzz_plan_file(const std::string& text) {
     if (plan.microbatches * plan.mbs * plan.dp != plan.gbs) __builtin_trap();
   });
   any |= with_file("plan.json", text, [](const std::string& path) {
-    const JsonValue file = read_plan_file(path, nowhere);
+    const JsonValue file = read_plan_file(path);
     if (!file.is_object() || !file.has("schema")) return;
     const ComparedPlan plan = read_compared_plan(file, path);
     if (!difference(plan, plan).step.is_tie()) __builtin_trap();
