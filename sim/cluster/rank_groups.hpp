@@ -35,6 +35,9 @@ struct GroupShape {
   /// Latency of a hop between two domains beyond System::network_latency: the fabric's switches
   /// after the first, as far apart as this group lies.
   Seconds further_switches{};
+  /// Rate of the NVLinks that join the group's two GPUs in a node where others are reached over
+  /// PCIe; 0: none.
+  BytesPerSecond bridge{};
   bool operator==(const GroupShape&) const = default;
 };
 

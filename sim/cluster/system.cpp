@@ -153,6 +153,14 @@ System read_system(const std::string& word, const Place& at) {
   return parse_system(carried_or_self(JsonValue::read_file(path), "systems"));
 }
 
+BytesPerSecond System::bridge(int gpu, int other) const {
+  if (wiring != NodeWiring::pcie) return {};
+  for (const NvlinkPair& pair : nvlink_pairs)
+    if (pair.first == std::min(gpu, other) && pair.second == std::max(gpu, other))
+      return pair.bandwidth;
+  return {};
+}
+
 BytesPerSecond System::network_rate(int members) const {
   const double nics_of_gpu = static_cast<double>(nics_per_node) / gpus_per_node;
   return std::min(std::max(1.0, nics_of_gpu), nics_of_gpu * nvlink_domain / members) * nic;

@@ -65,7 +65,9 @@ GroupShape group_on(const System& system, int ranks, int nodes) {
   const int nodes_per_domain = system.nvlink_domain / system.gpus_per_node;
   const int domains = (nodes + nodes_per_domain - 1) / nodes_per_domain;
   const int last = nodes - (domains - 1) * nodes_per_domain;
-  return {ranks, domains, ranks / nodes * std::min(nodes_per_domain, last)};
+  GroupShape group{ranks, domains, ranks / nodes * std::min(nodes_per_domain, last)};
+  if (ranks == 2 && nodes == 1) group.bridge = system.bridge(0, 1);
+  return group;
 }
 
 CollectiveMeasurements::CollectiveMeasurements(const System& system, const std::string& gpu,
@@ -91,6 +93,7 @@ void CollectiveMeasurements::add(const System& system, const std::vector<Measure
       continue;
     Sweep sweep{{curve.collective, group_on(system, curve.ranks, curve.nodes)}, {}, {}};
     if (one_domain && sweep.shape.group.domains > 1) continue;
+    sweep.shape.group.bridge = {};  // Others than bridged GPUs were measured.
     if (sweep.shape == left_out) continue;
     const auto known = curves_.begin() + static_cast<std::ptrdiff_t>(before);
     if (std::any_of(curves_.begin(), known,

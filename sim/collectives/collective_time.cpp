@@ -97,6 +97,8 @@ CollectiveCost CollectiveTime::forced_choice(const NcclTuner::Choice& chosen,
 CollectiveCost CollectiveTime::operator()(CollectiveKind kind, Bytes tensor,
                                           GroupShape group) const {
   if (group.ranks == 1 || tensor.si() <= 0.0) return {};
+  if (group.bridge > BytesPerSecond{})
+    return over_bridge(group.bridge)(kind, tensor, {.ranks = 2, .domains = 1, .per_domain = 2});
   GroupShape near = group;
   near.further_switches = {};
   CollectiveCost cost = behind_one_switch({kind, tensor, near});
@@ -104,6 +106,22 @@ CollectiveCost CollectiveTime::operator()(CollectiveKind kind, Bytes tensor,
     cost.latency +=
         std::max(Seconds{}, model_(kind, tensor, group).time() - model_(kind, tensor, near).time());
   return cost;
+}
+
+// A bridge joins two GPUs as an NVSwitch would.
+const CollectiveTime& CollectiveTime::over_bridge(BytesPerSecond rate) const {
+  std::shared_ptr<const CollectiveTime>& pair = over_bridges_[rate];
+  if (!pair) {
+    System system = system_;
+    system.wiring = NodeWiring::nvswitch;
+    system.gpus_per_node = system.nvlink_domain = 2;
+    system.nics_per_node = 1;
+    system.scale_up = rate;
+    system.nvlink_pairs.clear();
+    system.pcie_tree = {};
+    pair = std::make_shared<const CollectiveTime>(system, options_);
+  }
+  return *pair;
 }
 
 CollectiveCost CollectiveTime::behind_one_switch(const CollectiveCall& call) const {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+#include <memory>
 #include <optional>
 
 #include "sim/collectives/collective_sweeps.hpp"
@@ -39,6 +41,7 @@ class CollectiveTime {
 
  private:
   CollectiveCost behind_one_switch(const CollectiveCall& call) const;
+  const CollectiveTime& over_bridge(BytesPerSecond rate) const;
   CollectiveCost stretched(CollectiveCost cost, double factor, int members) const;
   CollectiveCost free_choice(const CollectiveCall& call) const;
   CollectiveCost forced_choice(const NcclTuner::Choice& chosen, const NcclTuner::Choice& free,
@@ -52,6 +55,7 @@ class CollectiveTime {
   CollectiveModel model_;
   CollectiveMeasurements measurements_;
   mutable std::optional<ExchangeKernels> exchange_kernels_;
+  mutable std::map<BytesPerSecond, std::shared_ptr<const CollectiveTime>> over_bridges_;
 };
 
 }  // namespace orrery

@@ -184,12 +184,29 @@ GroupShape pair_shape(const Placement& placement, const Topology& topology, Rank
   return {2, inside ? 1 : 2, inside ? 2 : 1, topology.further_switches(a, b)};
 }
 
+namespace {
+
+BytesPerSecond bridge_of(const System& system, const std::vector<Rank>& group) {
+  if (group.size() != 2) return {};
+  const auto node = [&](Rank rank) { return rank.value / system.gpus_per_node; };
+  const auto gpu = [&](Rank rank) { return rank.value % system.gpus_per_node; };
+  if (node(group[0]) != node(group[1])) return {};
+  return system.bridge(gpu(group[0]), gpu(group[1]));
+}
+
+}  // namespace
+
 GroupShapes shapes_on(const System& system, const Placement& placement, const Topology& topology) {
   GroupShapes shapes = placement.shapes();
   if (system.uniform()) return shapes;  // One switch.
   for (const Group& group : groups_of(placement)) {
-    Seconds& slowest = shapes[group.kind].further_switches;
-    slowest = std::max(slowest, further_switches(placement, topology, group.ranks));
+    GroupShape& shape = shapes[group.kind];
+    shape.further_switches =
+        std::max(shape.further_switches, further_switches(placement, topology, group.ranks));
+    const BytesPerSecond bridge = bridge_of(system, group.ranks);
+    shape.bridge = group.ranks.front() == placement.group(group.kind, Rank{0}).front()
+                       ? bridge
+                       : std::min(shape.bridge, bridge);
   }
   std::vector<Rank> replica;
   for (int stage = 0; stage < placement.pp(); ++stage)

@@ -146,27 +146,40 @@ class Reader {
   std::set<std::string> nic_names_;
 };
 
+// True if NVLinks lead from GPU 0 to all others, over others if need be.
+bool joins_all(const Matrix& matrix, const std::vector<std::size_t>& gpus) {
+  std::vector<std::size_t> reached{gpus.front()};
+  for (std::size_t next = 0; next < reached.size(); ++next)
+    for (const std::size_t gpu : gpus)
+      if (matrix.links[reached[next]][gpu] > 0 &&
+          std::find(reached.begin(), reached.end(), gpu) == reached.end())
+        reached.push_back(gpu);
+  return reached.size() == gpus.size();
+}
+
 // A switch shows the links of a GPU in each of its cells, a mesh shows them divided among the
-// cells: only the number of links that the GPU has tells one from the other.
+// cells: only the number of links that the GPU has tells one from the other. Links that do not join
+// all GPUs are bridges of a PCIe node.
 void set_wiring(SystemDraft& draft, const Matrix& matrix, const Gpu& gpu) {
-  std::vector<int> gpus;
+  std::vector<std::size_t> gpus;
   for (std::size_t i = 0; i < matrix.names.size(); ++i)
-    if (is_gpu(matrix.names[i])) gpus.push_back(static_cast<int>(i));
-  int least = 0, most = 0, fewest_sum = 0;
-  bool first = true;
-  for (const int a : gpus) {
-    int sum = 0;
-    for (const int b : gpus) {
+    if (is_gpu(matrix.names[i])) gpus.push_back(i);
+  std::vector<int> sums;
+  std::set<int> cells;  // Numbers of links.
+  for (std::size_t a = 0; a < gpus.size(); ++a) {
+    sums.push_back(0);
+    for (std::size_t b = 0; b < gpus.size(); ++b) {
       if (a == b) continue;
-      const int links = matrix.links[a][b];
-      least = first ? links : std::min(least, links);
-      most = std::max(most, links);
-      first = false;
-      sum += links;
+      const int links = matrix.links[gpus[a]][gpus[b]];
+      sums.back() += links;
+      cells.insert(links);
+      if (a < b && links > 0)
+        draft.nvlink_pairs.push_back({static_cast<int>(a), static_cast<int>(b), links});
     }
-    fewest_sum = fewest_sum ? std::min(fewest_sum, sum) : sum;
   }
-  if (most == 0) return;  // PCIe.
+  if (draft.nvlink_pairs.empty()) return;  // PCIe.
+  const int most = *cells.rbegin();
+  const int fewest_sum = *std::min_element(sums.begin(), sums.end());
   const double per_link = nvlink_rate(gpu, matrix.place).si();
   const int own = static_cast<int>(gpu.nvlink.si() / per_link + 0.5);
   if (most > own)
@@ -174,18 +187,26 @@ void set_wiring(SystemDraft& draft, const Matrix& matrix, const Gpu& gpu) {
                "shows " + std::to_string(most) + " NVLinks, but the GPU '" + gpu.name + "' has " +
                    std::to_string(own),
                "check --gpu");
-  if (gpus.size() > 2 && least == most && most * static_cast<int>(gpus.size() - 1) > own) {
+  const bool has_all_pairs = *cells.begin() > 0;
+  if (gpus.size() > 2 && cells.size() == 1 && most * static_cast<int>(gpus.size() - 1) > own) {
     draft.wiring = NodeWiring::nvswitch;
     draft.nvlinks = most;
+    draft.nvlink_pairs.clear();
     draft.notes.push_back("every pair shows " + std::to_string(most) +
                           " NVLinks, more than a mesh could: the wiring is nvswitch");
-  } else if (fewest_sum > 0 && fewest_sum <= own && (least > 0 || gpus.size() == 8)) {
+  } else if (fewest_sum <= own &&
+             (has_all_pairs || (gpus.size() == 8 && joins_all(matrix, gpus)))) {
     // Eight Voltas form a hybrid cube mesh, where not every pair is joined (DGX-1, V100).
     draft.wiring = NodeWiring::nvlink_mesh;
     draft.nvlinks = fewest_sum;
+    draft.nvlink_pairs.clear();
     draft.notes.push_back("a GPU's NVLinks to all others are " + std::to_string(fewest_sum) +
                           ": the wiring is nvlink_mesh; give --wiring nvswitch if there is one");
+  } else if (*std::max_element(sums.begin(), sums.end()) <= own) {
+    draft.notes.push_back("NVLinks join only some GPUs of the node: the wiring is pcie, with " +
+                          std::to_string(draft.nvlink_pairs.size()) + " nvlink_pairs");
   } else {
+    draft.nvlink_pairs.clear();
     draft.notes.push_back("NVLinks do not join all GPUs of the node, which counts as PCIe");
   }
 }

@@ -114,5 +114,17 @@ TEST(IsolatedCollective, BoardsWithNvlinkSharp) {
   EXPECT_EQ(run_alone(two, read_system("hgx-h20", test_place), trees).cost.algorithm, "NVLS-tree");
 }
 
+// Two bridged cards all-reduce over their NVLinks (published: 208 GB/s, NVIDIA/nccl-tests issue
+// 178); three and more over PCIe.
+TEST(IsolatedCollective, BridgedPairsUseTheirNvlinks) {
+  const System system = read_system("a100-pcie-nvlink-bridge", test_place);
+  const auto bus = [&](int ranks) {
+    const IsolatedCollective one{CollectiveKind::all_reduce, ranks, 1, Bytes{4 * gib}};
+    return run_alone(one, system).bus_bandwidth(one).si();
+  };
+  EXPECT_NEAR(bus(2), 208e9, 0.12 * 208e9);
+  for (const int ranks : {3, 4, 8}) EXPECT_LT(bus(ranks), 32e9);
+}
+
 }  // namespace
 }  // namespace orrery::isolated_collective_test

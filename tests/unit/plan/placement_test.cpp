@@ -107,5 +107,21 @@ TEST(Placement, ShapesAreThoseOfTheMostSpreadGroup) {
   EXPECT_EQ(shapes.tensor.per_domain, 1);
 }
 
+// Tensor groups of two are GPUs 2i and 2i + 1, which bridges join; their replicas are 0 and 2.
+TEST(Placement, GroupsOfTwoMayHaveABridge) {
+  const System system = read_system("a100-pcie-nvlink-bridge", test_place);
+  Plan plan;
+  plan.tp = plan.dp = plan.pp = 2;
+  const Placement placement{plan, system};
+  const Topology topology = Topology::build(system, 8);
+  const GroupShapes shapes = shapes_on(system, placement, topology);
+  EXPECT_EQ(shapes.tensor.bridge, BytesPerSecond{300e9});
+  EXPECT_EQ(shapes.data.bridge, BytesPerSecond{});
+  // With one bridge missing, some groups are joined by PCIe, and the slowest counts.
+  System three = system;
+  three.nvlink_pairs.pop_back();
+  EXPECT_EQ(shapes_on(three, placement, topology).tensor.bridge, BytesPerSecond{});
+}
+
 }  // namespace
 }  // namespace orrery::placement_test

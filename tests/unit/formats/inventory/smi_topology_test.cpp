@@ -60,15 +60,28 @@ TEST(SmiTopology, WithoutNvlinksTheSlotCounts) {
   EXPECT_EQ(system.scale_up, BytesPerSecond{32e9});  // The catalog's: PCIe Gen4 x16.
 }
 
-TEST(SmiTopology, PairsAreNoMesh) {
-  const std::string pairs =
-      "     GPU0 GPU1 GPU2 GPU3 NIC0\n"
-      "GPU0  X   NV12 SYS  SYS  PIX\n"
-      "GPU1 NV12  X   SYS  SYS  PIX\n"
-      "GPU2 SYS  SYS   X   NV12 SYS\n"
-      "GPU3 SYS  SYS  NV12  X   SYS\n"
-      "NIC0 PIX  PIX  SYS  SYS   X\n";
-  EXPECT_EQ(system_of(pairs, answers_with("a100-pcie-80gb")).wiring, NodeWiring::pcie);
+// Eight cards of which two each have a bridge of 12 links; others are reached over PCIe.
+TEST(SmiTopology, BridgesJoinPairs) {
+  std::string matrix = "      ", rows;
+  for (int gpu = 0; gpu < 8; ++gpu) {
+    matrix += " GPU" + std::to_string(gpu);
+    rows += "GPU" + std::to_string(gpu);
+    for (int other = 0; other < 8; ++other)
+      rows += gpu == other           ? " X"
+              : gpu / 2 == other / 2 ? " NV12"
+              : gpu / 4 == other / 4 ? " NODE"
+                                     : " SYS";
+    rows += " 0-31\n";
+  }
+  SystemAnswers answers = answers_with("a100-pcie-80gb");
+  answers["nics"] = "1";
+  const System system = system_of(matrix + " CPU Affinity\n" + rows, answers);
+  EXPECT_EQ(system.wiring, NodeWiring::pcie);
+  EXPECT_EQ(system.scale_up, BytesPerSecond{32e9});
+  ASSERT_EQ(system.nvlink_pairs.size(), 4u);
+  for (int pair = 0; pair < 4; ++pair)
+    EXPECT_EQ(system.bridge(2 * pair + 1, 2 * pair), BytesPerSecond{300e9});  // 12 x 25 GB/s.
+  EXPECT_EQ(system.bridge(1, 2), BytesPerSecond{});
 }
 
 TEST(SmiTopology, DamagedMatricesAreRefused) {
