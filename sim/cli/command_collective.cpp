@@ -136,14 +136,16 @@ int run_collective(const Arguments& arguments) {
   CollectiveOptions how;
   how.selection = parse_nccl_selection(given.algorithms, given.protocols);
   const std::vector<Bytes> sizes = sizes_of(given, options);
+  const PriceErrors errors =
+      read_price_errors(system.gpu.name, Dtype::bf16, {}, system.network.name);
   std::vector<CollectiveLine> lines;
   {
     LongWork line;
     for (const Bytes size : sizes) {
       ProgressListener::report({Progress::Of::sizes, lines.size(), sizes.size()});
       collective.bytes = size;
-      lines.push_back(
-          {collective, run_alone(collective, system, how, given.unfolded, given.host_memory)});
+      const auto result = run_alone(collective, system, how, given.unfolded, given.host_memory);
+      lines.push_back({collective, result, result.cost.deviation(errors)});
     }
   }
   std::cout << (given.json ? collective_json(system.name, lines) : collective_text(lines));

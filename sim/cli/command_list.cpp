@@ -14,9 +14,9 @@
 namespace orrery {
 namespace {
 
-const std::vector<std::string> groups{"gpus",        "systems",   "models",      "software",
-                                      "engines",     "schedules", "collectives", "routing",
-                                      "reliability", "faults"};
+const std::vector<std::string> groups{"gpus",     "systems",     "networks",  "models",
+                                      "software", "engines",     "schedules", "collectives",
+                                      "routing",  "reliability", "faults"};
 
 // A name, and what it is where the name alone does not say it.
 using Entry = std::pair<std::string, std::string>;
@@ -47,7 +47,8 @@ std::vector<Entry> models() {
 
 std::vector<Entry> entries_of(const std::string& group) {
   if (group == "models") return models();
-  if (group == "gpus" || group == "systems") return titled("topologies/" + group);
+  if (group == "gpus" || group == "systems" || group == "networks")
+    return titled("topologies/" + group);
   std::vector<Entry> entries;
   if (group == "schedules") {
     for (const std::string& name : schedule_names()) entries.emplace_back(name, "");
@@ -67,9 +68,7 @@ int run_list(const Arguments& arguments) {
   const bool known =
       !arguments.empty() && std::find(groups.begin(), groups.end(), arguments[0]) != groups.end();
   if (!arguments.empty() && arguments.back() == "--help") {
-    std::cout << "usage: orrery list "
-                 "gpus|systems|models|software|engines|schedules|collectives|routing|reliability|"
-                 "faults\n";
+    std::cout << "usage: orrery list " << joined(groups, "|") << "\n";
     return exit_ok;
   }
   if (!known)

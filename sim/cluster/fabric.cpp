@@ -178,7 +178,8 @@ void read_fabric(const JsonValue& system_json, System& system) {
       break;
   }
   if (shape.layout != FabricLayout::explicit_links)
-    shape.switch_latency = hop_latency(json.at("switch_latency"));
+    shape.switch_latency = json.has("switch_latency") ? hop_latency(json.at("switch_latency"))
+                                                      : system.network.switch_latency;
   limit_size(json, system);
 }
 

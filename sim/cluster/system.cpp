@@ -11,18 +11,19 @@
 #include "sim/core/number_text.hpp"
 
 namespace orrery {
-namespace {
 
 // A network may be slow but not absent: anything above is a slip of the unit.
-Seconds latency(const JsonValue& value) {
+Seconds link_latency(const JsonValue& value) {
   const Seconds seconds = value.duration();
   if (seconds > Seconds{0.1})
     value.fail("'" + value.text() + "' is not a latency of a link", "write it like \"5 us\"");
   return seconds;
 }
 
+namespace {
+
 // A path is relative to the system's file, so that the two can be moved together.
-std::string gpu_word(const JsonValue& json) {
+std::string word_or_path(const JsonValue& json) {
   const std::string word = json.text();
   const bool is_path = word.find('/') != word.npos || word.ends_with(".json");
   if (!is_path) return word;
@@ -71,7 +72,7 @@ void check_nics(const System& system, const JsonValue& json) {
 // NVLink SHARP came with Hopper and the NVSwitch of its time (NCCL, src/graph/tuning.cc: NVLS has
 // no efficiency before compute capability 9.0).
 void check_reduction(const System& system, const JsonValue& json) {
-  if (system.fabric_reduction && system.fabric != FabricKind::infiniband)
+  if (system.fabric_reduction && system.network.technology != NetworkTechnology::infiniband)
     json.at("fabric_reduction").fail("only InfiniBand switches reduce", "write false");
   if (!system.in_network_reduction) return;
   const JsonValue at = json.at("in_network_reduction");
@@ -90,14 +91,14 @@ constexpr int most_gpus = 10'000'000;
 
 std::vector<Field<System>> system_keys() {
   using S = System;
-  const auto latencies = quantity(latency);
+  const auto latencies = quantity(link_latency);
   const auto bandwidth = quantity(&JsonValue::bandwidth);
   return {
       field("name", &S::name, some_text("name")),
       field("title", &S::title, some_text("title")),
       {"gpu",
        [](S& system, const JsonValue& gpu) {
-         system.gpu = gpu.is_object() ? parse_gpu(gpu) : read_gpu(gpu_word(gpu), gpu.place());
+         system.gpu = gpu.is_object() ? parse_gpu(gpu) : read_gpu(word_or_path(gpu), gpu.place());
        }},
       figure("gpus_per_node", &S::gpus_per_node, whole(1, most_in_node)),
       optional(figure("nvlink_domain", &S::nvlink_domain, whole(1, most_in_domain))),
@@ -106,9 +107,15 @@ std::vector<Field<System>> system_keys() {
       figure("scale_up_latency", &S::scale_up_latency, latencies),
       figure("nics_per_node", &S::nics_per_node, whole(1, most_in_node)),
       figure("nic_bandwidth", &S::nic, bandwidth),
-      figure("network_latency", &S::network_latency, latencies),
-      figure("network_efficiency", &S::network_efficiency, real(0.01, 1.0)),
-      field("fabric", &S::fabric, one_of<FabricKind>()),
+      {"fabric",
+       [](S& system, const JsonValue& network) {
+         system.network = network.is_object()
+                              ? parse_network(network)
+                              : read_network(word_or_path(network), network.place());
+       }},
+      optional(figure("network_latency", &S::network_latency, latencies)),
+      optional(figure("network_chunk_latency", &S::network_chunk_latency, latencies)),
+      optional(figure("network_efficiency", &S::network_efficiency, real(0.01, 1.0))),
       optional(field("in_network_reduction", &S::in_network_reduction, truth())),
       optional(field("fabric_reduction", &S::fabric_reduction, truth())),
       optional(figure("max_gpus", &S::max_gpus, whole(1, most_gpus))),
@@ -127,6 +134,10 @@ System parse_system(const JsonValue& written) {
   ObjectReader reader = read_fields_of(
       json, fields, system, {"schema", "nvlink_pairs", "pcie_tree", "fabric_shape", "overrides"});
   if (!json.has("nvlink_domain")) system.nvlink_domain = system.gpus_per_node;
+  if (!json.has("network_efficiency")) system.network_efficiency = system.network.efficiency;
+  if (!json.has("network_latency")) system.network_latency = system.network.latency;
+  if (!json.has("network_chunk_latency"))
+    system.network_chunk_latency = system.network.chunk_latency;
 
   const bool has_values = reader.is_sound();
   // Constraints between values are checked if these are known.
@@ -144,7 +155,10 @@ System parse_system(const JsonValue& written) {
   }
   reader.check([&] { read_overrides(json, system); });
   reader.raise();
-  system.document = json.with("gpu", *system.gpu.document);
+  // A described fabric adds the switches behind the first.
+  if (!json.has("network_latency") && system.shape.layout != FabricLayout::single_switch)
+    system.network_latency = system.network_latency - 2.0 * system.network.switch_latency;
+  system.document = json.with("gpu", *system.gpu.document).with("fabric", *system.network.document);
   return system;
 }
 

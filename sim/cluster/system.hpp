@@ -9,6 +9,7 @@
 
 #include "sim/cluster/dtype.hpp"
 #include "sim/cluster/fabric.hpp"
+#include "sim/cluster/network.hpp"
 #include "sim/cluster/node_links.hpp"
 #include "sim/core/error.hpp"
 #include "sim/core/json_value.hpp"
@@ -45,9 +46,6 @@ struct Gpu : Peaks {
 enum class NodeWiring { nvswitch, nvlink_mesh, pcie };  ///< Connection of the GPUs of a node.
 template <>
 inline const std::vector<std::string> enum_words<NodeWiring>{"nvswitch", "nvlink_mesh", "pcie"};
-enum class FabricKind { infiniband, ethernet };
-template <>
-inline const std::vector<std::string> enum_words<FabricKind>{"infiniband", "ethernet"};
 
 struct Calibration;
 
@@ -67,9 +65,10 @@ struct System {
   int nics_per_node = 8;
   BytesPerSecond nic;               ///< One NIC's line rate.
   Seconds network_latency;          ///< NIC to NIC through an idle fabric.
+  Seconds network_chunk_latency;    ///< Network::chunk_latency.
   double network_efficiency = 1.0;  ///< Payload over line rate: coding, headers, congestion margin.
-  FabricKind fabric = FabricKind::infiniband;
-  double host_slowdown = 1.0;         ///< Slowdown of ExpertLayerHost relative to an x86 host.
+  Network network;                  ///< Its kind: the default of those above.
+  double host_slowdown = 1.0;       ///< Slowdown of ExpertLayerHost relative to an x86 host.
   bool in_network_reduction = false;  ///< NVLink SHARP inside the domain.
   bool fabric_reduction = false;      ///< SHARP in the switches of the fabric: NCCL's CollNet.
   int max_gpus = 0;                   ///< Size of the machine that exists; 0: unlimited.
@@ -102,6 +101,9 @@ struct System {
            pcie_tree.empty() && link_overrides.empty() && gpu_overrides.empty();
   }
 };
+
+/// A latency of a link in a file. Errors (bad_input): no time, more than a tenth of a second.
+Seconds link_latency(const JsonValue& value);
 
 /// The names of the systems' GPUs.
 std::vector<std::string> gpu_names(const std::vector<System>& systems);

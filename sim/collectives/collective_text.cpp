@@ -24,7 +24,7 @@ double elements(const IsolatedCollective& collective) {
 }
 
 Json line_json(const std::string& system, const CollectiveLine& line) {
-  const auto& [collective, result] = line;
+  const auto& [collective, result, deviation] = line;
   Json json{{"schema", "orrery.collective/1"},
             {"collective", name(collective.kind)},
             {"system", system},
@@ -32,6 +32,7 @@ Json line_json(const std::string& system, const CollectiveLine& line) {
             {"nodes", collective.nodes},
             {"bytes", static_cast<std::int64_t>(collective.bytes.si())},
             {"time_s", result.time.si()},
+            {"range", {{"low_s", line.low().si()}, {"high_s", line.high().si()}}},
             {"algbw_bytes_per_s", result.algorithm_bandwidth(collective).si()},
             {"busbw_bytes_per_s", result.bus_bandwidth(collective).si()},
             {"algorithm", result.cost.algorithm},
@@ -61,8 +62,10 @@ std::string collective_text(const std::vector<CollectiveLine>& lines) {
                {"algorithm", Align::left},
                {"protocol", Align::left},
                {"channels"},
-               {"tag", Align::left}}};
-  for (const auto& [collective, result] : lines)
+               {"tag", Align::left},
+               {"90 % range (us)", Align::left}}};
+  for (const CollectiveLine& line : lines) {
+    const auto& [collective, result, deviation] = line;
     table.add_row({printed("%.0f", collective.bytes.si()), printed("%.0f", elements(collective)),
                    "float", facts(collective.kind).reduces ? "sum" : "none",
                    facts(collective.kind).rooted ? "0" : "-1",
@@ -70,7 +73,10 @@ std::string collective_text(const std::vector<CollectiveLine>& lines) {
                    printed("%.2f", result.algorithm_bandwidth(collective).si() / 1e9),
                    printed("%.2f", result.bus_bandwidth(collective).si() / 1e9), "N/A",
                    std::string{result.cost.algorithm}, std::string{result.cost.protocol},
-                   std::to_string(result.cost.channels), name(result.cost.tag)});
+                   std::to_string(result.cost.channels), name(result.cost.tag),
+                   printed("%.2f", line.low().si() * 1e6) + " .. " +
+                       printed("%.2f", line.high().si() * 1e6)});
+  }
   const bool by_simgrid = !lines.empty() && lines.front().result.simulator == Simulator::simgrid;
   return table.text() + (by_simgrid ? std::string{simgrid_note} + "\n" : "");
 }

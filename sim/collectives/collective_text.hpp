@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -11,10 +12,15 @@ namespace orrery {
 struct CollectiveLine {
   IsolatedCollective collective;
   IsolatedCollectiveTime result;
+  double deviation = 0.0;  ///< CollectiveCost::deviation()
+
+  /// Limits between which nine in ten measurements lie.
+  Seconds low() const { return result.time * std::exp(-range_deviations * deviation); }
+  Seconds high() const { return result.time * std::exp(range_deviations * deviation); }
 };
 
 /// A sweep in the columns of nccl-tests, float elements, in place; "#wrong" is "N/A" as there
-/// without -c: nothing is computed. Further columns are algorithm, protocol, channels and tag.
+/// without -c: nothing is computed. Further columns are algorithm, protocol, channels, tag and range.
 std::string collective_text(const std::vector<CollectiveLine>& lines);
 
 /// "orrery.collective/1": an object, or a list of objects where there are several lines.

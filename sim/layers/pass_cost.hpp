@@ -32,10 +32,8 @@ class TimeByPrice {
       at(PriceKind::exchange, cost.tag) += time;
       return;
     }
-    const bool network = cost.network_bytes > Bytes{};
-    at(network ? PriceKind::network_latency : PriceKind::nvlink_latency, cost.tag) += cost.latency;
-    at(cost.network_decides() ? PriceKind::network_bytes : PriceKind::nvlink_bytes, cost.tag) +=
-        time - cost.latency;
+    at(cost.latency_kind(), cost.tag) += cost.latency;
+    at(cost.bytes_kind(), cost.tag) += time - cost.latency;
   }
   /// Adds `share` of `more`.
   void add(const TimeByPrice& more, double share = 1.0) {

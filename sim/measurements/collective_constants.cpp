@@ -70,6 +70,7 @@ std::vector<Field<C>> keys_of_a_gpu() {
 std::vector<Field<C>> keys_of_the_network() {
   return {figure("tree_turn", &C::tree_turn, real(0.0, 10.0)),
           figure("peer_turn", &C::peer_turn, real(0.0, 10.0)),
+          figure("chunk_half", &C::chunk_half, quantity(&JsonValue::bytes)),
           figure("nvls_tree_share", &C::nvls_tree_share, real(0.01, 1.0))};
 }
 

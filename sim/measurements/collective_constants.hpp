@@ -56,6 +56,8 @@ struct CollectiveConstants {
   /// Shares of the network's latency between domains: a tree node's turn from receiving to sending,
   /// and each further remote peer of an all-to-all.
   double tree_turn = 0.0, peer_turn = 0.0;
+  /// Bytes of a NIC that have half of System::network_chunk_latency.
+  Bytes chunk_half{1.0};
   double nvls_tree_share = 1.0;  ///< NVLS under a tree over NVLS alone.
 };
 

@@ -59,17 +59,21 @@ double error_of(const JsonValue& json, const std::string& key) {
 
 // Errors of measurements default to those of derived prices, and these to those of assumed ones.
 std::array<double, PriceErrors::bases> errors_of(const JsonValue& entry, const std::string& gpu,
-                                                 Dtype dtype) {
+                                                 Dtype dtype, const std::string& network) {
   entry.allow_only({"kind", "source", "measured", "interpolated", "outside", "default", "own"});
   required_text(entry, "source");
-  const double assumed = error_of(entry, "default");
+  double assumed = error_of(entry, "default");
   double derived = entry.has("interpolated") ? error_of(entry, "interpolated") : assumed;
   double measured = entry.has("measured") ? error_of(entry, "measured") : derived;
   const auto own = entry.find("own");
   if (!own) return {measured, derived, assumed};
   for (const JsonValue& table : own->elements()) {
-    table.allow_only({"gpu", "dtype", "error"});
+    table.allow_only({"gpu", "dtype", "network", "error", "source"});
     const double error = error_of(table, "error");
+    if (const auto kind = table.find("network")) {
+      if (kind->text() == network) derived = assumed = error;
+      continue;
+    }
     const auto of = table.find("dtype");
     if (table.at("gpu").text() == gpu &&
         (!of || read_format(*of, FormatUse::products) == measured_as(dtype)))
@@ -81,7 +85,7 @@ std::array<double, PriceErrors::bases> errors_of(const JsonValue& entry, const s
 }  // namespace
 
 PriceErrors parse_price_errors(const JsonValue& json, const std::string& gpu, Dtype dtype,
-                               StepClass step) {
+                               StepClass step, const std::string& network) {
   require_schema(json, "orrery.price_errors/1");
   json.allow_only({"schema", "prices", "training", "own"});
   PriceErrors errors;
@@ -96,7 +100,7 @@ PriceErrors parse_price_errors(const JsonValue& json, const std::string& gpu, Dt
     const auto kind = static_cast<std::size_t>(choice<PriceKind>(named));
     if (known[kind]) named.fail("'" + named.text() + "' is there twice", "keep one of them");
     known[kind] = true;
-    errors.of[kind] = errors_of(entry, gpu, dtype);
+    errors.of[kind] = errors_of(entry, gpu, dtype, network);
     if (entry.has("outside")) errors.outside[kind] = error_of(entry, "outside");
   }
   for (std::size_t kind = 0; kind < price_kinds; ++kind)
@@ -120,10 +124,11 @@ PriceErrors parse_price_errors(const JsonValue& json, const std::string& gpu, Dt
   return errors;
 }
 
-PriceErrors read_price_errors(const std::string& gpu, Dtype dtype, StepClass step) {
+PriceErrors read_price_errors(const std::string& gpu, Dtype dtype, StepClass step,
+                              const std::string& network) {
   return parse_price_errors(
       JsonValue::read_file(find_in_catalog("calibration/data", "price_errors", {})), gpu, dtype,
-      step);
+      step, network);
 }
 
 }  // namespace orrery

@@ -80,6 +80,10 @@ inline const std::vector<std::string> enum_words<PriceKind>{
     "nvlink_latency", "nvlink_bytes", "network_latency", "network_bytes", "exchange"};
 inline constexpr std::size_t price_kinds = 11;
 
+/// Half-width of a range that nine in ten measurements lie in, in standard deviations of a normal
+/// distribution.
+inline constexpr double range_deviations = 1.645;
+
 /// Errors of prices: standard deviations of ln(true time / price).
 /// calibration/data/price_errors.json has each with its source, docs/explanation/ranges.md the
 /// model.
@@ -97,9 +101,11 @@ struct PriceErrors {
   double own = 0.0;
 };
 
-/// The errors of prices on `gpu` in `dtype`, without an entry those of a proxy's table or of none.
-PriceErrors read_price_errors(const std::string& gpu, Dtype dtype, StepClass step);
+/// The errors of prices on `gpu` in `dtype`, without an entry those of a proxy's table or of none;
+/// between nodes on a kind of network (Network::name), without an entry those of all kinds.
+PriceErrors read_price_errors(const std::string& gpu, Dtype dtype, StepClass step,
+                              const std::string& network = {});
 PriceErrors parse_price_errors(const JsonValue& json, const std::string& gpu, Dtype dtype,
-                               StepClass step);
+                               StepClass step, const std::string& network = {});
 
 }  // namespace orrery

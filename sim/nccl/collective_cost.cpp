@@ -16,6 +16,24 @@ Seconds CollectiveCost::time() const {
          std::max(transfer(scale_up_bytes, scale_up_rate), transfer(network_bytes, network_rate));
 }
 
+PriceKind CollectiveCost::latency_kind() const {
+  return network_bytes > Bytes{} ? PriceKind::network_latency : PriceKind::nvlink_latency;
+}
+
+PriceKind CollectiveCost::bytes_kind() const {
+  return network_decides() ? PriceKind::network_bytes : PriceKind::nvlink_bytes;
+}
+
+double CollectiveCost::deviation(const PriceErrors& errors) const {
+  const auto error = [&](PriceKind kind) {
+    return errors.of[static_cast<std::size_t>(kind)][static_cast<std::size_t>(tag)];
+  };
+  const Seconds all = time();
+  if (all <= Seconds{}) return 0.0;
+  return std::hypot(latency / all * error(latency_kind()),
+                    (all - latency) / all * error(bytes_kind()));
+}
+
 bool CollectiveCost::network_decides() const {
   return transfer(network_bytes, network_rate) > transfer(scale_up_bytes, scale_up_rate);
 }

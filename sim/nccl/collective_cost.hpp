@@ -6,6 +6,7 @@
 #include "sim/core/units.hpp"
 #include "sim/kernels/kernel_time.hpp"
 #include "sim/measurements/collective_curves.hpp"
+#include "sim/measurements/price_errors.hpp"
 
 namespace orrery {
 
@@ -36,6 +37,11 @@ struct CollectiveCost {
   Seconds time() const;
   /// True if the NIC's bytes are the bottleneck, and not NVLink's.
   bool network_decides() const;
+  /// The errors that its latency has, and the time of its bytes.
+  PriceKind latency_kind() const;
+  PriceKind bytes_kind() const;
+  /// Standard deviation of ln(measured / time()).
+  double deviation(const PriceErrors& errors) const;
   /// This share of the collective, for example if the rest is pipelined into a GEMM.
   CollectiveCost scaled(double share) const;
 };

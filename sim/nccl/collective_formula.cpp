@@ -12,6 +12,11 @@ CollectiveCost faster(const CollectiveCost& a, const CollectiveCost& b) {
   return b.time() < a.time() ? b : a;
 }
 
+// Bytes that each NIC sends in a ring, and about as many in a tree.
+Bytes of_a_nic(const CollectiveCall& call) {
+  return wire_share(call.kind, call.group.ranks) / call.group.per_domain * call.tensor;
+}
+
 }  // namespace
 
 int tree_depth(int domains) { return static_cast<int>(std::ceil(std::log2(domains))); }
@@ -45,17 +50,18 @@ BytesPerSecond CollectiveModel::link(int ranks_in_domain) const {
 
 Seconds CollectiveModel::hop() const { return std::max(constants_.hop, system_.scale_up_latency); }
 
-Seconds CollectiveModel::network_hop(GroupShape group) const {
-  return system_.network_latency + group.further_switches;
+Seconds CollectiveModel::network_hop(GroupShape group, Bytes a_nic) const {
+  return system_.network_latency + group.further_switches +
+         a_nic / (a_nic + constants_.chunk_half) * system_.network_chunk_latency;
 }
 
 // Up and down a binary tree of domains: a network hop each level, and between two levels the turn
 // from receiving to sending on.
-Seconds CollectiveModel::tree_latency(GroupShape group) const {
-  const int depth = tree_depth(group.domains);
+Seconds CollectiveModel::tree_latency(const CollectiveCall& call) const {
+  const int depth = tree_depth(call.group.domains);
   const int turns = std::max(0, depth - 1);
-  return 2.0 *
-         (depth * network_hop(group) + turns * constants_.tree_turn * system_.network_latency);
+  return 2.0 * (depth * network_hop(call.group, of_a_nic(call)) +
+                turns * constants_.tree_turn * system_.network_latency);
 }
 
 // One NVLink hop from member to member of a domain, one network hop from each domain to the next.
@@ -63,13 +69,13 @@ Seconds CollectiveModel::ring_steps(const CollectiveCall& call) const {
   const GroupShape& group = call.group;
   const int rounds = ring_rounds(call.kind, group.ranks);
   const int outside = rounds / (group.ranks - 1) * (group.domains - 1);
-  return (rounds - outside) * hop() + outside * network_hop(group);
+  return (rounds - outside) * hop() + outside * network_hop(group, of_a_nic(call));
 }
 
 // A chain inside each domain and a tree over the domains (NVIDIA/nccl src/graph/tuning.cc), up to
 // reduce and down to broadcast.
-Seconds CollectiveModel::tree_steps(GroupShape group) const {
-  return 2.0 * (group.per_domain - 1) * hop() + tree_latency(group);
+Seconds CollectiveModel::tree_steps(const CollectiveCall& call) const {
+  return 2.0 * (call.group.per_domain - 1) * hop() + tree_latency(call);
 }
 
 // The cost of a ring's rounds, `steps` being their latency. NCCL lays as many rings as the members
@@ -137,7 +143,8 @@ CollectiveCost CollectiveModel::all_to_all(Bytes tensor, GroupShape group) const
     cost.tag = Tag::default_value;
     cost.network_bytes = static_cast<double>(remote) / n * tensor;
     cost.network_rate = nic(group.per_domain);
-    away = network_hop(group) + constants_.peer_turn * remote * system_.network_latency;
+    away = network_hop(group, cost.network_bytes) +
+           constants_.peer_turn * remote * system_.network_latency;
   }
   CollectiveCost flags = cost;
   cost.latency = std::max(cost.latency + ramp, away);
@@ -191,7 +198,7 @@ CollectiveCost CollectiveModel::send(Bytes bytes, bool same_domain) const {
     cost.scale_up_bytes = bytes;
     cost.scale_up_rate = constants_.p2p_efficiency * nvlink_;
   } else {
-    cost.latency = constants_.p2p_base + system_.network_latency;
+    cost.latency = constants_.p2p_base + network_hop({}, bytes);
     cost.network_bytes = bytes;
     cost.network_rate = nic(1);
     cost.tag = Tag::default_value;

@@ -49,12 +49,13 @@ class CollectiveModel {
   }
   /// One round of a ring inside a domain, and one hop between domains.
   Seconds hop() const;
-  Seconds network_hop(GroupShape group) const;
+  /// `a_nic`: the bytes that each NIC sends.
+  Seconds network_hop(GroupShape group, Bytes a_nic) const;
   /// All rounds of a ring; a chain inside each domain and a tree over the domains, up and down, and
   /// the tree alone.
   Seconds ring_steps(const CollectiveCall& call) const;
-  Seconds tree_steps(GroupShape group) const;
-  Seconds tree_latency(GroupShape group) const;
+  Seconds tree_steps(const CollectiveCall& call) const;
+  Seconds tree_latency(const CollectiveCall& call) const;
   /// A cost without bytes, tagged by the provenance of the constants.
   CollectiveCost priced() const;
   /// The cost of a ring's rounds, `steps` being their latency.

@@ -43,10 +43,10 @@ class CollnetDirect final : public CollnetAlgorithm {
   MaybeCost price(const CollectiveModel& model, const CollectiveCall& call) const override {
     if (!applies(model.system(), NcclProtocol::simple, call)) return std::nullopt;
     const int hops = call.group.per_domain > 1 ? 2 : 0;
-    CollectiveCost cost =
-        model.ring(call, static_cast<double>(hops) * model.hop() + model.network_hop(call.group));
-    cost.algorithm = name();
     const WireBytes wire = wire_bytes(model.system(), NcclProtocol::simple, call);
+    CollectiveCost cost = model.ring(call, static_cast<double>(hops) * model.hop() +
+                                               model.network_hop(call.group, wire.outside));
+    cost.algorithm = name();
     cost.scale_up_bytes = wire.inside;
     cost.network_bytes = wire.outside;
     return cost;

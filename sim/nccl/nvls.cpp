@@ -175,7 +175,7 @@ class NvlsTree final : public NvlsBase {
     // Each channel has one head in a domain, which alone sends its part over the network.
     const double heads = std::min(1.0, 1.0 * loop_channels / group.per_domain);
     cost.network_rate = heads * model.nic(group.per_domain);
-    cost.latency += model.tree_latency(group);
+    cost.latency += model.tree_latency(call);
     if (constants.nvls_loop) {
       // A chunk of 64 KiB a lane climbs the whole tree and comes down before the last one is out.
       const Bytes climbing =

@@ -74,7 +74,7 @@ class TreeAlgorithm final : public NcclAlgorithm {
 
   CollectiveCost with_bytes_of_a_ring(const CollectiveModel& model,
                                       const CollectiveCall& call) const {
-    CollectiveCost cost = model.ring(call, model.tree_steps(call.group));
+    CollectiveCost cost = model.ring(call, model.tree_steps(call));
     cost.algorithm = name();
     return cost;
   }

@@ -10,8 +10,6 @@ namespace orrery {
 
 /// Share of measured steps that lie in their range.
 inline constexpr double range_coverage = 0.9;
-/// Half-width of the range in standard deviations of a normal distribution.
-inline constexpr double range_deviations = 1.645;
 
 /// Prediction interval of a step time, with its inputs (docs/explanation/ranges.md has the model
 /// and its derivation).

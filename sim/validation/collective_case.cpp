@@ -101,7 +101,7 @@ std::optional<BytesPerSecond> rate_in(const std::string& text, int gpus_per_node
 // The network that a log describes, over the system's own.
 void set_network(System& system, const std::string& inter, const JsonValue& networks) {
   for (const JsonValue& rule : networks.elements()) {
-    rule.allow_only({"inter_contains", "efficiency", "gigabits", "source"});
+    rule.allow_only({"inter_contains", "network", "efficiency", "gigabits", "source"});
     if (!contains(rule, "inter_contains", inter)) continue;
     const double own = system.nic.si() * system.nics_per_node / system.gpus_per_node;
     double rate = own;
@@ -109,7 +109,9 @@ void set_network(System& system, const std::string& inter, const JsonValue& netw
       rate = stated->si();
     else if (rule.has("gigabits"))
       rate = rule.at("gigabits").number(1.0, 1e5) * 1e9 / 8;
-    const double efficiency = rule.at("efficiency").number(0.01, 1.0);
+    const Network network = read_network(rule.at("network").text(), rule.place());
+    const double efficiency =
+        rule.has("efficiency") ? rule.at("efficiency").number(0.01, 1.0) : network.efficiency;
     // A network other than the system's, to which its sweeps do not apply.
     constexpr double same = 0.02;
     if (std::abs(rate / own - 1.0) > same ||
@@ -117,11 +119,15 @@ void set_network(System& system, const std::string& inter, const JsonValue& netw
       system.name = "another network";
     system.nic = (rate / own) * system.nic;
     system.network_efficiency = efficiency;
+    system.network_latency = network.latency;
+    system.network_chunk_latency = network.chunk_latency;
+    system.network = network;
     return;
   }
 }
 
 System system_of(const JsonValue& json, bool leaves_node) {
+  if (!json.is_object()) return read_system(json.text(), json.place());
   const JsonValue known =
       JsonValue::read_file(find_in_catalog("calibration/data", "collective_systems", json.place()));
   const std::string gpu = word_of(json, "gpu");
@@ -177,6 +183,8 @@ CollectiveCase read_collective_case(const JsonValue& entry) {
     one.nodes = (ranks + one.system.gpus_per_node - 1) / one.system.gpus_per_node;
   one.shape.group = group_on(one.system, ranks, one.nodes);
   one.points = parse_curve_points(entry.at("points"));
+  if (const auto protocol = entry.find("nccl_proto"))
+    one.selection = parse_nccl_selection("", protocol->text());
   return one;
 }
 

@@ -16,8 +16,8 @@ namespace orrery {
 /// summarises many points, their mean absolute error.
 struct Comparison {
   std::string id;
-  /// "step_time_s", "peak_memory_bytes"; for collectives "time_s", "bus_bandwidth_bytes_per_s"; for
-  /// dispatch and combine "time_s"; for serving and whole runs the case's own, such as
+  /// "step_time_s", "peak_memory_bytes"; for collectives "time_s" below 1 MiB,
+  /// "time_from_1_mib_s" and, from 64 MiB on, "bus_bandwidth_bytes_per_s"; for dispatch and combine "time_s"; for serving and whole runs the case's own, such as
   /// "decode_step_ms", "ettr".
   std::string quantity;
   double measured = 0.0;
@@ -81,6 +81,8 @@ struct ValidationReport {
   std::vector<Comparison> comparisons;
   std::vector<Refusal> refusals;
   std::vector<RowErrors> rows;  ///< Kernels: in place of a line per comparison.
+  /// Points of collectives' sweeps, and those that lie in the predicted range.
+  int points = 0, points_in_range = 0;
   double mean_abs_error = std::numeric_limits<double>::quiet_NaN();
   double mean_error = std::numeric_limits<double>::quiet_NaN();
   double median_abs_error = std::numeric_limits<double>::quiet_NaN();

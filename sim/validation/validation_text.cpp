@@ -54,7 +54,8 @@ std::string measured_text(const Comparison& comparison, const std::string& quant
 }
 
 std::string amount(const Comparison& comparison, double value) {
-  if (comparison.quantity == "time_s") return fixed(value * 1e6, 1) + " us";
+  if (comparison.quantity == "time_s" || comparison.quantity == "time_from_1_mib_s")
+    return fixed(value * 1e6, 1) + " us";
   if (comparison.quantity == "bus_bandwidth_bytes_per_s") return fixed(value / 1e9, 1) + " GB/s";
   if (comparison.quantity.ends_with("_ms")) return fixed(value, value < 100.0 ? 2 : 1) + " ms";
   if (comparison.quantity.ends_with("_tokens"))
@@ -99,6 +100,7 @@ std::string subject(const ValidationReport& report) {
   if (report.main_quantity == "bus_bandwidth_bytes_per_s") return "bus bandwidth from 64 MiB on";
   if (report.kind == "expert exchange" || report.kind == "kernels") return "time";
   if (report.kind == "serving" || report.kind == "runs") return report.main_quantity;
+  if (report.main_quantity == "time_from_1_mib_s") return "time from 1 to 64 MiB";
   return report.kind == "collectives" ? "time below 1 MiB" : "step time";
 }
 
@@ -326,9 +328,15 @@ std::string validation_text(const ValidationReport& report) {
           error_text(report.mean_error) + ", median " + plain_percent(report.median_abs_error) +
           (report.rows.empty() ? "" : ", 90th percentile " + plain_percent(report.p90_abs_error)) +
           ", largest " + plain_percent(report.max_abs_error) + "\n";
-  if (report.main_quantity == "bus_bandwidth_bytes_per_s")
-    text += "  time below 1 MiB: mean absolute error " +
-            plain_percent(mean_abs_error_of(report, "time_s")) + "\n";
+  if (report.kind == "collectives") {
+    for (const auto& [quantity, sizes] :
+         {std::pair{"time_s", "below 1 MiB"}, std::pair{"time_from_1_mib_s", "from 1 to 64 MiB"}})
+      if (quantity != report.main_quantity)
+        text += std::string{"  time "} + sizes + ": mean absolute error " +
+                plain_percent(mean_abs_error_of(report, quantity)) + "\n";
+    text +=
+        "  in range: " + of_all(report.points_in_range, report.points) + " points, 90 % expected\n";
+  }
   for (const std::string& quantity : other_quantities(report))
     text += "  " + quantity + ": mean absolute error " +
             plain_percent(mean_abs_error_of(report, quantity)) + ", median " +

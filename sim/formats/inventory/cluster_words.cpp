@@ -109,7 +109,8 @@ void find_wiring(const Gpu& gpu, SystemDraft& draft) {
 
 void find_network(const SystemAnswers& words, SystemDraft& draft) {
   if (const std::string* word = given(words, "network")) {
-    draft.fabric = name(choice<FabricKind>(*word, Place{} / "network", "is not a network"));
+    read_network(*word, Place{} / "network");
+    draft.fabric = *word;
     return;
   }
   // InfiniBand's EDR, HDR, NDR and XDR.
@@ -151,7 +152,6 @@ void find_tree(const SystemAnswers& words, bool rails, SystemDraft& draft) {
   const std::string* given_spines = given(words, "spines");
   const int cables = std::max(1, static_cast<int>(std::floor(nodes * a_node / ratio)));
   const int spines = given_spines ? count(*given_spines, "spines", most_ports) : cables;
-  const bool is_ethernet = draft.fabric == "ethernet";
   const std::string built = "a leaf of " + std::to_string(ports) + " ports";
   const auto mine = [](const std::string* word, const std::string& otherwise) {
     return word ? std::string{own_source} : otherwise;
@@ -162,11 +162,8 @@ void find_tree(const SystemAnswers& words, bool rails, SystemDraft& draft) {
        sourced(nodes, mine(given_nodes,
                            "assumed: " + built + ", " + std::to_string(down) + " of them down"))},
       {"spines", sourced(spines, mine(given_spines, "assumed: a cable from each leaf to each"))},
-      {"oversubscription", sourced(ratio, mine(given(words, "oversubscription"), "assumed: none"))},
-      {"switch_latency",
-       sourced(is_ethernet ? "0.75 us" : "0.2 us",
-               std::string{"assumed: one more "} + (is_ethernet ? "Ethernet" : "InfiniBand") +
-                   " switch and its cables, as in topologies/README.md")}};
+      {"oversubscription",
+       sourced(ratio, mine(given(words, "oversubscription"), "assumed: none"))}};
   draft.fabric_shape = shape.dump();
   if (!given_nodes)
     draft.notes.push_back(
@@ -206,7 +203,7 @@ std::string title_of(const Gpu& gpu, const SystemDraft& draft, const SystemAnswe
   const bool is_tree = !draft.fabric_shape.empty();
   return std::to_string(draft.gpus_per_node) + " x " + gpu.title + ", " +
          std::to_string(draft.nics_per_node) + " x " + six_digits(draft.nic_gbit_per_s) + " Gb/s " +
-         (draft.fabric == "ethernet" ? "Ethernet" : "InfiniBand") +
+         read_network(draft.fabric, {}).title +
          (is_tree ? ", " + *given(words, "fabric") + " " + six_digits(ratio_of(words)) + ":1" : "");
 }
 
@@ -220,7 +217,8 @@ const std::vector<ClusterOption>& cluster_options() {
       {"fabric", "single-switch|leaf-spine|rail-optimized",
        "how switches join the nodes (default: one that never blocks)"},
       {"oversubscription", "RATIO", "of the leaves, as 3 or 3:1 (default 1:1)"},
-      {"network", "infiniband|ethernet", "(default: infiniband where it has NICs so fast)"},
+      {"network", "NAME",
+       "its kind: orrery list networks (default: infiniband where it has NICs so fast)"},
       {"switch-ports", "N", "ports of a switch, of a NIC's speed (default 64)"},
       {"nodes-per-leaf", "N", "of a pod where rails are kept apart (default: as many as fit)"},
       {"spines", "N", "(default: as many as a leaf has cables up)"},

@@ -154,28 +154,25 @@ void add_network(Document& document, const SystemDraft& draft) {
           "give --nic-bandwidth, such as \"400 Gb/s\"");
   const std::string* fabric_answer = document.answer("fabric");
   require(draft, !draft.fabric.empty() || fabric_answer, "what fabric joins the nodes",
-          "give --fabric infiniband or ethernet");
+          "give --fabric infiniband, ethernet or another of: orrery list networks");
   const std::string fabric = fabric_answer ? *fabric_answer : draft.fabric;
-  choice<FabricKind>(fabric, Place{} / "fabric", "is not a fabric");
+  const Network network = read_network(fabric, Place{} / "fabric");
   document.add_known("nics_per_node", "nics", draft.nics_per_node, draft.source);
   document.add_known("nic_bandwidth", "nic-bandwidth", ten_digits(draft.nic_gbit_per_s) + " Gb/s",
                      draft.is_from_words ? draft.source : draft.source + ": port speed");
-  // The catalog's own figures for the two fabrics, with its sources (topologies/README.md).
-  const bool ethernet = fabric == "ethernet";
-  const std::string whole = ethernet
-                                ? "NCCL 2.28, src/graph/tuning.cc: 5 us as for InfiniBand, and an "
-                                  "assumed three Ethernet switches"
-                                : "NCCL 2.28, src/graph/tuning.cc: LL latency of a network hop";
-  if (draft.fabric_shape.empty())
-    document.add_assumed("network_latency", "network-latency", ethernet ? "6.7 us" : "5 us", whole);
-  else
-    document.add_assumed("network_latency", "network-latency", ethernet ? "5.2 us" : "4.6 us",
-                         whole + ", taken as three switches, less two of " +
-                             (ethernet ? "0.75" : "0.2") + " us: the fabric adds those");
-  document.add_assumed("network_efficiency", "network-efficiency", ethernet ? 0.95 : 0.97,
-                       ethernet ? "as the catalog's RoCE systems: published A100 all-reduce"
-                                : "as the catalog's InfiniBand systems: line coding and headers");
-  document.add("fabric", fabric);
+  bool all_known = true;
+  for (const auto& [key, name] : {std::pair{"network_latency", "network-latency"},
+                                  std::pair{"network_efficiency", "network-efficiency"}})
+    if (const std::string* word = document.answer(name))
+      document.add_answer(key, *word, name);
+    else
+      all_known = false;
+  if (!all_known)
+    document.note("the network is taken for one as the catalog's '" + network.name + "' (" +
+                  network.title +
+                  "); measure its latency and efficiency and give "
+                  "--network-latency and --network-efficiency");
+  document.add("fabric", portable_word(fabric));
 }
 
 // An answer that contradicts the file's wiring of a node leaves these out.
@@ -251,7 +248,7 @@ const std::vector<std::pair<std::string, std::string>>& system_answer_options() 
       {"nic-bandwidth", "\"400 Gb/s\""},
       {"network-latency", "software to software through an idle fabric: \"5 us\""},
       {"network-efficiency", "payload over line rate: 0.97"},
-      {"fabric", "infiniband | ethernet"}};
+      {"fabric", "infiniband | ethernet | efa-v2 ...: orrery list networks"}};
   return all;
 }
 

@@ -38,7 +38,7 @@ struct SystemDraft {
   PcieTree pcie_tree;                   ///< Empty: adds nothing. Its socket_link: 0, unknown.
   int nics_per_node = 0;                ///< 0: not in the file.
   double nic_gbit_per_s = 0.0;          ///< 0: not in the file.
-  std::string fabric;                   ///< Either "infiniband" or "ethernet"; "": not in the file.
+  std::string fabric;                   ///< A name in topologies/networks; "": not in the file.
   std::string fabric_shape;             ///< A JSON object; "": one switch that never blocks.
   int max_gpus = 0;                     ///< 0: no limit.
   std::vector<std::string> notes;       ///< Conclusions and omissions, a sentence each.

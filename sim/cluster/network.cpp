@@ -1,0 +1,42 @@
+#include "sim/cluster/network.hpp"
+
+#include "sim/cluster/system.hpp"
+#include "sim/core/catalog.hpp"
+#include "sim/core/field.hpp"
+
+namespace orrery {
+namespace {
+
+std::vector<Field<Network>> network_keys() {
+  using N = Network;
+  return {field("name", &N::name, some_text("name")),
+          field("title", &N::title, some_text("title")),
+          field("technology", &N::technology, one_of<NetworkTechnology>()),
+          figure("latency", &N::latency, quantity(link_latency)),
+          figure("chunk_latency", &N::chunk_latency, quantity(link_latency)),
+          figure("switch_latency", &N::switch_latency, quantity(link_latency)),
+          figure("efficiency", &N::efficiency, real(0.01, 1.0))};
+}
+
+}  // namespace
+
+Network parse_network(const JsonValue& json) {
+  require_schema(json, "orrery.network/1");
+  static const std::vector<Field<Network>> fields = network_keys();
+  Network network;
+  ObjectReader reader = read_fields_of(json, fields, network, {"schema"});
+  reader.check([&] {
+    if (network.latency < 2.0 * network.switch_latency)
+      json.at("latency").fail("is less than that of two of its three switches",
+                              "write a larger one, or a smaller switch_latency");
+  });
+  reader.raise();
+  network.document = json;
+  return network;
+}
+
+Network read_network(const std::string& word, const Place& at) {
+  return parse_network(JsonValue::read_file(find_in_catalog("topologies/networks", word, at)));
+}
+
+}  // namespace orrery

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/enum_words.hpp"
+#include "sim/core/error.hpp"
+#include "sim/core/json_value.hpp"
+#include "sim/core/units.hpp"
+
+namespace orrery {
+
+enum class NetworkTechnology { infiniband, ethernet, other };
+template <>
+inline const std::vector<std::string> enum_words<NetworkTechnology>{"infiniband", "ethernet",
+                                                                    "other"};
+
+/// A kind of network between nodes, from topologies/networks: what its messages cost a program.
+struct Network {
+  std::string name;
+  std::string title;
+  NetworkTechnology technology = NetworkTechnology::infiniband;
+  Seconds latency;          ///< From NIC to NIC, software to software, through three switches.
+  /// Added to it for messages in large chunks: protocols with larger units than LL's, and a chunk
+  /// that must arrive before it is sent on.
+  Seconds chunk_latency;
+  Seconds switch_latency;   ///< Of one switch and its cables.
+  double efficiency = 1.0;  ///< Payload over line rate.
+  std::optional<JsonValue> document;
+};
+
+/// Errors (bad_input): missing, unknown or impossible keys.
+Network parse_network(const JsonValue& json);
+/// `word`: a name in topologies/networks, or a path.
+Network read_network(const std::string& word, const Place& at);
+
+}  // namespace orrery
