@@ -199,8 +199,8 @@ Seconds ServingBound::least_span(const RequestWork& work, const ServingLoad& loa
   double rows = copies_ * most_of_copy;
   if (!work.shares_prefixes) {
     // Each that runs holds the blocks of its prompt.
-    const std::int64_t blocks = (work.least_prompt + plan.block - 1) / plan.block;
-    rows = std::min(rows, copies_ * static_cast<double>(kv_tokens / plan.block / blocks));
+    const std::int64_t blocks = priced_.kv.blocks_of(work.least_prompt, plan.step_tokens());
+    rows = std::min(rows, copies_ * static_cast<double>(priced_.kv.blocks() / plan.pp / blocks));
   }
   const bool closed = load.list.clients > 0;
   const double clients = closed ? static_cast<double>(load.list.clients) : work.in_all;
@@ -220,7 +220,9 @@ Seconds ServingBound::least_span(const RequestWork& work, const ServingLoad& loa
   double by_memory = 0.0;
   if (!work.shares_prefixes)
     by_memory = (reserves_answers ? work.reserved / units / most_tokens_ : share.contexts) /
-                (copies_ * static_cast<double>(kv_tokens));
+                (copies_ * static_cast<double>(kv_tokens)) *
+                static_cast<double>(priced_.kv.groups.whole) /
+                static_cast<double>(priced_.kv.groups.all());
   share.iterations = std::max(share.answers / rows, by_memory);
   share.decode_iterations = std::max(share.decodes / rows, reserves_answers ? 0.0 : by_memory);
   Seconds least = std::max(on_gpu(share), on_host(share));

@@ -192,6 +192,7 @@ Deployment make_deployment(const Model& model, const System& system, const Servi
   plan.max_seqs = request.max_seqs.value_or(small ? usual.small_gpu_max_seqs : usual.max_seqs);
   plan.max_length = request.max_length.value_or(0);
   plan.block = request.block.value_or(usual.block);
+  plan.frees_windows = engine.memory.frees_windows;
   plan.kv_share = request.kv_share.value_or(engine.memory.share);
   plan.chunked = request.chunked.value_or(usual.chunked);
   settle_mixing(engine, request, at, plan);

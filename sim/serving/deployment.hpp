@@ -44,8 +44,9 @@ struct Deployment {
   std::int64_t max_seqs = 0;    ///< Requests of an iteration of it.
   /// Tokens of a request's prompt and answer, at most; 0: not stated.
   std::int64_t max_length = 0;
-  std::int64_t block = 0;  ///< Tokens of a KV block.
-  double kv_share = 0.0;   ///< Share of GPU memory, by the engine's MemoryRule.
+  std::int64_t block = 0;      ///< Tokens of a KV block.
+  bool frees_windows = false;  ///< MemoryRule::frees_windows.
+  double kv_share = 0.0;       ///< Share of GPU memory, by the engine's MemoryRule.
   bool chunked = true;
   bool mixed = true;  ///< Decodes run in iterations with prompts; else prompts go first.
   Bytes host_kv;      ///< Host memory of each GPU for keys and values; 0: none.

@@ -135,8 +135,9 @@ std::int64_t node_tokens_of(const KvShape& shape, std::uint32_t hash_tokens) {
 }  // namespace
 
 KvBlocks::KvBlocks(const KvShape& shape, std::uint32_t hash_tokens)
-    : capacity_{shape.tokens / shape.block_tokens},
+    : groups_{shape.groups},
       block_tokens_{shape.block_tokens},
+      capacity_{shape.tokens / shape.block_tokens * shape.groups.all()},
       free_{capacity_},
       tree_{node_tokens_of(shape, hash_tokens) > 0
                 ? shape.tokens / node_tokens_of(shape, hash_tokens)
@@ -146,7 +147,8 @@ KvBlocks::KvBlocks(const KvShape& shape, std::uint32_t hash_tokens)
                 : 0},
       copies_at_once_{shape.copies_at_once} {
   if (const std::int64_t tokens = node_tokens_of(shape, hash_tokens)) {
-    node_blocks_ = tokens / block_tokens_;
+    node_in_one_ = tokens / block_tokens_;
+    node_blocks_ = node_in_one_ * groups_.all();
     node_hashes_ = tokens / hash_tokens;
   }
 }
@@ -154,13 +156,13 @@ KvBlocks::KvBlocks(const KvShape& shape, std::uint32_t hash_tokens)
 PrefixPath KvBlocks::path_of(std::span<const std::uint64_t> hashes,
                              std::int64_t prompt_tokens) const {
   const std::int64_t nodes = std::min(static_cast<std::int64_t>(hashes.size()) / node_hashes_,
-                                      prompt_tokens / (node_blocks_ * block_tokens_));
+                                      prompt_tokens / tokens_of_nodes(1));
   return {hashes, static_cast<std::size_t>(node_hashes_), static_cast<std::size_t>(nodes)};
 }
 
 // The result counts blocks: a node may be many blocks, of which only the last is computed again.
 std::int64_t KvBlocks::cached_tokens(std::size_t matched, std::int64_t prompt_tokens) const {
-  return std::min(blocks_of_nodes(matched) * block_tokens_,
+  return std::min(tokens_of_nodes(static_cast<std::int64_t>(matched)),
                   (prompt_tokens - 1) / block_tokens_ * block_tokens_);
 }
 

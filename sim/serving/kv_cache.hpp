@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <cstdint>
 #include <list>
@@ -127,6 +128,32 @@ class PrefixTree {
   std::int64_t nodes_ = 0, unused_ = 0;
 };
 
+/// Groups of layers that a block belongs to one of: a block holds the same tokens of all layers of
+/// its group. Layers with a window keep those blocks of a request that its next tokens see
+/// (vllm/v1/core/kv_cache_utils.py; single_type_kv_cache_manager.py, SlidingWindowManager).
+struct KvGroups {
+  std::int64_t whole = 1;     ///< Groups that keep all tokens.
+  std::int64_t windowed = 0;  ///< Groups that keep a window.
+  std::int64_t window = 0;    ///< Tokens that a token sees, with its own.
+
+  std::int64_t all() const { return whole + windowed; }
+  /// The most blocks in a windowed group of a request of which `at_once` tokens are computed at
+  /// once: those see window - 1 + at_once tokens, which need not begin where a block does.
+  std::int64_t most_windowed(std::int64_t at_once, std::int64_t block_tokens) const {
+    return (window - 2 + at_once + block_tokens - 1) / block_tokens + 1;
+  }
+  /// Blocks in all groups of a request with so many in one that keeps all of them.
+  std::int64_t blocks(std::int64_t in_one, std::int64_t most_windowed) const {
+    return whole * in_one + windowed * std::min(in_one, most_windowed);
+  }
+  /// The most in one of them that so many in all hold.
+  std::int64_t longest(std::int64_t in_all, std::int64_t most_windowed) const {
+    if (in_all < all() * most_windowed) return in_all / all();
+    return whole == 0 ? unlimited : (in_all - windowed * most_windowed) / whole;
+  }
+  static constexpr std::int64_t unlimited = std::int64_t{1} << 32;
+};
+
 /// The memory of a replica for keys and values.
 struct KvShape {
   std::int64_t tokens = 0;
@@ -135,6 +162,7 @@ struct KvShape {
   /// Capacity of the host's memory for prefixes; 0: it keeps none.
   std::int64_t host_tokens = 0;
   bool copies_at_once = false;  ///< They go there when computed (EngineHostKv).
+  KvGroups groups{};            ///< `tokens` is what all groups together keep whole.
 };
 
 /// Its blocks: free, in use by one request, or nodes of the tree of prompts that begin alike, which
@@ -148,8 +176,22 @@ class KvBlocks {
   std::int64_t capacity() const { return capacity_; }
   std::int64_t available() const { return free_ + tree_.unused() * node_blocks_; }
   std::int64_t used() const { return capacity_ - available(); }
+  /// Blocks that a group has for so many tokens.
   std::int64_t blocks_of(std::int64_t tokens) const {
     return (tokens + block_tokens_ - 1) / block_tokens_;
+  }
+  /// Blocks of a request alone, behind the `nodes` of its prompt, in all groups.
+  std::int64_t own_blocks(std::int64_t tokens, std::size_t nodes,
+                          std::int64_t most_windowed) const {
+    return groups_.blocks(own_in_one(tokens, nodes), most_windowed);
+  }
+  std::int64_t own_in_one(std::int64_t tokens, std::size_t nodes) const {
+    return blocks_of(tokens) - static_cast<std::int64_t>(nodes) * node_in_one_;
+  }
+  const KvGroups& groups() const { return groups_; }
+  /// Tokens of a block's share of all groups.
+  double tokens_a_block() const {
+    return static_cast<double>(block_tokens_) / static_cast<double>(groups_.all());
   }
   std::int64_t block_tokens() const { return block_tokens_; }
   bool keeps_prefixes() const { return node_blocks_ > 0; }
@@ -185,15 +227,20 @@ class KvBlocks {
     return static_cast<std::int64_t>(nodes) * node_blocks_;
   }
   const HostBlocks& host() const { return host_; }
-  std::int64_t host_stored_tokens() const { return host_.stored() * node_blocks_ * block_tokens_; }
+  std::int64_t tokens_of_nodes(std::int64_t nodes) const {
+    return nodes * node_in_one_ * block_tokens_;
+  }
+  std::int64_t host_stored_tokens() const { return tokens_of_nodes(host_.stored()); }
 
  private:
   void make_free(std::int64_t blocks);
 
-  std::int64_t capacity_;
+  KvGroups groups_;
   std::int64_t block_tokens_;
+  std::int64_t capacity_;
   std::int64_t free_;
-  std::int64_t node_blocks_ = 0;  // 0: no prefixes are kept.
+  std::int64_t node_blocks_ = 0;  // In all groups; 0: no prefixes are kept.
+  std::int64_t node_in_one_ = 0;
   std::int64_t node_hashes_ = 1;
   PrefixTree tree_;
   HostBlocks host_;

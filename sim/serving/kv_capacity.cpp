@@ -77,17 +77,17 @@ Bytes layer_weights(const Model& model, const Gpu& gpu, const Deployment& plan, 
 
 // Layers that pages are allotted for: groups as large as the rarer kind of layers, filled up.
 struct AllottedLayers {
-  std::int64_t whole = 0;  ///< With all tokens of a request.
-  std::int64_t local = 0;  ///< With those of a window.
+  KvGroups groups;
+  std::int64_t in_group = 0;
 };
-AllottedLayers allotted_layers(const Model& model) {
-  if (model.layer_is_local.empty() || model.window == 0) return {model.layers, 0};
+AllottedLayers allotted_layers(const Model& model, const Deployment& plan) {
+  if (!plan.frees_windows || model.layer_is_local.empty() || model.window == 0)
+    return {{}, model.layers};
   const auto local = std::count(model.layer_is_local.begin(), model.layer_is_local.end(), true);
   const std::int64_t whole = model.layers - local;
-  const std::int64_t group = std::min<std::int64_t>(local, whole);
-  if (group == 0) return {whole, local};
-  const auto filled = [&](std::int64_t layers) { return (layers + group - 1) / group * group; };
-  return {filled(whole), filled(local)};
+  const std::int64_t group = whole == 0 || local == 0 ? model.layers : std::min(local, whole);
+  const auto groups_of = [&](std::int64_t layers) { return (layers + group - 1) / group; };
+  return {{groups_of(whole), groups_of(local), model.window}, group};
 }
 
 Bytes activations(const Model& model, const Deployment& plan, const ServingEngine& engine) {
@@ -104,9 +104,22 @@ Bytes activations(const Model& model, const Deployment& plan, const ServingEngin
 
 }  // namespace
 
-std::int64_t KvCapacity::requests(std::int64_t tokens_each) const {
-  const std::int64_t blocks = (tokens_each + block - 1) / block;
-  return blocks == 0 ? 0 : tokens / block / blocks;
+std::int64_t KvCapacity::blocks_of(std::int64_t tokens_each, std::int64_t at_once) const {
+  return groups.blocks((tokens_each + block - 1) / block, groups.most_windowed(at_once, block));
+}
+
+std::int64_t KvCapacity::requests(std::int64_t tokens_each, std::int64_t at_once) const {
+  const std::int64_t each = blocks_of(tokens_each, at_once);
+  return each == 0 ? 0 : blocks() / each;
+}
+
+std::int64_t KvCapacity::longest(std::int64_t at_once) const {
+  return block * groups.longest(blocks(), groups.most_windowed(at_once, block));
+}
+
+std::int64_t at_once(const Deployment& plan) {
+  return plan.chunked ? std::max<std::int64_t>(plan.budget, plan.step_tokens())
+                      : KvGroups::unlimited;
 }
 
 Bytes rank_weights(const Model& model, const Gpu& gpu, const Deployment& plan) {
@@ -172,21 +185,22 @@ double drafting_bytes(const Deployment& plan) {
 }  // namespace
 
 double kv_bytes_per_token(const Model& model, const Deployment& plan) {
-  const AllottedLayers layers = allotted_layers(model);
-  return bytes_in_layers(model, plan, layers.whole + layers.local);
+  const AllottedLayers layers = allotted_layers(model, plan);
+  return bytes_in_layers(model, plan, layers.groups.all() * layers.in_group);
 }
 
 Bytes kv_of_request(const Model& model, const Deployment& plan, std::int64_t tokens) {
   const auto in_blocks = [&](std::int64_t kept) {
     return static_cast<double>((kept + plan.block - 1) / plan.block * plan.block);
   };
-  const AllottedLayers layers = allotted_layers(model);
-  double bytes =
-      in_blocks(tokens) * (bytes_in_layers(model, plan, layers.whole) + drafting_bytes(plan));
-  if (layers.local > 0) {
+  const auto [groups, in_group] = allotted_layers(model, plan);
+  double bytes = in_blocks(tokens) *
+                 (bytes_in_layers(model, plan, groups.whole * in_group) + drafting_bytes(plan));
+  if (groups.windowed > 0) {
     // A window need not begin where a block does.
     const std::int64_t kept = std::min(model.window - 1 + plan.budget, tokens);
-    bytes += in_blocks(kept + plan.block) * bytes_in_layers(model, plan, layers.local);
+    bytes +=
+        in_blocks(kept + plan.block) * bytes_in_layers(model, plan, groups.windowed * in_group);
   }
   return Bytes{bytes};
 }
@@ -205,6 +219,7 @@ KvCapacity kv_capacity(const Model& model, const System& system, const Deploymen
   const MemoryRule& rule = engine.memory;
   KvCapacity kv;
   kv.block = plan.block;
+  kv.groups = allotted_layers(model, plan).groups;
   kv.bytes_per_token = kv_bytes_per_token(model, plan) + drafting_bytes(plan);
   ServingMemory& memory = kv.memory;
   memory.total = system.gpu.memory;
@@ -226,8 +241,9 @@ namespace {
 // True if the deployment holds a request of `tokens`, and the engine starts with its own length.
 bool holds(const Model& model, const Deployment& plan, const ServingEngine& engine,
            const KvCapacity& kv, std::int64_t tokens) {
-  return kv.requests(tokens) > 0 && (plan.max_length == 0 || !engine.memory.holds_max_length ||
-                                     kv_of_request(model, plan, plan.max_length) <= kv.memory.kv);
+  return kv.requests(tokens, at_once(plan)) > 0 &&
+         (plan.max_length == 0 || !engine.memory.holds_max_length ||
+          kv_of_request(model, plan, plan.max_length) <= kv.memory.kv);
 }
 
 // Returns the first of the usual remedies under which a request fits, as its flag, or "".
@@ -284,7 +300,7 @@ void need_kv(const Model& model, const System& system, const Deployment& plan,
             gigabytes_text(kv.memory.activations + kv.memory.reserve) + " in addition, so that " +
             gigabytes_text(Bytes{} - kv.memory.kv) + " are missing before any KV cache",
         better);
-  if (kv.requests(tokens) > 0) {
+  if (kv.requests(tokens, at_once(plan)) > 0) {
     const std::int64_t longest = longest_request(model, plan, kv.memory.kv);
     fail_infeasible(at / "max_length",
                     "is " + plural(plan.max_length, "token") + ", a request of which needs " +
@@ -297,7 +313,7 @@ void need_kv(const Model& model, const System& system, const Deployment& plan,
   fail_infeasible(at,
                   "the KV cache of " + grouped(kv.tokens) +
                       " tokens does not hold one request of " + grouped(tokens) + ": " +
-                      grouped(tokens - kv.tokens) + " tokens are missing",
+                      grouped(tokens - kv.longest(at_once(plan))) + " tokens are missing",
                   better);
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "sim/serving/deployment.hpp"
+#include "sim/serving/kv_cache.hpp"
 
 namespace orrery {
 
@@ -20,11 +21,20 @@ struct KvCapacity {
   double bytes_per_token = 0.0;  ///< Bytes in one GPU: its layers and its share of the key heads.
   std::int64_t tokens = 0;       ///< Whole blocks; 0: none fits.
   std::int64_t block = 1;
+  KvGroups groups;  ///< Each token of `tokens` is in all of them.
   ServingMemory memory;
 
-  /// Requests of `tokens_each` tokens that it holds at once.
-  std::int64_t requests(std::int64_t tokens_each) const;
+  std::int64_t blocks() const { return tokens / block * groups.all(); }
+  /// Blocks of a request of `tokens_each` of which `at_once` are computed at once, and the requests
+  /// that it holds together.
+  std::int64_t blocks_of(std::int64_t tokens_each, std::int64_t at_once) const;
+  std::int64_t requests(std::int64_t tokens_each, std::int64_t at_once) const;
+  /// Tokens of the longest request that it holds.
+  std::int64_t longest(std::int64_t at_once) const;
 };
+
+/// The most tokens of a prompt that the deployment computes at once.
+std::int64_t at_once(const Deployment& deployment);
 
 /// Bytes of the weights of the fullest rank: linear layers in the deployment's formats; embedding,
 /// head, norms and biases in 16 bits; experts in mxfp4 padded as kernels of the GPU need them.
@@ -35,8 +45,9 @@ Bytes rank_weights(const Model& model, const Gpu& gpu, const Deployment& deploym
 ///     layers / pp x 2 max(1, kv_heads / tp) head_dim B        latent attention: (512 + 64) B, not
 ///                                                              divided by tp
 ///
-/// Layers with a window are counted as vLLM allots them: kinds of layers share pages in groups of
-/// equal size, so that the last group of a kind is filled up (vllm/v1/core/kv_cache_utils.py).
+/// Where the engine frees what windows have left, layers are counted as vLLM allots them: kinds of
+/// layers share pages in groups of equal size, so that the last group of a kind is filled up
+/// (vllm/v1/core/kv_cache_utils.py).
 double kv_bytes_per_token(const Model& model, const Deployment& deployment);
 
 /// Memory that one request of `tokens` needs in a GPU, in whole blocks: layers with a window keep

@@ -226,12 +226,16 @@ RequestReplay replay_requests(const RequestList& list, const ReplayShape& shape,
   return replay_requests(list, shape, times);
 }
 
-void refuse_oversized(const RequestList& list, const KvShape& kv, const Place& at) {
+void refuse_oversized(const RequestList& list, const KvShape& kv, std::int64_t at_once,
+                      const Place& at) {
   std::int64_t most = 0;
   for (const Request& request : list.requests)
     most = std::max<std::int64_t>(most,
                                   std::int64_t{request.prompt_tokens} + request.output_tokens - 1);
-  const std::int64_t capacity = kv.tokens / kv.block_tokens * kv.block_tokens;
+  const std::int64_t blocks = kv.tokens / kv.block_tokens * kv.groups.all();
+  const std::int64_t capacity =
+      kv.block_tokens *
+      kv.groups.longest(blocks, kv.groups.most_windowed(at_once, kv.block_tokens));
   if (most <= capacity) return;
   fail_infeasible(at,
                   "the longest request keeps " + std::to_string(most) +

@@ -80,7 +80,9 @@ RequestReplay replay_requests(const RequestList& list, const ReplayShape& shape,
 RequestReplay replay_requests(const RequestList& list, const ReplayShape& shape, StepTimes& times);
 
 /// Refuses requests that do not fit into the empty memory of a replica: they would wait for ever.
-/// Errors (infeasible): with the number of tokens that are missing.
-void refuse_oversized(const RequestList& list, const KvShape& kv, const Place& at);
+/// `at_once`: BatchRules::at_once(). Errors (infeasible): with the number of tokens that are
+/// missing.
+void refuse_oversized(const RequestList& list, const KvShape& kv, std::int64_t at_once,
+                      const Place& at);
 
 }  // namespace orrery

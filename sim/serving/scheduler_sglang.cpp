@@ -37,23 +37,22 @@ class SglangScheduler final : public Scheduler {
     const std::int64_t kept = mixed ? batch.growth_of_step() : 0;
     PromptTurn turn{batch, budget, now};
     turn.resume();  // No more than one prompt was cut.
-    const std::int64_t block = batch.kv().block_tokens();
+    const double block = batch.kv().tokens_a_block();
     double counted_on = -1.0;  // Blocks; below 0: not added up yet.
     while (turn.may_begin()) {
       const ServingBatch::Candidate next = batch.candidate();
       if (!turn.takes(next)) break;
-      if (counted_on < 0.0)
-        counted_on = share_ * batch.answers_left(most_answer) / static_cast<double>(block);
+      if (counted_on < 0.0) counted_on = share_ * batch.answers_left(most_answer) / block;
       const std::int64_t answer = std::min(next.outputs_left, most_answer);
-      const double blocks = static_cast<double>(next.prompt_blocks) +
-                            static_cast<double>(answer) / static_cast<double>(block);
+      const double blocks =
+          static_cast<double>(next.prompt_blocks) + static_cast<double>(answer) / block;
       // An isolated request fits, whatever is counted on: others were refused before. Requests that
       // have left for another pool may still keep their blocks.
       const bool alone = batch.running() == 0;
       if (next.prompt_blocks + kept > batch.kv().available()) break;
       if (!alone && blocks + counted_on > static_cast<double>(batch.kv().available())) break;
       turn.begin(next, false);
-      counted_on += static_cast<double>(answer) / static_cast<double>(block);
+      counted_on += static_cast<double>(answer) / block;
     }
     if (mixed || !batch.chunks().empty()) return;
     free_blocks_for_step(batch, now);
@@ -67,7 +66,7 @@ class SglangScheduler final : public Scheduler {
   std::int64_t steps_until_admission(const ServingBatch& batch) const override {
     const BatchRules& rules = batch.rules();
     if (!batch.has_waiting() || batch.running() >= rules.most_requests) return never;
-    const auto block = static_cast<double>(batch.kv().block_tokens());
+    const double block = batch.kv().tokens_a_block();
     const ServingBatch::Candidate next = batch.candidate();
     const double need = static_cast<double>(next.prompt_blocks) * block +
                         static_cast<double>(std::min(next.outputs_left, most_answer));

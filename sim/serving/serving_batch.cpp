@@ -11,11 +11,18 @@ ServingBatch::ServingBatch(const RequestList& list, const BatchRules& rules, con
     : list_{list},
       rules_{rules},
       kv_{kv, list.hash_tokens},
-      phases_(static_cast<std::size_t>(kv.block_tokens)) {}
+      phases_(static_cast<std::size_t>(kv.block_tokens)),
+      most_windowed_prompt_{kv.groups.most_windowed(rules.at_once(), kv.block_tokens)},
+      most_windowed_decode_{kv.groups.most_windowed(rules.step_tokens, kv.block_tokens)} {}
 
-// Nodes cover prompts alone: answers have no hashes.
+// Nodes cover prompts alone: answers have no hashes. They are in all groups, so that a request that
+// fits only because windows are kept shares nothing.
 PrefixPath ServingBatch::path_of(std::uint32_t index, std::uint32_t most) const {
   const Request& request = list_.requests[index];
+  const std::int64_t tokens =
+      std::int64_t{request.prompt_tokens} + request.output_tokens + rules_.step_tokens;
+  if (kv_.blocks_of(tokens) * kv_.groups().all() > kv_.capacity() && kv_.groups().windowed > 0)
+    return {};
   return kv_.path_of(std::span{list_.hashes}.subspan(request.first_hash, request.hashes),
                      std::min(request.prompt_tokens, most));
 }
@@ -34,19 +41,18 @@ ServingBatch::Candidate ServingBatch::candidate() const {
   of.outputs_left = first.outputs - first.made;
   of.tokens = of.prompt;
   of.remote = first.remote;
-  std::int64_t shared = 0, cost = 0;
+  std::int64_t cost = 0;
   if (kv_.keeps_prefixes()) {
     of.path = path_of(first.request, first.prompt);
     of.match = kv_.match(of.path);
     const std::int64_t known = kv_.cached_tokens(of.match.nodes + of.match.host_nodes, of.prompt);
     of.tokens -= known;
     of.host_tokens = known - kv_.cached_tokens(of.match.nodes, of.prompt);
-    shared = kv_.blocks_of_nodes(of.path.nodes);
     cost = kv_.cost_of(of.path, of.match);
   }
-  of.prompt_blocks = kv_.blocks_of(of.prompt) - shared + cost;
+  of.prompt_blocks = prompt_blocks(of.prompt, of.path.nodes, of.remote) + cost;
   // The answer's last token is never read again, so that it needs no space.
-  of.all_blocks = kv_.blocks_of(of.prompt + of.outputs_left - 1) - shared + cost;
+  of.all_blocks = prompt_blocks(of.prompt + of.outputs_left - 1, of.path.nodes, false) + cost;
   return of;
 }
 
@@ -71,9 +77,9 @@ bool ServingBatch::admit(const Candidate& of, bool reserving, Seconds now) {
   }
   sequence.nodes = static_cast<std::uint32_t>(of.path.nodes);
   sequence.deepest = kv_.keeps_prefixes() ? kv_.hold(of.path, of.match) : PrefixTree::none;
-  const std::int64_t shared = kv_.blocks_of_nodes(of.path.nodes);
   const std::int64_t own =
-      kv_.blocks_of(reserving ? of.prompt + of.outputs_left - 1 : of.prompt) - shared;
+      reserving ? prompt_blocks(of.prompt + of.outputs_left - 1, of.path.nodes, false)
+                : prompt_blocks(of.prompt, of.path.nodes, of.remote);
   kv_.take(own);
   sequence.reserved = reserving ? own : 0;
   ++running_;
@@ -108,12 +114,12 @@ void ServingBatch::end_loads(Seconds time) {
 void ServingBatch::receive(std::uint32_t place) {
   Sequence& sequence = sequences_[place];
   assert(sequence.remote && !sequence.decodes);
-  sequence.remote = false;
   sequence.computed = sequence.prompt;
   std::erase(receiving_, place);
   // Only from here on may it be preempted: before, its blocks are being written.
   order_.push_back({0, place, sequence.stamp});
   join_decodes(place);
+  sequence.remote = false;
 }
 
 void ServingBatch::compute(std::uint32_t place, std::int64_t tokens) {
@@ -149,16 +155,20 @@ std::int64_t ServingBatch::growth_of_step() const {
   std::int64_t blocks = 0;
   for (std::int64_t token = 0; token < rules_.step_tokens; ++token)
     blocks += phases_[static_cast<std::size_t>((step_ + token) % block)];
+  for (const FinishQueue::Entry& entry : windows_.all()) {
+    const Sequence& sequence = sequences_[entry.place];
+    if (sequence.stamp == entry.stamp && entry.step <= step_ + rules_.step_tokens)
+      blocks -= not_kept(sequence, context_of(sequence) + rules_.step_tokens);
+  }
   return blocks;
 }
 
 std::int64_t ServingBatch::tokens_until_full() const {
-  const std::int64_t takers = decodes_ - reserved_decodes_;
-  if (takers == 0) return std::numeric_limits<std::int64_t>::max();
+  if (growth_ == 0) return std::numeric_limits<std::int64_t>::max();
   const std::int64_t block = kv_.block_tokens();
   std::int64_t left = kv_.available();
-  std::int64_t steps = left / takers * block;  // Each takes one block every `block` steps.
-  left %= takers;
+  std::int64_t steps = left / growth_ * block;  // They take `growth_` blocks every `block` steps.
+  left %= growth_;
   for (std::int64_t at = step_ % block;; at = (at + 1) % block, ++steps) {
     left -= phases_[static_cast<std::size_t>(at)];
     if (left < 0) return steps;
@@ -174,12 +184,20 @@ std::int64_t ServingBatch::tokens_until_finish() {
 
 void ServingBatch::advance(std::int64_t tokens) {
   const std::int64_t block = kv_.block_tokens();
-  std::int64_t growth = tokens / block * (decodes_ - reserved_decodes_);
+  std::int64_t taken = tokens / block * growth_;
   for (std::int64_t i = 0; i < tokens % block; ++i)
-    growth += phases_[static_cast<std::size_t>((step_ + i) % block)];
-  kv_.take(growth);
+    taken += phases_[static_cast<std::size_t>((step_ + i) % block)];
   step_ += tokens;
   context_ += tokens * decodes_;
+  for (; !windows_.empty() && windows_.first().step <= step_; windows_.pop()) {
+    const Sequence& sequence = sequences_[windows_.first().place];
+    if (sequence.stamp != windows_.first().stamp) continue;
+    const std::int64_t context = context_of(sequence);
+    taken -= not_kept(sequence, context);
+    phases_[phase_of(context)] -= kv_.groups().windowed;
+    growth_ -= kv_.groups().windowed;
+  }
+  kv_.take(taken);
 }
 
 bool ServingBatch::computed(const Chunk& chunk) {
@@ -198,10 +216,23 @@ void ServingBatch::join_decodes(std::uint32_t place) {
   finishes_.push({step_ + (sequence.outputs - sequence.made), place, sequence.stamp});
   ++decodes_;
   context_ += sequence.prompt;
-  if (sequence.reserved > 0)
-    ++reserved_decodes_;
-  else
-    ++phases_[phase_of(sequence.prompt)];
+  if (sequence.reserved > 0) return;
+  const std::int64_t taken = growth(sequence, sequence.prompt);
+  phases_[phase_of(sequence.prompt)] += taken;
+  growth_ += taken;
+  if (kv_.groups().windowed > 0) leave_window(place);
+}
+
+// The prompt is computed: a decode keeps less of it, and what the next tokens see.
+void ServingBatch::leave_window(std::uint32_t place) {
+  const Sequence& sequence = sequences_[place];
+  kv_.give(prompt_blocks(sequence.prompt, sequence.nodes, sequence.remote) - own_blocks(sequence));
+  if (growth(sequence, sequence.prompt) == kv_.groups().whole) return;
+  // The first token in the last block of the windowed groups.
+  const std::int64_t before =
+      kv_.blocks_of(sequence.prompt) - kv_.own_in_one(sequence.prompt, sequence.nodes);
+  const std::int64_t context = (before + most_windowed_decode_ - 1) * kv_.block_tokens() + 1;
+  windows_.push({step_ + context - sequence.prompt, place, sequence.stamp});
 }
 
 std::uint32_t ServingBatch::next_finished() {
@@ -211,11 +242,32 @@ std::uint32_t ServingBatch::next_finished() {
   return place;
 }
 
+// Parts of a prompt are computed with the whole budget; keys and values that another pool sends are
+// those that the next step sees.
+std::int64_t ServingBatch::prompt_blocks(std::int64_t prompt, std::size_t nodes,
+                                         bool remote) const {
+  return kv_.own_blocks(prompt, nodes, remote ? most_windowed_decode_ : most_windowed_prompt_);
+}
+
 std::int64_t ServingBatch::own_blocks(const Sequence& sequence) const {
   if (sequence.reserved > 0) return sequence.reserved;
-  const std::int64_t tokens =
-      sequence.decodes ? context_of(sequence) : static_cast<std::int64_t>(sequence.prompt);
-  return kv_.blocks_of(tokens) - kv_.blocks_of_nodes(sequence.nodes);
+  return sequence.decodes
+             ? kv_.own_blocks(context_of(sequence), sequence.nodes, most_windowed_decode_)
+             : prompt_blocks(sequence.prompt, sequence.nodes, sequence.remote);
+}
+
+// Blocks that a decode takes with the next token that finds its blocks full.
+std::int64_t ServingBatch::growth(const Sequence& sequence, std::int64_t context) const {
+  const KvGroups& groups = kv_.groups();
+  const bool fills =
+      groups.windowed > 0 && kv_.own_in_one(context, sequence.nodes) < most_windowed_decode_;
+  return groups.whole + (fills ? groups.windowed : 0);
+}
+
+// Blocks of the windowed groups for which a decode gives back others.
+std::int64_t ServingBatch::not_kept(const Sequence& sequence, std::int64_t context) const {
+  const std::int64_t in_one = kv_.own_in_one(context, sequence.nodes);
+  return kv_.groups().windowed * std::max<std::int64_t>(0, in_one - most_windowed_decode_);
 }
 
 void ServingBatch::leave_decodes(std::uint32_t place) {
@@ -223,10 +275,10 @@ void ServingBatch::leave_decodes(std::uint32_t place) {
   const std::int64_t context = context_of(sequence);
   --decodes_;
   context_ -= context;
-  if (sequence.reserved > 0)
-    --reserved_decodes_;
-  else
-    --phases_[phase_of(context)];
+  if (sequence.reserved > 0) return;
+  const std::int64_t taken = growth(sequence, context);
+  phases_[phase_of(context)] -= taken;
+  growth_ -= taken;
 }
 
 void ServingBatch::give_back(const KeptBlocks& kept) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <vector>
 
 #include "sim/core/units.hpp"
@@ -31,6 +32,11 @@ struct BatchRules {
   HostKvLoading loading = HostKvLoading::before;
   Seconds load_token;
   int load_layers = 1;  ///< Layers, for HostKvLoading::layers.
+
+  /// The most tokens of a prompt in an iteration.
+  std::int64_t at_once() const {
+    return chunked ? std::max<std::int64_t>(budget, step_tokens) : KvGroups::unlimited;
+  }
 };
 
 /// A heap of requests by the decode step that makes their last token, so that nothing is touched
@@ -50,6 +56,7 @@ class FinishQueue {
 
   bool empty() const { return heap_.empty(); }
   const Entry& first() const { return heap_.front(); }
+  std::span<const Entry> all() const { return heap_; }  ///< In no order.
   void push(const Entry& entry) {
     heap_.push_back(entry);
     std::push_heap(heap_.begin(), heap_.end(), std::greater<>{});
@@ -198,7 +205,11 @@ class ServingBatch {
     return sequence.prompt + (step_ - sequence.joined);
   }
   std::int64_t own_blocks(const Sequence& sequence) const;
+  std::int64_t prompt_blocks(std::int64_t prompt, std::size_t nodes, bool remote) const;
+  std::int64_t growth(const Sequence& sequence, std::int64_t context) const;
+  std::int64_t not_kept(const Sequence& sequence, std::int64_t context) const;
   PrefixPath path_of(std::uint32_t index, std::uint32_t most) const;  // Up to `most` tokens.
+  void leave_window(std::uint32_t place);
   void leave_decodes(std::uint32_t place);
   void free_place(std::uint32_t place);
   std::size_t phase_of(std::int64_t context) const;
@@ -223,10 +234,15 @@ class ServingBatch {
   std::deque<Load> loads_;  // One after another.
   Seconds loads_end_;       // End of the last one.
   std::int64_t loaded_tokens_ = 0, to_load_ = 0;
-  std::vector<std::int64_t> phases_;  // Decodes by the step, modulo a block, that takes a block.
+  // Blocks that decodes take, by the step, modulo a block, that takes them; and their sum.
+  std::vector<std::int64_t> phases_;
+  std::int64_t growth_ = 0;
+  // The steps that take decodes' last blocks in windowed groups: from there on, each new one of
+  // these takes the place of one that the window has left.
+  FinishQueue windows_;
+  std::int64_t most_windowed_prompt_, most_windowed_decode_;  // Blocks of a group.
   bool decodes_run_ = false;
   std::int64_t running_ = 0, decodes_ = 0, context_ = 0, step_ = 0;
-  std::int64_t reserved_decodes_ = 0;
 };
 
 }  // namespace orrery

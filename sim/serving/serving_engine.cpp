@@ -43,7 +43,8 @@ std::vector<Field<MemoryRule>> memory_keys() {
           figure("reserve", &M::reserve, quantity(&JsonValue::bytes)),
           figure("reserve_parallel", &M::reserve_parallel, quantity(&JsonValue::bytes)),
           optional(figure("logit_bytes", &M::logit_bytes, real(0, 1000))),
-          optional(figure("holds_max_length", &M::holds_max_length, truth()))};
+          optional(figure("holds_max_length", &M::holds_max_length, truth())),
+          optional(figure("frees_windows", &M::frees_windows, truth()))};
 }
 
 std::vector<Field<EngineDefaults>> default_keys() {

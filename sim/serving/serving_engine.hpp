@@ -78,6 +78,8 @@ struct MemoryRule {
   /// It starts only if the cache holds one request of the deployment's max_length. Else it limits
   /// requests to what fits.
   bool holds_max_length = false;
+  /// Layers with a window free what it has left; else they keep all tokens of a request.
+  bool frees_windows = false;
 };
 
 /// Defaults of what a deployment leaves unspecified.

@@ -36,6 +36,7 @@ ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
     shape.rules.progress = plan.speculation->a_step();
   }
   shape.kv = {kv.tokens / plan.pp, plan.block, load.prefix_cache};
+  shape.kv.groups = kv.groups;
   shape.copies = copies_go_in_step(setup) ? plan.dp : 1;
   if (plan.host_kv > Bytes{}) {
     const EngineHostKv& host = *setup.engine.host_kv;
@@ -84,7 +85,9 @@ void need_space(const ServingSetup& setup, const Request& longest, const Place& 
   const KvCapacity kv = kv_capacity(setup.model, setup.system, plan, setup.engine);
   Request kept = longest;
   kept.output_tokens += static_cast<std::uint32_t>(drafted);
-  refuse_oversized({{kept}, {}, 0, 0}, {kv.tokens / plan.pp, plan.block, false}, at);
+  KvShape shape{kv.tokens / plan.pp, plan.block};
+  shape.groups = kv.groups;
+  refuse_oversized({{kept}, {}, 0, 0}, shape, at_once(plan), at);
 }
 
 void need_prefixes(const Deployment& plan, const ServingLoad& load, const Place& at) {

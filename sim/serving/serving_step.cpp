@@ -12,14 +12,26 @@ namespace {
 void need_memory(const ServingSetup& setup, const Iteration& iteration, const KvCapacity& kv,
                  const Place& at) {
   const std::int64_t longest = longest_of(iteration);
-  std::int64_t held = iteration.context;
-  for (const PrefillChunk& chunk : iteration.chunks) held += chunk.tokens + chunk.cached;
+  const auto blocks = [&](std::int64_t tokens, std::int64_t computed) {
+    return kv.blocks_of(tokens, computed);
+  };
+  // Decodes have contexts of their mean.
+  std::int64_t held = 0;
+  if (iteration.decodes > 0) {
+    const std::int64_t mean = iteration.context / iteration.decodes;
+    const std::int64_t longer = iteration.context % iteration.decodes;
+    const int step = setup.deployment.step_tokens();
+    held = longer * blocks(mean + 1, step) + (iteration.decodes - longer) * blocks(mean, step);
+  }
+  for (const PrefillChunk& chunk : iteration.chunks)
+    held += blocks(chunk.tokens + chunk.cached, chunk.tokens);
   need_length(setup.deployment, longest, at);
   need_kv(setup.model, setup.system, setup.deployment, setup.engine, longest, at);
-  if (held > kv.tokens)
+  if (held > kv.blocks())
     fail_infeasible(at / "step",
                     "the KV cache holds " + grouped(kv.tokens) + " tokens, " +
-                        grouped(held - kv.tokens) + " fewer than this iteration's",
+                        grouped((held - kv.blocks()) * kv.block / kv.groups.all()) +
+                        " fewer than this iteration's",
                     "use fewer or shorter requests, --kv fp8, or more GPUs a replica");
 }
 

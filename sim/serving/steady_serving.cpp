@@ -60,7 +60,8 @@ SteadyState steady_state(const PricedServing& priced, const SteadyLoad& load, co
   const auto budget = static_cast<double>(plan.budget);
   const double ranks = static_cast<double>(plan.replicas) * plan.dp;
   const double slots = static_cast<double>(load.concurrency) / ranks;
-  const double held = std::max(1.0, std::floor(static_cast<double>(kv.tokens) / context));
+  const auto held = static_cast<double>(
+      std::max<std::int64_t>(1, kv.requests(std::llround(context), plan.step_tokens())));
 
   SteadyState state;
   const double admitted =

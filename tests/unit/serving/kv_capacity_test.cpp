@@ -80,7 +80,7 @@ TEST(KvCapacity, WholeBlocksOfWhatIsLeft) {
   EXPECT_NEAR((kv.memory.kv + kv.memory.weights + kv.memory.activations + kv.memory.reserve).si(),
               0.9 * kv.memory.total.si(), 1.0);
   // A request of 49 tokens takes two blocks.
-  EXPECT_EQ(kv.requests(49), kv.tokens / 48 / 2);
+  EXPECT_EQ(kv.requests(49, 1), kv.tokens / 48 / 2);
 }
 
 TEST(KvCapacity, WeightsAreTheModelsInItsFormat) {
@@ -149,6 +149,29 @@ TEST(KvCapacity, WindowedLayersKeepTheirWindowAndAnIteration) {
   const Served one = served("gpt-oss-20b", "dgx-h100", "vllm", request, 1);
   EXPECT_EQ(kv_of_request(one.model, one.plan, 131072).si(),
             12.0 * 2048 * (131072 + 16 * (520 + 1)));
+}
+
+// Engines that free windows count blocks in groups of layers, those that do not keep all tokens in
+// all layers: gpt-oss-20b has 12 and 12, Gemma 3 27B 10 that keep all and 52 in six groups of 10.
+TEST(KvCapacity, OnlyEnginesThatFreeWindowsHoldMoreRequests) {
+  DeploymentRequest request;
+  request.block = 16;
+  for (const char* engine : {"vllm", "vllm-2025", "sglang", "trtllm", "vllm-2024"}) {
+    const Served one = served("gpt-oss-20b", "dgx-h100", engine, request, 1);
+    const bool frees = one.engine.memory.frees_windows;
+    EXPECT_EQ(frees, std::string{engine} == "vllm" || std::string{engine} == "vllm-2025");
+    const KvCapacity kv = kv_capacity(one.model, one.system, one.plan, one.engine);
+    EXPECT_EQ(kv.bytes_per_token, 24 * 2 * 8 * 64 * 2);
+    EXPECT_EQ(kv.blocks(), kv.tokens / 16 * (frees ? 2 : 1));
+    // 1,024 tokens are 64 blocks; the 128 that a decode sees touch 9.
+    EXPECT_EQ(kv.blocks_of(1024, 1), frees ? 64 + 9 : 64);
+    EXPECT_EQ(kv.requests(1024, 1), kv.blocks() / (frees ? 64 + 9 : 64));
+  }
+  const Served gemma = served("gemma-3-27b", "dgx-h100", "vllm", request, 1);
+  const KvCapacity kv = kv_capacity(gemma.model, gemma.system, gemma.plan, gemma.engine);
+  EXPECT_EQ(kv.blocks_of(16'000, 1), 1000 + 6 * 65);  // 1,024 tokens touch 65 blocks.
+  const Served whole = served("gemma-3-27b", "dgx-h100", "trtllm", request, 1);
+  EXPECT_EQ(kv_bytes_per_token(whole.model, whole.plan), 62 * 2 * 16 * 128 * 2);
 }
 
 // vLLM does not start with a length that the cache does not hold; SGLang and TensorRT-LLM limit
