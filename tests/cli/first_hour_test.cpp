@@ -23,8 +23,8 @@ std::string printed(const std::string& words) {
 }
 json result_of(const std::string& words) { return json::parse(printed(words + " --json")); }
 
-// The line of `estimate` is the answer of `run`: the same days, rent and spares, those that lie idle
-// in the job's racks included.
+// The line of `estimate` is the answer of `run`: the same days, rent and spares, with those that
+// are idle in the job's racks.
 TEST(FirstHour, AnEstimateRentsWhatARunRents) {
   for (const std::string& words :
        {std::string{"--model llama3-8b --system dgx-h100 --gpus 512 --gbs 512 --tokens 15T "
