@@ -5,6 +5,7 @@
 #include "calibration/host/work_list.hpp"
 #include "sim/calibration/shapes.hpp"
 #include "sim/cli/measured_runs.hpp"
+#include "sim/cli/run_options.hpp"
 #include "sim/cli/scenario_options.hpp"
 #include "sim/cli/terminal.hpp"
 #include "sim/cluster/economics.hpp"
@@ -94,7 +95,8 @@ std::optional<Seconds> measured_step(const EstimateOptions& given,
   return Seconds{measured->at("step_s").number(1e-9, 1e9)};
 }
 
-std::optional<RunQuestion> run_question(const EstimateOptions& given) {
+std::optional<RunQuestion> question_of(const EstimateOptions& given,
+                                       const std::optional<std::string>& plan) {
   if (!given.reliability) return std::nullopt;
   const Place at = command_line / "reliability";
   if (!given.tokens)
@@ -102,10 +104,10 @@ std::optional<RunQuestion> run_question(const EstimateOptions& given) {
   if (given.json)
     fail_input(at, "adds a line to the table, which --json has no place for",
                "use orrery run --json");
-  RunQuestion question;
+  RunOptions usual;
+  usual.reliability = *given.reliability;
+  RunQuestion question = run_question(usual, plan);
   question.tokens = *given.tokens;
-  question.reliability = read_reliability(*given.reliability, at);
-  question.reliability.slow = {};  // The formula ignores slow GPUs.
   return question;
 }
 
@@ -145,7 +147,7 @@ int run_estimate(const Arguments& arguments) {
   else
     options.refuse({"economics"}, "prices of what?", "say how long to train: --tokens 15T");
   const std::optional<Seconds> measured = measured_step(given, inputs.plan);
-  const std::optional<RunQuestion> run = run_question(given);
+  const std::optional<RunQuestion> run = question_of(given, inputs.plan);
   if (given.json)
     options.refuse({"changes", "links", "verbose"}, "prints a table, which --json has no place for",
                    "leave one of them out");
@@ -155,10 +157,10 @@ int run_estimate(const Arguments& arguments) {
   if (given.runs) own_runs = read_measured_runs(*given.runs, inputs.system, detail.most_memory);
   EstimateContext context{scenario.system};
   Estimate answer = long_work([&] { return estimate(scenario, context, detail); });
-  const std::string interrupted =
-      run ? expected_run_text(prepare_run(scenario, answer.result.step_time, *run), *run,
-                              *economics)
-          : "";
+  const std::string interrupted = run ? sampled_run_line(long_work([&] {
+    return sampled_run(scenario, answer.result.step_time, *run, *economics);
+  }))
+                                      : "";
   if (economics)
     answer.result.bill = bill_of(scenario, answer.result.step_time, *given.tokens, *economics);
   answer.result.measured = measured;

@@ -19,6 +19,12 @@ EvictionRule eviction_of(const std::string& text, const Place& at) {
   return {parse_percent(text, at)};
 }
 
+Seconds refill_time(const std::string& text, const Place& at) {
+  const Seconds time = parse_span(text, at);
+  if (time > longest_span) fail_input(at, "is longer than 30 years", "leave it out");
+  return time;
+}
+
 BatchRamp ramp_of(const std::string& text, const Place& at) {
   return text == "none" ? BatchRamp{} : parse_batch_ramp(text, at);
 }
@@ -62,6 +68,10 @@ void add_run_policy(Options& options, RunOptions& into) {
               policy.store, parse_bandwidth);
   options.add("spares", "N", "spare nodes (default: unlimited)", policy.spares,
               Counted{0, most_spares});
+  options.add("refill", "TIME",
+              "a node that is in repair for so long is replaced by a fresh one, as 4h (default: "
+              "the profile's; none of the catalog has one)",
+              into.refill, refill_time);
   options.add("evict", "SHARE|best",
               "replace GPUs that make the step longer by so much, as 1%, or whenever it pays "
               "(default: slow GPUs stay)",
@@ -87,6 +97,10 @@ void add_run_samples(Options& options, RunOptions& into) {
 RunQuestion run_question(const RunOptions& run, const std::optional<std::string>& plan_file) {
   RunQuestion question;
   question.reliability = read_reliability(run.reliability, command_line / "reliability");
+  if (run.faults && run.refill)
+    fail_input(command_line / "refill", "says when nodes come back, as the record of --faults does",
+               "leave one of them out");
+  if (run.refill) question.reliability.refill = run.refill;
   if (run.faults)
     question.faults = read_fault_trace(*run.faults, run.servers, command_line / "faults");
   else if (run.servers)

@@ -12,6 +12,7 @@ struct RunOptions {
   std::string reliability = "default";
   std::optional<std::string> faults;  ///< Replayed.
   std::optional<int> servers;         ///< Size of the fleet that had them.
+  std::optional<Seconds> refill;      ///< Over the profile's.
   RunPolicy policy;
   std::optional<BatchRamp> ramp;  ///< Empty: none. Nothing: that of the plan file.
   int replicates = RunQuestion{}.replicates;

@@ -211,20 +211,20 @@ std::string seconds_text(Seconds time) {
   return text;
 }
 
-// Tasks get tickets 0, 1, ... in the order of `next`; outcomes wait in a window until all before
-// them are there.
+// Tasks get tickets 0, 1, ... in the order of `next`. Outcomes stay in a window until all before
+// them are delivered.
 class Pool {
  public:
   Pool(int workers, const WorkerLimits& limits,
        const std::function<std::optional<std::int64_t>()>& next,
        const std::function<Answer(std::int64_t)>& work,
-       const std::function<bool(const Outcome&)>& deliver)
-      : limits_{limits}, next_{next}, work_{work}, deliver_{deliver} {
+       const std::function<bool(const Outcome&)>& deliver, Delivery order)
+      : limits_{limits}, next_{next}, work_{work}, deliver_{deliver}, order_{order} {
     workers_.resize(static_cast<std::size_t>(std::max(1, workers)));
   }
 
   void run() {
-    while (!Interruption::requested() && deliver_finished() && hand_out()) {
+    while (deliver_finished() && !Interruption::requested() && hand_out()) {
       wait();
       for (auto& worker : workers_)
         if (worker) listen(worker);
@@ -234,17 +234,20 @@ class Pool {
  private:
   struct Slot {
     Outcome outcome;
-    bool finished = false;
+    bool finished = false, delivered = false;
     int kills = 0;  // Workers killed at it.
   };
 
   Slot& slot(std::uint64_t ticket) { return window_[ticket - delivered_]; }
 
   bool deliver_finished() {
-    for (; !window_.empty() && window_.front().finished; ++delivered_) {
-      if (!deliver_(window_.front().outcome)) return false;
-      window_.pop_front();
+    for (Slot& at : window_) {
+      if (!at.finished && order_ == Delivery::in_order) break;
+      if (!at.finished || at.delivered) continue;
+      at.delivered = true;
+      if (!deliver_(at.outcome)) return false;
     }
+    for (; !window_.empty() && window_.front().delivered; ++delivered_) window_.pop_front();
     return true;
   }
 
@@ -368,6 +371,7 @@ class Pool {
   const std::function<std::optional<std::int64_t>()>& next_;
   const std::function<Answer(std::int64_t)>& work_;
   const std::function<bool(const Outcome&)>& deliver_;
+  const Delivery order_;
   std::vector<std::unique_ptr<WorkerProcess>> workers_;
   std::deque<Slot> window_;           // Tickets delivered_, delivered_ + 1, ...
   std::set<std::uint64_t> returned_;  // Their workers ended before they began them.
@@ -381,8 +385,8 @@ class Pool {
 void run_tasks(int workers, const WorkerLimits& limits,
                const std::function<std::optional<std::int64_t>()>& next,
                const std::function<Answer(std::int64_t)>& work,
-               const std::function<bool(const Outcome&)>& deliver) {
-  Pool{workers, limits, next, work, deliver}.run();
+               const std::function<bool(const Outcome&)>& deliver, Delivery order) {
+  Pool{workers, limits, next, work, deliver, order}.run();
 }
 
 }  // namespace orrery

@@ -86,15 +86,22 @@ struct WorkerLimits {
   Bytes memory;  ///< Address space of a worker; 0: any.
 };
 
+enum class Delivery {
+  /// In the order in which tasks were given, whatever the number of workers: what is written cannot
+  /// depend on it.
+  in_order,
+  /// Each outcome as soon as it is there: none that is there is lost when the run ends early.
+  as_finished
+};
+
 /// Works on tasks in `workers` processes, forked from this one when they are needed: what it has
 /// read and built before is theirs as well, and what they do to it stays with them.
 ///
 /// next     The next task, or nothing when there is none left. Called as far ahead of `deliver` as
 ///          keeps the workers busy: a few hundred tasks, whatever their number.
 /// work     Runs in a worker.
-/// deliver  Gets the outcomes in the order in which `next` gave the tasks, whatever the number of
-///          workers, so that what it writes cannot depend on it. False ends the run early, and so
-///          does Ctrl-C where an Interruption lives.
+/// deliver  Gets the outcomes. False ends the run early, and so does Ctrl-C where an Interruption
+///          lives: tasks that are not delivered by then never are.
 ///
 /// A worker that crashes, runs out of memory or time fails its task and is replaced; the tasks that
 /// waited for it go to others. A task whose worker was killed gets another one twice. Workers end
@@ -102,7 +109,8 @@ struct WorkerLimits {
 void run_tasks(int workers, const WorkerLimits& limits,
                const std::function<std::optional<std::int64_t>()>& next,
                const std::function<Answer(std::int64_t)>& work,
-               const std::function<bool(const Outcome&)>& deliver);
+               const std::function<bool(const Outcome&)>& deliver,
+               Delivery order = Delivery::in_order);
 
 /// One forked process and the socket to it, as its parent sees them. Tasks are answered in the
 /// order in which they were sent.

@@ -71,6 +71,14 @@ constexpr int ages = 100;    // Intervals of the age of the last failure.
 constexpr double rare = 1e-12;
 constexpr double endless = std::numeric_limits<double>::infinity();
 
+// repair_within() and repair_longer() of units that are replaced after setup.refill.
+double away_within(const ReplicateSetup& setup, std::span<const double> repair_us, double limit) {
+  return repair_within(repair_us, std::min(limit, static_cast<double>(setup.refill)));
+}
+double away_longer(const ReplicateSetup& setup, std::span<const double> repair_us, double age) {
+  return age < static_cast<double>(setup.refill) ? repair_longer(repair_us, age) : 0.0;
+}
+
 // The moments lie denser where the run begins: units in repair grow from none there.
 template <class At>
 auto mean_over(double length_us, At at) {
@@ -333,12 +341,12 @@ double stepping_share(const ReplicateSetup& setup, std::span<const double> per_u
     const double to = i > 1 ? -std::log((i - 1.0) / ages) / all : endless;
     const double middle = -std::log((i - 0.5) / ages) / all;
     parts.push_back({-std::log(static_cast<double>(i) / ages) / all, to,
-                     repair_within(repair_us, middle), repair_longer(repair_us, middle)});
+                     away_within(setup, repair_us, middle), away_longer(setup, repair_us, middle)});
   }
   return mean_over(length_us, [&](double t) {
     double share = std::exp(-all * t);
     const double longest = t - s;
-    const double until = repair_within(repair_us, std::max(0.0, longest));
+    const double until = away_within(setup, repair_us, std::max(0.0, longest));
     for (const Age& age : parts) {
       if (age.from >= longest) break;
       const double before = replacing * std::max(0.0, until - age.within);
@@ -363,7 +371,7 @@ std::vector<AwayLevel> away_levels(const ReplicateSetup& setup, double per_us,
                                    std::span<const double> repair_us, double length_us) {
   const int spares = setup.racks.spare_islands(setup.spares);
   const int islands = setup.units / setup.racks.island;
-  const int tail = never_more(per_us * repair_within(repair_us, length_us));
+  const int tail = never_more(per_us * away_within(setup, repair_us, length_us));
   const int most = std::min(spares, tail) + std::min(islands, tail);
   std::vector<AwayLevel> levels;
   for (int missing = 0; missing <= islands; ++missing) {
@@ -373,7 +381,7 @@ std::vector<AwayLevel> away_levels(const ReplicateSetup& setup, double per_us,
   }
   for (int i = 0; i < moments; ++i) {
     const double v = (i + 0.5) / moments, weight = 2.0 * v / moments;
-    const double mean = repair_within(repair_us, length_us * v * v);
+    const double mean = away_within(setup, repair_us, length_us * v * v);
     const double lost = islands_lost_per_unit(setup.racks, per_us * mean);
     std::vector<double> shares{1.0};
     double sum = 1.0;
@@ -393,7 +401,7 @@ std::vector<AwayLevel> away_levels(const ReplicateSetup& setup, double per_us,
       AwayLevel& level = levels[missing];
       // Detailed balance: islands leave a state as often as it is entered from below. Those of a
       // group that stays away do not stop the job.
-      const bool joins = k > spares && level.away > levels[missing - 1].away;
+      const bool joins = share > 0.0 && k > spares && level.away > levels[missing - 1].away;
       level.returns += joins ? share * k / mean : 0.0;
       level.share += share;
     }

@@ -70,6 +70,7 @@ double least_time_over_steps(const Scenario& scenario, const Reliability& profil
   setup.groups = groups;
   setup.racks = racks_of(scenario);
   setup.spares = spares.value_or(unlimited_spares);
+  setup.refill = refill_of(profile);
   setup.tiers = {{whole_micros(times.stall), whole_micros(times.write), whole_micros(times.load)}};
   ReplicatePhase phase{groups, {}, {steps}, {0}};
   const Micros step = std::max<Micros>(1, whole_micros(work) / steps);

@@ -77,6 +77,10 @@ FailureDistribution distribution_of(const Reliability& profile, int gpus) {
   return distribution;
 }
 
+Micros refill_of(const Reliability& profile) {
+  return profile.refill ? whole_micros(*profile.refill) : ReplicateSetup{}.refill;
+}
+
 FaultRecord record_of(const FaultTrace& trace) {
   FaultRecord record;
   record.length = whole_micros(trace.length);

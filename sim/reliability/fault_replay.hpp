@@ -44,6 +44,8 @@ FailureDistribution distribution_of(const Reliability& profile, int gpus);
 /// Batches of 1, 2, ... failures that strike a job on `part` of a fleet, from the fleet's: each
 /// failure strikes it by that chance.
 std::vector<double> batches_of_part(const std::vector<double>& batches, double part);
+/// ReplicateSetup::refill of the profile.
+Micros refill_of(const Reliability& profile);
 FaultRecord record_of(const FaultTrace& trace);
 std::vector<ReplicateCause> causes_of(const Reliability& profile,
                                       const std::vector<CheckpointRule>& tiers);

@@ -41,6 +41,7 @@ void refuse_contradictions(const Scenario& scenario, const RunPolicy& policy) {
 void replay(const FaultTrace& faults, PreparedRun& run) {
   run.setup.fleet = faults.servers;
   run.setup.racks = {};  // A record does not say which servers share one, or are idle.
+  run.setup.refill = ReplicateSetup{}.refill;  // It says when they were back.
   run.idle_units = 0;
   if (run.setup.units > faults.servers)
     fail_input({"", "--faults"},
@@ -260,6 +261,7 @@ PreparedRun prepare_run(const Scenario& scenario, Seconds step, const RunQuestio
   setup.groups = groups_of_job(scenario);
   setup.racks = racks_of(scenario);
   setup.spares = policy.spares.value_or(unlimited_spares);
+  setup.refill = refill_of(profile);
   if (question.faults) replay(*question.faults, run);
   add_slowness(question, run);
 

@@ -220,8 +220,8 @@ double Reliability::events() const {
 Reliability parse_reliability(const JsonValue& json, const Reliability& base) {
   require_schema(json, "orrery.reliability/1");
   json.allow_only({"schema", "name", "title", "gpus_per_node", "exposure", "groups", "causes",
-                   "slow_gpus", "speeds", "spread", "months", "batches", "repair", "restart",
-                   "regroup", "stall", "store_per_gpu"});
+                   "slow_gpus", "speeds", "spread", "months", "batches", "repair", "refill",
+                   "restart", "regroup", "stall", "store_per_gpu"});
   Reliability profile = base;
   profile.name = required_text(json, "name");
   profile.title = required_text(json, "title");
@@ -255,6 +255,7 @@ Reliability parse_reliability(const JsonValue& json, const Reliability& base) {
     profile.batch_gpus = static_cast<int>(batches->at("gpus").integer(1, 100'000'000));
   }
   if (const auto repair = json.find("repair")) profile.repair = read_repair(repair->sourced());
+  if (const auto refill = json.find("refill")) profile.refill = span_of(refill->sourced());
   if (const auto restart = json.find("restart")) profile.restart = read_by_gpus(*restart);
   if (const auto regroup = json.find("regroup")) profile.regroup = read_by_gpus(*regroup);
   if (const auto stall = json.find("stall")) read_stalls(profile, *stall);

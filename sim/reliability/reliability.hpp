@@ -85,8 +85,9 @@ struct Reliability {
   /// Counted batches of 1, 2, ... failures that came together and were repaired together. Empty:
   /// each came alone.
   std::vector<double> batches;
-  int batch_gpus = 0;           ///< GPUs of the fleet in which batches were counted.
-  std::vector<Seconds> repair;  ///< Quantiles at 0, 1 / (n - 1), ..., 1.
+  int batch_gpus = 0;             ///< GPUs of the fleet in which batches were counted.
+  std::vector<Seconds> repair;    ///< Quantiles at 0, 1 / (n - 1), ..., 1.
+  std::optional<Seconds> refill;  ///< Time in repair after which a fresh unit comes; none: never.
   TimeByGpus restart;  ///< Time of a cold start until the first step, without recomputation.
   TimeByGpus regroup;  ///< Time to rebuild the communicators alone.
   /// Training stalls for a checkpoint by tier, without its copy off the GPUs.

@@ -18,6 +18,16 @@ std::string detection_text(const TimeRange& range) {
   return range.low == range.high ? high : "up to " + high;
 }
 
+// Keys that the profile's own file leaves to default.json.
+std::string borrowed_keys(const Reliability& profile) {
+  std::string keys;
+  for (const char* key :
+       {"groups", "speeds", "months", "repair", "restart", "regroup", "stall", "store_per_gpu"})
+    if (profile.name != "default" && profile.document && !profile.document->has(key))
+      keys += (keys.empty() ? "" : ", ") + std::string{key};
+  return keys;
+}
+
 }  // namespace
 
 std::string reliability_text(const Reliability& profile) {
@@ -58,6 +68,8 @@ std::string reliability_details(const Reliability& profile, int gpus) {
   Table rest{{{"", Align::left}, {"", Align::left}}};
   rest.add_row({"repair", span_text(profile.repair[profile.repair.size() / 2]) +
                               " in half of all cases, " + span_text(mean) + " on average"});
+  if (profile.refill)
+    rest.add_row({"refill", "a fresh node after " + span_text(*profile.refill) + " of repair"});
   if (profile.slow.per_gpu_day > 0.0) {
     const TimeRange& found = profile.slow.detection;
     rest.add_row({"slow GPUs", each(profile.slow.per_gpu_day * gpus) + " one more, by " +
@@ -88,6 +100,8 @@ std::string reliability_details(const Reliability& profile, int gpus) {
           ", " + span_text(profile.stalls[i]) + " more for '" + enum_words<CheckpointTier>[i] + "'";
   rest.add_row({"checkpoint", stalls});
   rest.add_row({"storage", bytes_text(profile.store_per_gpu * Seconds{1.0}) + "/s for each GPU"});
+  if (const std::string borrowed = borrowed_keys(profile); !borrowed.empty())
+    rest.add_row({"default's", borrowed});
   return text + rest.text();
 }
 

@@ -137,7 +137,9 @@ struct ReplicateSetup {
   int groups = 1;                  ///< Of its replicas, alike.
   Racks racks;
   int spares = 0;  ///< Units.
-  int fleet = 0;   ///< Units of the fleet, at least the job's; 0: failures are of the job.
+  /// A unit that is in repair for so long is replaced by a fresh one.
+  Micros refill = std::numeric_limits<Micros>::max();
+  int fleet = 0;  ///< Units of the fleet, at least the job's; 0: failures are of the job.
   Slowness slowness;
   Micros give_up = std::numeric_limits<Micros>::max() / 4;
   bool step_by_step = false;  ///< Skips no identical cycles of checkpoints: for tests.

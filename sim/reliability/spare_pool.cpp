@@ -16,10 +16,13 @@ int change(const Racks& racks, int& down, int by) {
 SparePool::SparePool(const ReplicateSetup& setup, int spares)
     : racks_{setup.racks},
       spare_islands_{setup.racks.spare_islands(spares)},
+      refill_{setup.refill},
       down_(static_cast<std::size_t>(setup.racks.count)) {}
 
 void SparePool::lose(Micros at, Micros repair, double place) {
   settle(at);
+  repair = std::min(repair, refill_);
+  if (repair == 0) return;
   const int rack = static_cast<int>(place * racks_.count);
   lost_ += change(racks_, down_[static_cast<std::size_t>(rack)], 1);
   returns_.emplace(at + repair, rack);

@@ -7,7 +7,8 @@
 
 namespace orrery {
 
-/// Units in repair, and what they leave to the job.
+/// Units in repair, and what they leave to the job. The pool is refilled: where a repair takes
+/// longer than ReplicateSetup::refill, a fresh unit takes the place of the failed one by then.
 class SparePool {
  public:
   SparePool(const ReplicateSetup& setup, int spares);
@@ -36,6 +37,7 @@ class SparePool {
 
   const Racks& racks_;
   int spare_islands_;
+  Micros refill_;
   int lost_ = 0;                        ///< Islands.
   std::vector<int> down_;               ///< By rack.
   std::multimap<Micros, int> returns_;  ///< Racks of units in repair, by the end of it.

@@ -187,22 +187,6 @@ bool has_expected_shares(const RunQuestion& question) {
   return !question.faults && question.reliability.batches.size() <= 1;
 }
 
-ChanceRange expected_days(const PreparedRun& run) {
-  const FailureDistribution& distribution = run.distribution;
-  const double days = run.without_interruption().si() / 86400.0;
-  double variance = distribution.error.events > 0.0
-                        ? 1.0 / distribution.error.events
-                        : std::pow(std::log(distribution.error.factor) / range_deviations, 2.0);
-  if (distribution.month > 0) {
-    const double months = days * micros_per_day / static_cast<double>(distribution.month);
-    variance += std::log1p(distribution.month_deviation * distribution.month_deviation /
-                           std::max(1.0, months));
-  }
-  const double factor = std::exp(range_deviations * std::sqrt(variance));
-  const auto at = [&](double times) { return days / expected_shares(run, times).goodput; };
-  return {at(1.0), at(1.0 / factor), at(factor), at(1.0)};
-}
-
 namespace {
 
 // Power of a GPU that works, that waits, and that does one or the other.

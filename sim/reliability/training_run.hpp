@@ -175,11 +175,6 @@ PolicyShares expected_shares(const PreparedRun& run, double factor = 1.0);
 /// are unlimited.
 bool has_expected_shares(const RunQuestion& question);
 
-/// The length of a run by the closed form: for the profile's rate, and for the ends of its 90 %
-/// interval. The uncertainty of the rate and the variation of months are taken as logarithms that
-/// are independent: over m months, deviation^2 / m.
-ChanceRange expected_days(const PreparedRun& run);
-
 /// The cost of a run of so many days on average, with `kept` spare units besides those that are
 /// idle in the job's racks.
 ///

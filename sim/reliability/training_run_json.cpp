@@ -124,6 +124,9 @@ std::string training_run_json(const TrainingRun& run) {
               {{"units", run.spares.kept},
                {"gpus_per_unit", prepared.gpus_of_unit},
                {"units_for_99_percent", run.spares.units},
+               {"refill_s", run.question.reliability.refill && !run.question.faults
+                                ? Json(rounded(run.question.reliability.refill->si()))
+                                : Json(nullptr)},
                {"short_share", rounded(run.spares.short_of)}}},
              {"worth", std::move(worth)},
              {"slow_gpu", std::move(slow)},

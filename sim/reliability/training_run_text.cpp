@@ -251,6 +251,8 @@ std::string training_run_text(const TrainingRun& run) {
                        in_nine + ": slow GPUs replaced"});
   add_tiers(table, prepared);
   table.add_row({"Spares", grouped(run.spares.kept), spares_text(run)});
+  if (const auto refill = run.question.reliability.refill; refill && !run.question.faults)
+    table.add_row({"", "", "a fresh one comes after " + span_text(*refill) + " of repair"});
   if (const Racks& racks = prepared.setup.racks; racks.island > 1)
     table.add_row({"", "",
                    "where a node is down, " + std::to_string(racks.island) +
@@ -269,15 +271,16 @@ std::string training_run_text(const TrainingRun& run) {
          "\n";
 }
 
-std::string expected_run_text(const PreparedRun& run, const RunQuestion& question,
-                              const Economics& economics) {
-  const ChanceRange days = expected_days(run);
-  const double gpu_hours = 24.0 * days.mean * run.scenario.plan.gpus();
-  const std::string rent = dollars_text(economics.rent_usd_per_gpu_hour * gpu_hours);
-  return "\nWith failures of " + question.reliability.name + "  " + days_text(days.mean) + ", " +
-         days_range(days) + (rent.empty() ? "" : "; " + rent) + "\n  a checkpoint every " +
-         span_text(run.step * static_cast<double>(run.tiers().back().steps)) +
-         ", a spare always at hand; orrery run says more\n";
+std::string sampled_run_line(const TrainingRun& run) {
+  const PreparedRun& prepared = run.prepared;
+  const ChanceRange& days = run.figures.days;
+  const std::string rent = dollars_text(run.bill.rent_usd);
+  const int spares = (run.spares.kept + prepared.idle_units) * prepared.gpus_of_unit;
+  return "\nWith failures of " + run.question.reliability.name + "  " + days_text(days.typical()) +
+         ", " + days_range(days) + (rent.empty() ? "" : "; " + rent) + "\n  a checkpoint every " +
+         span_text(prepared.step * static_cast<double>(prepared.tiers().back().steps)) + ", " +
+         plural(spares, "spare GPU") + (rent.empty() ? "" : " in the rent") +
+         "; orrery run says more\n";
 }
 
 }  // namespace orrery

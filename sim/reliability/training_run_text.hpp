@@ -11,9 +11,8 @@ namespace orrery {
 /// figure).
 std::string training_run_text(const TrainingRun& run);
 
-/// One line with the run's length by the closed form under such failures, and its rent.
-std::string expected_run_text(const PreparedRun& run, const RunQuestion& question,
-                              const Economics& economics);
+/// One line with a run's length and rent, as training_run_text() has them.
+std::string sampled_run_line(const TrainingRun& run);
 
 /// The printed name, such as "redone work".
 std::string words(RunTime time);

@@ -106,7 +106,8 @@ Explored explore_all(const SearchRequest& request, const SearchContext& context,
           }
           if (watch) watch(progress);
           return true;
-        });
+        },
+        Delivery::as_finished);
     todo = std::move(cut);
     if (Interruption::requested() || (request.budget && stopwatch.passed().si() >= half)) break;
   }

@@ -224,7 +224,8 @@ Purchase buy(const PurchaseRequest& request,
         ++progress.done;
         if (watch) watch(progress);
         return true;
-      });
+      },
+      Delivery::as_finished);
   if (request.capital_usd)
     for (std::size_t s = 0; s < request.systems.size(); ++s)
       purchase.affordable.push_back(

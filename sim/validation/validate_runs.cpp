@@ -64,6 +64,7 @@ CaseRun plain_run(const RunCase& one) {
   run.setup.causes = causes_of(profile, question.policy.checkpoints);
   run.setup.restart = whole_micros(profile.restart.at(one.gpus));
   run.setup.spares = unlimited_spares;
+  run.setup.refill = refill_of(profile);
   if (one.recovery) {
     run.setup.restart = whole_micros(*one.recovery);
     for (ReplicateCause& cause : run.setup.causes) cause.detect_low = cause.detect_high = 0;

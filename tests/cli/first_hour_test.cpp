@@ -23,6 +23,33 @@ std::string printed(const std::string& words) {
 }
 json result_of(const std::string& words) { return json::parse(printed(words + " --json")); }
 
+// The line of `estimate` is the answer of `run`: the same days, rent and spares, with those that
+// are idle in the job's racks.
+TEST(FirstHour, AnEstimateRentsWhatARunRents) {
+  for (const std::string& words :
+       {std::string{"--model llama3-8b --system dgx-h100 --gpus 512 --gbs 512 --tokens 15T "
+                    "--reliability meta-llama3"},
+        std::string{"--model llama3-8b --system gb200-nvl72 --gpus 128 --tp 8 --gbs 512 "
+                    "--tokens 15T --reliability default"},
+        std::string{"--model llama3-8b --system dgx-a100-80gb --gpus 64 --gbs 256 --tokens 1T "
+                    "--reliability bloom-by-hand"}}) {
+    const std::string line = printed("estimate " + words + " --no-timing");
+    const std::string run = printed("run " + words);
+    const json answer = result_of("run " + words);
+    const auto between = [&](const std::string& from, const std::string& to) {
+      const std::size_t begin = run.find(from) + from.size();
+      return run.substr(begin, run.find(to, begin) - begin);
+    };
+    const std::string days = between("\nRun ", " (90 % interval)");
+    EXPECT_THAT(line, HasSubstr(days.substr(days.rfind("days  ") + 6) + " (90 % interval)"));
+    EXPECT_THAT(line, HasSubstr("; " + between("  rent           ", ":") + "\n"));
+    const double gpus = answer["gpus"];
+    const double hours = answer["bill"]["gpu_hours"], mean = answer["days"]["mean"];
+    EXPECT_THAT(line, HasSubstr(std::to_string(std::lround(hours / mean / 24.0 - gpus)) +
+                                " spare GPUs in the rent"));
+  }
+}
+
 // Stderr in place of stdout.
 std::string said(const std::string& words) {
   return run_shell("{ '" ORRERY_TEST_BINARY_FOLDER "/orrery' " + words + " 2>&1 >&3; } 3>/dev/null")

@@ -80,6 +80,23 @@ TEST(Interruption, ASearchPrintsTheBestSoFar) {
   EXPECT_NE(search.out.find("orrery estimate --model deepseek-v3"), search.out.npos) << search.out;
 }
 
+// Rows of 16 GPUs take seconds, those of 16,384 minutes: the second worker is at one of them while
+// the first does what is before and behind it.
+TEST(Interruption, APurchaseAnswersWhatIsDoneBehindASlowRow) {
+  using namespace std::chrono_literals;
+  const TemporaryFolder folder;
+  const Interrupted purchase = interrupted(
+      "buy --model qwen3-30b-a3b --tokens 1T --system dgx-h100,dgx-h200 --gpus 16,16384 -j 2 --csv",
+      folder.path(), after(15s));
+  EXPECT_EQ(purchase.code, 130);
+  EXPECT_EQ(purchase.errors, "");
+  std::istringstream lines{purchase.out};
+  std::vector<bool> searched;
+  for (std::string line; std::getline(lines, line);)
+    searched.push_back(line.find("not searched before the interruption") == line.npos);
+  EXPECT_EQ(searched, (std::vector<bool>{true, true, false, true, false})) << purchase.out;
+}
+
 TEST(Interruption, ASearchThatKnowsNothingYetSaysSo) {
   using namespace std::chrono_literals;
   const TemporaryFolder folder;

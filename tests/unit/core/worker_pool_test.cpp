@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "sim/core/progress.hpp"
 #include "tests/support/error_text.hpp"
 
 namespace orrery::worker_pool_test {
@@ -80,6 +81,33 @@ TEST(WorkerPool, AMachineThatAllowsNoneIsSaidToBeOne) {
   EXPECT_EQ(error_text([] { run(8, 100, square); }),
             "no worker can be started: no socket for a worker: Too many open files; raise the "
             "limits on processes and open files (ulimit -u, ulimit -n)");
+}
+
+// The first task would last for ten minutes. Ctrl-C when the last of the others is delivered loses
+// none of them, where in order none would ever have been.
+TEST(WorkerPool, OutcomesAreDeliveredAsTheyFinishIfAskedFor) {
+  const Interruption interruption;
+  std::vector<std::int64_t> delivered;
+  std::int64_t given = 0;
+  run_tasks(
+      2, {},
+      [&]() -> std::optional<std::int64_t> {
+        return given < 300 ? std::optional{given++} : std::nullopt;
+      },
+      [](std::int64_t task) {
+        if (task == 0) sleep(600);
+        return square(task);
+      },
+      [&](const Outcome& outcome) {
+        EXPECT_EQ(outcome.bytes, square(outcome.task).bytes);
+        delivered.push_back(outcome.task);
+        if (delivered.size() == 299) ::raise(SIGINT);
+        return true;
+      },
+      Delivery::as_finished);
+  ASSERT_EQ(delivered.size(), 299u);
+  for (std::size_t i = 0; i < delivered.size(); ++i)
+    EXPECT_EQ(delivered[i], static_cast<std::int64_t>(i) + 1);
 }
 
 TEST(WorkerPool, UnevenTasksStayInOrder) {

@@ -191,6 +191,78 @@ TEST(PolicyShares, OfRacksAreThoseOfReplicates) {
   }
 }
 
+// Pools that are refilled, under the same failures with repairs of 0.3 hours to 23 days. Without a
+// wait a pool of no spares is unlimited; refilled after the longest repair it is what it was; the
+// sooner, the more of the run is retained, and as much as the closed form says.
+TEST(PolicyShares, OfPoolsThatAreRefilledAreThoseOfReplicates) {
+  for (const bool elastic : {false, true})
+    for (const int spares : {0, 3}) {
+      ReplicateSetup setup = job(1000.0, {}, 256);  // Long against a repair.
+      setup.spares = spares;
+      setup.elastic = elastic;
+      setup.groups = elastic ? 64 : 1;
+      setup.phases[0].samples *= setup.groups;
+      setup.phases[0].by_away.clear();
+      for (int away = 0; away < setup.groups; ++away)
+        setup.phases[0].by_away.push_back({8 * second, 100 * (setup.groups - away)});
+      FailureDistribution distribution = failures({0.1, 2.0});  // 0.4 are in repair on average.
+      distribution.repair_us = {1e9, 1e11, 2e12};
+      const auto of_goodput = [](const RunTotals& run) {
+        return run.goodput() * static_cast<double>(run.total());
+      };
+      const auto outcome = [&](const ReplicateSetup& of) {
+        double days = 0.0, steps = 0.0;
+        for (const RunTotals& run : run_replicates(of, distribution, 1, 300))
+          days += static_cast<double>(run.total()), steps += of_goodput(run);
+        return steps / days;
+      };
+      const double never = outcome(setup);
+      ReplicateSetup unlimited = setup, refilled = setup;
+      unlimited.spares = unlimited_spares;
+      double before = 1.0;
+      for (const double hours : {0.0, 0.2, 2.0, 12.0, 100.0, 555.6}) {
+        refilled.refill = static_cast<Micros>(hours * 3600e6);
+        const double goodput = outcome(refilled);
+        EXPECT_LE(goodput, before + 2e-4) << hours << " h, " << spares << " spares, " << elastic;
+        EXPECT_GE(goodput, never - 2e-4) << hours << " h, " << spares << " spares, " << elastic;
+        const double formula =
+            policy_shares(refilled, distribution.per_day, distribution.repair_us, work_of(refilled))
+                .goodput;
+        EXPECT_NEAR(goodput / formula, 1.0, 1e-2) << hours << " h, " << spares << " " << elastic;
+        if (hours == 0.0) {
+          EXPECT_EQ(goodput, outcome(unlimited));
+        }
+        before = goodput;
+      }
+      EXPECT_EQ(before, never);
+    }
+}
+
+// Little's law: units away are rate times mean repair, whatever the shape of the repair times, and
+// whether or not the pool is refilled. Fleets in service: a day of each of them counts.
+TEST(SparePool, UnitsAwayAreRateTimesMeanRepair) {
+  const double mean = repair_within(std::vector{1e9, 1e11}, 1e300);
+  for (const std::vector<double>& repair :
+       {std::vector{mean, mean}, std::vector{1e9, 1e11}, std::vector{1e6, 1e8, 1e10, 1e11, 1e12}})
+    for (const Micros refill : {ReplicateSetup{}.refill, day / 8}) {
+      ReplicateSetup setup = job(300.0, {}, 4096);
+      setup.spares = unlimited_spares;
+      setup.refill = refill;
+      setup.causes = {{0, 0, true, false, 0}};
+      setup.restart = 0;
+      FailureDistribution distribution = failures({8.0});
+      distribution.repair_us = repair;
+      distribution.before = static_cast<Micros>(repair.back());
+      const auto runs = run_replicates(setup, distribution, 3, 60);
+      const std::vector<double> shares = shares_away(runs);
+      double away = 0.0;
+      for (std::size_t i = 0; i < shares.size(); ++i) away += static_cast<double>(i) * shares[i];
+      const double expected =
+          8.0 * repair_within(repair, static_cast<double>(refill)) / static_cast<double>(day);
+      EXPECT_NEAR(away / expected, 1.0, 0.02) << repair.size() << " " << refill;
+    }
+}
+
 // Elastic jobs of 1,024 to 32,768 GPUs in nodes of 8, whose replicas are nodes, or 2 to 32 of them:
 // fail as `default` has it with repairs of 6.6 days on average, with spares from none to more than
 // are ever in repair. Runs are long against a repair. Within 0.4 % at 40 replicates.
