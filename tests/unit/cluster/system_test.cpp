@@ -87,7 +87,7 @@ TEST(System, DgxA100IsAsItsDatasheetSays) {
   EXPECT_EQ(system.nic, BytesPerSecond{25e9});  // 200 Gb/s / 8 bits.
   EXPECT_DOUBLE_EQ(system.network_latency.si(), 5e-6);
   EXPECT_EQ(system.network_efficiency, 0.97);
-  EXPECT_EQ(system.fabric, FabricKind::infiniband);
+  EXPECT_EQ(system.network.name, "infiniband");
   EXPECT_FALSE(system.in_network_reduction);  // NVLink SHARP came with Hopper.
   EXPECT_EQ(system.max_gpus, 0);
   EXPECT_EQ(system.host_slowdown, 1.0);

@@ -111,9 +111,9 @@ TEST(ClusterWords, TheCatalogKnowsHowManyNodesAnNvlinkDomainSpans) {
 }
 
 TEST(ClusterWords, NetworksDifferByTheSpeedOfTheirNics) {
-  EXPECT_EQ(system_of(with(eight, "nics", "8x25G")).fabric, FabricKind::ethernet);
-  EXPECT_EQ(system_of(with(eight, "nics", "8x100G")).fabric, FabricKind::infiniband);
-  EXPECT_EQ(system_of(with(eight, "network", "ethernet")).fabric, FabricKind::ethernet);
+  EXPECT_EQ(system_of(with(eight, "nics", "8x25G")).network.name, "ethernet");
+  EXPECT_EQ(system_of(with(eight, "nics", "8x100G")).network.name, "infiniband");
+  EXPECT_EQ(system_of(with(eight, "network", "ethernet")).network.name, "ethernet");
 }
 
 TEST(ClusterWords, AssumptionsAreReported) {

@@ -49,7 +49,7 @@ TEST(NcclTopology, EightHoppersBehindSwitches) {
   EXPECT_EQ(system.scale_up, BytesPerSecond{450e9});  // (5 + 5 + 4 + 4) links x 25 GB/s.
   EXPECT_EQ(system.nics_per_node, 8);                 // Nine, of which one is slower.
   EXPECT_EQ(system.nic, BytesPerSecond{50e9});        // 400,000 Mbit/s.
-  EXPECT_EQ(system.fabric, FabricKind::infiniband);   // Class 0x0207.
+  EXPECT_EQ(system.network.name, "infiniband");   // Class 0x0207.
   EXPECT_TRUE(system.in_network_reduction);
   EXPECT_THAT(imported(sample("eight_h100.xml")).notes,
               ElementsAre("the GPU is h100-sxm by its PCI device id 0x2330",
@@ -74,7 +74,7 @@ TEST(NcclTopology, AMeshIsTheSumOfAGpusLinks) {
   EXPECT_EQ(system.wiring, NodeWiring::nvlink_mesh);
   EXPECT_EQ(system.scale_up, BytesPerSecond{300e9});  // 12 links x 25 GB/s.
   EXPECT_EQ(system.nics_per_node, 1);
-  EXPECT_EQ(system.fabric, FabricKind::ethernet);  // Class 0x0200.
+  EXPECT_EQ(system.network.name, "ethernet");  // Class 0x0200.
   EXPECT_FALSE(system.in_network_reduction);
 }
 
@@ -117,7 +117,7 @@ TEST(NcclTopology, AnswersWinOverTheDumpAndTheCatalog) {
   EXPECT_EQ(system.nic, BytesPerSecond{25e9});
   EXPECT_EQ(system.network_latency, Seconds{8e-6});
   EXPECT_EQ(system.network_efficiency, 0.9);
-  EXPECT_EQ(system.fabric, FabricKind::ethernet);
+  EXPECT_EQ(system.network.name, "ethernet");
   EXPECT_EQ(error_of(sample("eight_h100.xml"), {{"network-latency", "8"}}),
             "system of topo.xml: /network_latency/value: '8' has no known unit; use s, ms, us or "
             "ns");
