@@ -7,8 +7,8 @@
 namespace orrery {
 namespace {
 
-std::vector<Field<Network>> network_keys() {
-  using N = Network;
+std::vector<Field<NetworkKind>> network_keys() {
+  using N = NetworkKind;
   return {field("name", &N::name, some_text("name")),
           field("title", &N::title, some_text("title")),
           field("technology", &N::technology, one_of<NetworkTechnology>()),
@@ -20,10 +20,10 @@ std::vector<Field<Network>> network_keys() {
 
 }  // namespace
 
-Network parse_network(const JsonValue& json) {
+NetworkKind parse_network(const JsonValue& json) {
   require_schema(json, "orrery.network/1");
-  static const std::vector<Field<Network>> fields = network_keys();
-  Network network;
+  static const std::vector<Field<NetworkKind>> fields = network_keys();
+  NetworkKind network;
   ObjectReader reader = read_fields_of(json, fields, network, {"schema"});
   reader.check([&] {
     if (network.latency < 2.0 * network.switch_latency)
@@ -35,7 +35,7 @@ Network parse_network(const JsonValue& json) {
   return network;
 }
 
-Network read_network(const std::string& word, const Place& at) {
+NetworkKind read_network(const std::string& word, const Place& at) {
   return parse_network(JsonValue::read_file(find_in_catalog("topologies/networks", word, at)));
 }
 

@@ -17,11 +17,11 @@ inline const std::vector<std::string> enum_words<NetworkTechnology>{"infiniband"
                                                                     "other"};
 
 /// A kind of network between nodes, from topologies/networks: what its messages cost a program.
-struct Network {
+struct NetworkKind {
   std::string name;
   std::string title;
   NetworkTechnology technology = NetworkTechnology::infiniband;
-  Seconds latency;          ///< From NIC to NIC, software to software, through three switches.
+  Seconds latency;  ///< From NIC to NIC, software to software, through three switches.
   /// Added to it for messages in large chunks: protocols with larger units than LL's, and a chunk
   /// that must arrive before it is sent on.
   Seconds chunk_latency;
@@ -31,8 +31,8 @@ struct Network {
 };
 
 /// Errors (bad_input): missing, unknown or impossible keys.
-Network parse_network(const JsonValue& json);
+NetworkKind parse_network(const JsonValue& json);
 /// `word`: a name in topologies/networks, or a path.
-Network read_network(const std::string& word, const Place& at);
+NetworkKind read_network(const std::string& word, const Place& at);
 
 }  // namespace orrery

@@ -65,9 +65,9 @@ struct System {
   int nics_per_node = 8;
   BytesPerSecond nic;               ///< One NIC's line rate.
   Seconds network_latency;          ///< NIC to NIC through an idle fabric.
-  Seconds network_chunk_latency;    ///< Network::chunk_latency.
+  Seconds network_chunk_latency;    ///< NetworkKind::chunk_latency.
   double network_efficiency = 1.0;  ///< Payload over line rate: coding, headers, congestion margin.
-  Network network;                  ///< Its kind: the default of those above.
+  NetworkKind network;              ///< Its kind: the default of those above.
   double host_slowdown = 1.0;       ///< Slowdown of ExpertLayerHost relative to an x86 host.
   bool in_network_reduction = false;  ///< NVLink SHARP inside the domain.
   bool fabric_reduction = false;      ///< SHARP in the switches of the fabric: NCCL's CollNet.

@@ -139,13 +139,14 @@ bool CollectiveMeasurements::Curve::is_measured(double x) const {
 
 // Interpolates between sweeps of the same collective over two or more numbers of domains, with at
 // least as many ranks in each: the cost of crossing domains depends on their number and on the
-// bytes of a NIC, which are S/p of a tensor S over p ranks in each domain.
-std::optional<CollectiveMeasurements::Correction> CollectiveMeasurements::between_domains(
-    const CollectiveShape& shape, Bytes tensor, const Formula& formula) const {
-  struct Side {
-    int domains = 0;
-    double residual = 0.0;
-  } below, above;
+// bytes of a NIC, which are S/p of a tensor S over p ranks in each domain. The result has the sizes
+// of both sweeps, and none where the numbers of domains are not enough.
+const CollectiveMeasurements::Curve& CollectiveMeasurements::between_domains(
+    const CollectiveShape& shape, const Formula& formula) const {
+  for (const Curve& known : between_domains_)
+    if (known.shape == shape) return known;
+  const Curve* below = nullptr;
+  const Curve* above = nullptr;
   int least = 0, most = 0;
   for (const Curve& curve : curves_) {
     const GroupShape& group = curve.shape.group;
@@ -154,22 +155,37 @@ std::optional<CollectiveMeasurements::Correction> CollectiveMeasurements::betwee
       continue;
     least = least == 0 ? group.domains : std::min(least, group.domains);
     most = std::max(most, group.domains);
-    Side& side = group.domains <= shape.group.domains ? below : above;
-    const bool nearer = side.domains == 0 || (&side == &below ? group.domains > side.domains
-                                                              : group.domains < side.domains);
-    if (!nearer) continue;
-    const double same_share = 1.0 * group.per_domain / shape.group.per_domain;
-    const double log_bytes = std::clamp(std::log(same_share * tensor.si()), curve.log_bytes.front(),
-                                        curve.log_bytes.back());
-    side = {group.domains, interpolate(curve.log_bytes, curve.log_time, log_bytes) -
-                               std::log(formula(Bytes{std::exp(log_bytes)}, group).time().si())};
+    const bool is_below = group.domains <= shape.group.domains;
+    const Curve*& side = is_below ? below : above;
+    if (!side || (is_below ? group.domains > side->shape.group.domains
+                           : group.domains < side->shape.group.domains))
+      side = &curve;
   }
-  if (least == most || below.domains == 0) return {};
-  if (above.domains == 0) return Correction{std::exp(below.residual), Tag::interpolated};
-  const double share = std::log(1.0 * shape.group.domains / below.domains) /
-                       std::log(1.0 * above.domains / below.domains);
-  return Correction{std::exp(below.residual + share * (above.residual - below.residual)),
-                    Tag::interpolated};
+  Curve& result = between_domains_.emplace_back(Curve{shape, {}, {}, {}, false});
+  if (least == most || !below) return result;
+  const auto shift = [&](const Curve& side) {  // From its bytes to those with the same on a NIC.
+    return std::log(1.0 * side.shape.group.per_domain / shape.group.per_domain);
+  };
+  const auto residual = [&](const Curve& side, double log_bytes) {
+    const double theirs =
+        std::clamp(log_bytes + shift(side), side.log_bytes.front(), side.log_bytes.back());
+    return interpolate(side.log_bytes, side.log_time, theirs) -
+           std::log(formula(Bytes{std::exp(theirs)}, side.shape.group).time().si());
+  };
+  const double share =
+      above ? std::log(1.0 * shape.group.domains / below->shape.group.domains) /
+                  std::log(1.0 * above->shape.group.domains / below->shape.group.domains)
+            : 0.0;
+  for (const Curve* side : {below, above})
+    if (side)
+      for (const double x : side->log_bytes) result.log_bytes.push_back(x - shift(*side));
+  std::sort(result.log_bytes.begin(), result.log_bytes.end());
+  for (const double x : result.log_bytes)
+    result.log_time.push_back(std::log(formula(Bytes{std::exp(x)}, shape.group).time().si()) +
+                              (1.0 - share) * residual(*below, x) +
+                              (above ? share * residual(*above, x) : 0.0));
+  result.log_time = never_falling(result.log_time);
+  return result;
 }
 
 // The factor on the formula for messages larger than all measured ones. The deviation of the last
@@ -232,8 +248,12 @@ std::optional<CollectiveMeasurements::Correction> CollectiveMeasurements::correc
     const CollectiveShape& shape, Bytes tensor, const Formula& formula) const {
   const auto own = std::find_if(curves_.begin(), curves_.end(),
                                 [&](const Curve& c) { return c.shape == shape; });
-  if (own == curves_.end() && shape.group.domains > 1)
-    return between_domains(shape, tensor, formula);
+  if (own == curves_.end() && shape.group.domains > 1) {
+    const Curve& curve = between_domains(shape, formula);
+    if (curve.log_bytes.empty()) return {};
+    return Correction{time_on(curve, tensor, formula) / formula(tensor, shape.group).time(),
+                      Tag::interpolated};
+  }
   const auto time = own != curves_.end() ? std::optional{time_on(*own, tensor, formula)}
                                          : between_ranks(shape, tensor, formula);
   if (!time) return {};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -71,13 +72,13 @@ class CollectiveMeasurements {
   void add(const System& system, const std::vector<MeasuredCurve>& sweeps, bool one_domain,
            bool own, const std::optional<CollectiveShape>& left_out);
   static double beyond(const Curve& curve, Bytes tensor, const Formula& formula);
-  std::optional<Correction> between_domains(const CollectiveShape& shape, Bytes tensor,
-                                            const Formula& formula) const;
+  const Curve& between_domains(const CollectiveShape& shape, const Formula& formula) const;
   static Seconds time_on(const Curve& curve, Bytes tensor, const Formula& formula);
   std::optional<Seconds> between_ranks(const CollectiveShape& shape, Bytes tensor,
                                        const Formula& formula) const;
 
   std::vector<Curve> curves_;
+  mutable std::deque<Curve> between_domains_;  // As they are asked for.
 };
 
 }  // namespace orrery

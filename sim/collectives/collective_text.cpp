@@ -25,24 +25,26 @@ double elements(const IsolatedCollective& collective) {
 
 Json line_json(const std::string& system, const CollectiveLine& line) {
   const auto& [collective, result, deviation] = line;
-  Json json{{"schema", "orrery.collective/1"},
-            {"collective", name(collective.kind)},
-            {"system", system},
-            {"ranks", collective.ranks},
-            {"nodes", collective.nodes},
-            {"bytes", static_cast<std::int64_t>(collective.bytes.si())},
-            {"time_s", result.time.si()},
-            {"range", {{"low_s", line.low().si()}, {"high_s", line.high().si()}}},
-            {"algbw_bytes_per_s", result.algorithm_bandwidth(collective).si()},
-            {"busbw_bytes_per_s", result.bus_bandwidth(collective).si()},
-            {"algorithm", result.cost.algorithm},
-            {"protocol", result.cost.protocol},
-            {"channels", result.cost.channels},
-            {"sms", result.cost.channels},  // One thread block a channel, one on a multiprocessor.
-            {"scale_up_bytes_per_rank", result.cost.scale_up_bytes.si()},
-            {"network_bytes_per_rank", result.cost.network_bytes.si()},
-            {"flows", result.flows},
-            {"tag", name(result.cost.tag)}};
+  Json json{
+      {"schema", "orrery.collective/1"},
+      {"collective", name(collective.kind)},
+      {"system", system},
+      {"ranks", collective.ranks},
+      {"nodes", collective.nodes},
+      {"bytes", static_cast<std::int64_t>(collective.bytes.si())},
+      {"time_s", result.time.si()},
+      {"time_range",
+       {{"coverage", range_coverage}, {"low_s", line.low().si()}, {"high_s", line.high().si()}}},
+      {"algbw_bytes_per_s", result.algorithm_bandwidth(collective).si()},
+      {"busbw_bytes_per_s", result.bus_bandwidth(collective).si()},
+      {"algorithm", result.cost.algorithm},
+      {"protocol", result.cost.protocol},
+      {"channels", result.cost.channels},
+      {"sms", result.cost.channels},  // One thread block a channel, one on a multiprocessor.
+      {"scale_up_bytes_per_rank", result.cost.scale_up_bytes.si()},
+      {"network_bytes_per_rank", result.cost.network_bytes.si()},
+      {"flows", result.flows},
+      {"tag", name(result.cost.tag)}};
   json["simulator"] = name(result.simulator);
   return json;
 }

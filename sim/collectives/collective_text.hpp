@@ -20,7 +20,7 @@ struct CollectiveLine {
 };
 
 /// A sweep in the columns of nccl-tests, float elements, in place; "#wrong" is "N/A" as there
-/// without -c: nothing is computed. Further columns are algorithm, protocol, channels, tag and range.
+/// without -c: nothing is computed. Further columns are algorithm, protocol, channels, tag, range.
 std::string collective_text(const std::vector<CollectiveLine>& lines);
 
 /// "orrery.collective/1": an object, or a list of objects where there are several lines.

@@ -80,6 +80,8 @@ inline const std::vector<std::string> enum_words<PriceKind>{
     "nvlink_latency", "nvlink_bytes", "network_latency", "network_bytes", "exchange"};
 inline constexpr std::size_t price_kinds = 11;
 
+/// Share of measurements that lie in their range.
+inline constexpr double range_coverage = 0.9;
 /// Half-width of a range that nine in ten measurements lie in, in standard deviations of a normal
 /// distribution.
 inline constexpr double range_deviations = 1.645;
@@ -102,7 +104,7 @@ struct PriceErrors {
 };
 
 /// The errors of prices on `gpu` in `dtype`, without an entry those of a proxy's table or of none;
-/// between nodes on a kind of network (Network::name), without an entry those of all kinds.
+/// between nodes on a kind of network (NetworkKind::name), without an entry those of all kinds.
 PriceErrors read_price_errors(const std::string& gpu, Dtype dtype, StepClass step,
                               const std::string& network = {});
 PriceErrors parse_price_errors(const JsonValue& json, const std::string& gpu, Dtype dtype,

@@ -8,8 +8,6 @@
 
 namespace orrery {
 
-/// Share of measured steps that lie in their range.
-inline constexpr double range_coverage = 0.9;
 
 /// Prediction interval of a step time, with its inputs (docs/explanation/ranges.md has the model
 /// and its derivation).

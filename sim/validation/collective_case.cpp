@@ -109,7 +109,7 @@ void set_network(System& system, const std::string& inter, const JsonValue& netw
       rate = stated->si();
     else if (rule.has("gigabits"))
       rate = rule.at("gigabits").number(1.0, 1e5) * 1e9 / 8;
-    const Network network = read_network(rule.at("network").text(), rule.place());
+    const NetworkKind network = read_network(rule.at("network").text(), rule.place());
     const double efficiency =
         rule.has("efficiency") ? rule.at("efficiency").number(0.01, 1.0) : network.efficiency;
     // A network other than the system's, to which its sweeps do not apply.
@@ -183,8 +183,6 @@ CollectiveCase read_collective_case(const JsonValue& entry) {
     one.nodes = (ranks + one.system.gpus_per_node - 1) / one.system.gpus_per_node;
   one.shape.group = group_on(one.system, ranks, one.nodes);
   one.points = parse_curve_points(entry.at("points"));
-  if (const auto protocol = entry.find("nccl_proto"))
-    one.selection = parse_nccl_selection("", protocol->text());
   return one;
 }
 

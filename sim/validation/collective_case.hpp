@@ -45,7 +45,6 @@ struct CollectiveCase {
   CollectiveShape shape;
   int nodes = 1;
   std::vector<MeasuredCurve::Point> points;
-  NcclSelection selection;  ///< What the run forced NCCL to.
 };
 
 /// True if an entry of a list of cases is a sweep: it names a collective.

@@ -16,9 +16,9 @@ namespace orrery {
 /// summarises many points, their mean absolute error.
 struct Comparison {
   std::string id;
-  /// "step_time_s", "peak_memory_bytes"; for collectives "time_s" below 1 MiB,
-  /// "time_from_1_mib_s" and, from 64 MiB on, "bus_bandwidth_bytes_per_s"; for dispatch and combine "time_s"; for serving and whole runs the case's own, such as
-  /// "decode_step_ms", "ettr".
+  /// "step_time_s", "peak_memory_bytes"; for collectives "time_s" below 1 MiB, "time_from_1_mib_s"
+  /// and, from 64 MiB on, "bus_bandwidth_bytes_per_s"; for dispatch and combine "time_s"; for
+  /// serving and whole runs the case's own, such as "decode_step_ms", "ettr".
   std::string quantity;
   double measured = 0.0;
   double predicted = 0.0;

@@ -12,7 +12,6 @@ constexpr double mib = 1024.0 * 1024.0;
 void compare(const CollectiveCase& one, bool leave_one_out, ValidationReport& report) {
   CollectiveOptions options;
   if (leave_one_out) options.left_out = one.shape;
-  options.selection = one.selection;
   const CollectiveTime price{one.system, options};
   const PriceErrors errors =
       read_price_errors(one.system.gpu.name, Dtype::bf16, {}, one.system.network.name);

@@ -28,8 +28,8 @@ struct PointErrors {
 };
 
 /// Predicts every point of every sweep in `json`. A case has up to three rows: the time of its
-/// messages below 1 MiB, that of those below 64 MiB, and the bus bandwidth of larger ones; measured and predicted
-/// are means over the points, the error the mean absolute error of a point.
+/// messages below 1 MiB, that of those below 64 MiB, and the bus bandwidth of larger ones; measured
+/// and predicted are means over the points, the error the mean absolute error of a point.
 void compare_collectives(const JsonValue& json, const ValidationOptions& options,
                          ValidationReport& report);
 

@@ -333,7 +333,7 @@ def domain_of(system):
 
 
 # Systems with round numbers, for tests.
-TESTS_OWN = ("test-gpu", "two-gpus", "four-by-four")
+TESTS_OWN = ("test-gpu", "test-network", "two-gpus", "four-by-four")
 
 
 def systems(pages):
@@ -364,14 +364,22 @@ def systems(pages):
                 number_of(system, "scale_up_bandwidth"),
                 f"{value_of(system, 'nics_per_node')} x {value_of(system, 'nic_bandwidth')}",
                 system.get("fabric", "") + (f", {shape}" if shape else ""),
-                value_of(system, "network_efficiency"),
-                value_of(system, "network_latency"),
             ]
         )
+    networks = [
+        [
+            f"`{name}`",
+            network["title"],
+            *[value_of(network, key) for key in ("latency", "chunk_latency", "efficiency")],
+        ]
+        for name, network in catalog("networks").items()
+        if name not in TESTS_OWN
+    ]
     gpu_head = ["GPU", "fp16/bf16 TFLOP/s", "fp8", "fp4", "memory", "GB/s", "NVLink GB/s"]
     gpu_head += ["PCIe GB/s", "SMs", "W"]
     head = ["system", "GPU", "GPUs a node", "NVLink domain", "wiring", "GB/s a GPU", "NICs a node"]
-    head += ["fabric", "efficiency", "latency"]
+    head += ["network"]
+    network_head = ["network", "what it is", "latency", "more in large messages", "efficiency"]
     pages["systems.md"] = f"""# Catalog of GPUs and systems
 
 Which GPUs and systems does Orrery know, and which of their figures are uncertain? This page is for
@@ -389,13 +397,17 @@ direction. Memory is what CUDA reports to a program, 1 to 2 % less than what is 
 A system without a described fabric has one switch that never blocks.
 
 {table(head, rows)}
+## Networks between nodes
+
+Latencies are those of a hop, software to software; a system may have an efficiency of its own.
+
+{table(network_head, networks)}
 ## Uncertain figures
 
-- Latencies are NCCL's constants for its own algorithms, not measurements of each machine. For RoCE,
-  three switches that are slower by 0.55 us each are assumed. `aws-p5` is derived from two published
-  times.
-- One efficiency covers coding, headers and congestion. It was measured on few clusters: about 0.97
-  on InfiniBand, 0.95 on RoCE, 0.86 on EFA. Virtualised networks can be far below.
+- Latencies within nodes are NCCL's constants for its own algorithms, not measurements of each
+  machine.
+- Each kind of network was measured on one to three clusters. Two clusters of a kind differ by 15 to
+  40 % in medium sizes. `tcpx`, `omni-path`, `efa-v3` and `efa-v4` rest on parts of one sweep.
 - Some peaks cannot be sustained: `h100-96gb-hbm2e` runs at 500 W, but has the H100's peak.
 - The PCIe servers are common designs, not particular products. How fast more than two of their GPUs
   exchange depends on the machine ([collectives](../../explanation/collectives.md#inside-one-domain)).

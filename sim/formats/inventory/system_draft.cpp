@@ -154,9 +154,9 @@ void add_network(Document& document, const SystemDraft& draft) {
           "give --nic-bandwidth, such as \"400 Gb/s\"");
   const std::string* fabric_answer = document.answer("fabric");
   require(draft, !draft.fabric.empty() || fabric_answer, "what fabric joins the nodes",
-          "give --fabric infiniband, ethernet or another of: orrery list networks");
+          "give --fabric infiniband, ethernet or another that 'orrery list networks' has");
   const std::string fabric = fabric_answer ? *fabric_answer : draft.fabric;
-  const Network network = read_network(fabric, Place{} / "fabric");
+  const NetworkKind network = read_network(fabric, Place{} / "fabric");
   document.add_known("nics_per_node", "nics", draft.nics_per_node, draft.source);
   document.add_known("nic_bandwidth", "nic-bandwidth", ten_digits(draft.nic_gbit_per_s) + " Gb/s",
                      draft.is_from_words ? draft.source : draft.source + ": port speed");

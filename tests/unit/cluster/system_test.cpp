@@ -75,6 +75,27 @@ TEST(System, EveryCatalogFileIsReadAndCarriesItsFilesName) {
   }
 }
 
+// A system has the figures of its fabric's kind, unless it has its own; a described fabric adds the
+// two switches behind the first itself.
+TEST(System, HasTheFiguresOfItsKindOfNetwork) {
+  const std::vector<std::string> names = list_catalog("topologies/networks");
+  EXPECT_GE(names.size(), 10u);
+  for (const std::string& name : names) EXPECT_EQ(read_network(name, flag).name, name);
+  const System p5 = read_system("aws-p5", flag);
+  const NetworkKind efa = read_network("efa-v2", flag);
+  EXPECT_EQ(p5.network_latency, efa.latency);
+  EXPECT_EQ(p5.network_chunk_latency, efa.chunk_latency);
+  EXPECT_EQ(p5.network_efficiency, efa.efficiency);
+  EXPECT_EQ(read_system("polaris-a100-40gb", flag).network_efficiency, 0.58);
+  const System tree = read_system("dgx-h100-superpod", flag);
+  const NetworkKind infiniband = read_network("infiniband", flag);
+  EXPECT_EQ(tree.network_latency, infiniband.latency - 2.0 * infiniband.switch_latency);
+  EXPECT_EQ(tree.shape.switch_latency, infiniband.switch_latency);
+  const System again = parse_system(*tree.document);  // As a result carries it.
+  EXPECT_EQ(again.network.name, "infiniband");
+  EXPECT_EQ(again.network_latency, tree.network_latency);
+}
+
 TEST(System, DgxA100IsAsItsDatasheetSays) {
   const System system = read_system("dgx-a100-80gb", flag);
   EXPECT_EQ(system.gpu.name, "a100-sxm-80gb");
@@ -165,7 +186,8 @@ TEST(SystemErrors, SayPlaceProblemAndRemedy) {
   EXPECT_EQ(error_with("\"fabric\": \"infiniband\",", ""),
             "s.json: the key 'fabric' is missing; add it");
   EXPECT_EQ(error_with("\"infiniband\"", "\"infinband\""),
-            "s.json: /fabric: 'infinband' is unknown; did you mean 'infiniband'?");
+            "s.json: /fabric: 'infinband' is not in the catalog; did you mean 'infiniband'? "
+            "(a path needs a '/' or ends in .json)");
   EXPECT_EQ(error_with("\"h100-sxm\"", "\"h100-smx\""),
             "s.json: /gpu: 'h100-smx' is not in the catalog; did you mean 'h100-sxm'? "
             "(a path needs a '/' or ends in .json)");

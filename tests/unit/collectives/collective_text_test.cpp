@@ -12,6 +12,7 @@ CollectiveLine line(CollectiveKind kind) {
   line.result.cost.protocol = "LL";
   line.result.cost.channels = 2;
   line.result.cost.tag = Tag::measured;
+  line.deviation = std::log(2.0) / range_deviations;  // Nine in ten within a factor of two.
   return line;
 }
 
@@ -19,11 +20,11 @@ CollectiveLine line(CollectiveKind kind) {
 TEST(CollectiveText, HasTheColumnsOfNcclTests) {
   EXPECT_EQ(collective_text({line(CollectiveKind::all_reduce), line(CollectiveKind::all_to_all)}),
             "  size (B)  count   type  redop  root  time (us)  algbw (GB/s)  busbw (GB/s)  #wrong  "
-            "algorithm  protocol  channels  tag\n"
+            "algorithm  protocol  channels  tag       90 % range (us)\n"
             "      4000   1000  float    sum    -1       2.00          2.00          3.00     N/A  "
-            "ring       LL               2  measured\n"
+            "ring       LL               2  measured  1.00 .. 4.00\n"
             "      4000    250  float   none    -1       2.00          2.00          1.50     N/A  "
-            "ring       LL               2  measured\n");
+            "ring       LL               2  measured  1.00 .. 4.00\n");
 }
 
 TEST(CollectiveText, JsonIsAnObjectOrAList) {

@@ -53,6 +53,17 @@ TEST(PriceErrorsFile, AGpuHasItsOwn) {
   EXPECT_EQ(read(text, "h").of[0], (Three{0.4, 0.4, 0.4}));
 }
 
+TEST(PriceErrorsFile, AKindOfNetworkHasItsOwn) {
+  const std::string text =
+      document(R"("measured": 0.1, "default": 0.4, "own": [{"network": "n", "error": 0.2}])");
+  const auto on = [&](const std::string& network) {
+    return parse_price_errors(JsonValue::parse(text, "e.json"), "g", Dtype::bf16, {}, network)
+        .of[0];
+  };
+  EXPECT_EQ(on("n"), (Three{0.1, 0.2, 0.2}));
+  EXPECT_EQ(on("m"), (Three{0.1, 0.4, 0.4}));
+}
+
 TEST(PriceErrorsFile, TrainingDependsOnTheStep) {
   EXPECT_EQ(read(document(R"("default": 0.4)")).training, 0.1);
   EXPECT_EQ(read(document(R"("default": 0.4)"), "g", Dtype::bf16, {true, false}).training, 0.2);

@@ -258,14 +258,14 @@ TEST(RunStates, OfTwoSlowGpusTheWorseOneDecides) {
 }
 
 // In parallel as one after the other; convex, so that what lies between two knots is not above
-// their chord, but for a ten-thousandth by which collectives that wait choose otherwise.
+// their chord, but for two ten-thousandths by which collectives that wait choose otherwise.
 TEST(RunStates, SlowStatesDoNotDependOnWorkers) {
   const Scenario scenario = llama(4, 4, 64);
   const std::vector<double> slower{0.03, 0.06, 0.12};
   const auto ratios = slow_step_ratios(scenario, slower, 1);
   EXPECT_EQ(slow_step_ratios(scenario, slower, 3), ratios);
   for (const std::vector<double>& of_stage : ratios) {
-    EXPECT_LE(of_stage[1], of_stage[0] + (of_stage[2] - of_stage[0]) / 3.0 + 1e-4);
+    EXPECT_LE(of_stage[1], of_stage[0] + (of_stage[2] - of_stage[0]) / 3.0 + 2e-4);
     EXPECT_LE(of_stage[0], 1.0 + (of_stage[1] - 1.0) / 2.0 + 1e-4);
   }
 }

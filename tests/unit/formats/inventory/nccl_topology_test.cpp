@@ -49,7 +49,7 @@ TEST(NcclTopology, EightHoppersBehindSwitches) {
   EXPECT_EQ(system.scale_up, BytesPerSecond{450e9});  // (5 + 5 + 4 + 4) links x 25 GB/s.
   EXPECT_EQ(system.nics_per_node, 8);                 // Nine, of which one is slower.
   EXPECT_EQ(system.nic, BytesPerSecond{50e9});        // 400,000 Mbit/s.
-  EXPECT_EQ(system.network.name, "infiniband");   // Class 0x0207.
+  EXPECT_EQ(system.network.name, "infiniband");       // Class 0x0207.
   EXPECT_TRUE(system.in_network_reduction);
   EXPECT_THAT(imported(sample("eight_h100.xml")).notes,
               ElementsAre("the GPU is h100-sxm by its PCI device id 0x2330",
@@ -57,10 +57,9 @@ TEST(NcclTopology, EightHoppersBehindSwitches) {
                           "the fabric is infiniband by the NICs' PCI class 0x0207",
                           "scale_up_latency is assumed to be 0.6 us as in the catalog; measure it "
                           "and give --scale-up-latency",
-                          "network_latency is assumed to be 5 us as in the catalog; measure it and "
-                          "give --network-latency",
-                          "network_efficiency is assumed to be 0.97 as in the catalog; measure it "
-                          "and give --network-efficiency"));
+                          "the network is taken for one as the catalog's 'infiniband' "
+                          "(InfiniBand); measure its latency and efficiency and give "
+                          "--network-latency and --network-efficiency"));
 }
 
 TEST(NcclTopology, EveryNumberNamesTheDump) {
@@ -131,8 +130,8 @@ TEST(NcclTopology, WhatCannotBeAssumedMustBeGiven) {
             "--gpu: 'h100-sxm' is hopper, but topo.xml has GPUs of compute capability 8.0, ampere; "
             "name one of a100-pcie-80gb, a100-sxm-40gb, a100-sxm-80gb");
   EXPECT_EQ(error_of(replaced(pair_text(), "class=\"0x020000\"", ""), a100),
-            "topo.xml: does not say what fabric joins the nodes; give --fabric infiniband or "
-            "ethernet");
+            "topo.xml: does not say what fabric joins the nodes; give --fabric infiniband, "
+            "ethernet or another that 'orrery list networks' has");
   EXPECT_EQ(error_of(replaced(pair_text(), "<net name", "<knot name"), a100),
             "topo.xml: does not say how many NICs a node has; give --nics");
 }
