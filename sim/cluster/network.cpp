@@ -20,8 +20,9 @@ std::vector<Field<NetworkKind>> network_keys() {
 
 }  // namespace
 
-NetworkKind parse_network(const JsonValue& json) {
-  require_schema(json, "orrery.network/1");
+NetworkKind parse_network(const JsonValue& written) {
+  require_schema(written, "orrery.network/1");
+  const JsonValue json = with_own_sources(written, figures_of_a_machine());
   static const std::vector<Field<NetworkKind>> fields = network_keys();
   NetworkKind network;
   ObjectReader reader = read_fields_of(json, fields, network, {"schema"});

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <filesystem>
 #include <string_view>
+#include <tuple>
 
 #include "sim/core/catalog.hpp"
 #include "sim/core/field.hpp"
@@ -175,6 +176,22 @@ BytesPerSecond System::bridge(int gpu, int other) const {
   return {};
 }
 
+bool System::same_machine(const System& other) const {
+  const auto figures = [](const System& of) {
+    return std::tuple{of.gpu.name,
+                      of.gpus_per_node,
+                      of.wiring,
+                      of.scale_up,
+                      of.scale_up_latency,
+                      of.nics_per_node,
+                      of.nic,
+                      of.network_latency,
+                      of.network_chunk_latency,
+                      of.network_efficiency};
+  };
+  return figures(*this) == figures(other);
+}
+
 BytesPerSecond System::network_rate(int members) const {
   const double nics_of_gpu = static_cast<double>(nics_per_node) / gpus_per_node;
   return std::min(std::max(1.0, nics_of_gpu), nics_of_gpu * nvlink_domain / members) * nic;
@@ -273,8 +290,8 @@ const std::vector<std::string>& figures_of_a_machine() {
         // The switches between NICs.
         "nodes_per_leaf", "nodes_per_pod", "leaves_per_pod", "spines_per_pod", "spines", "cores",
         "oversubscription", "uplink_bandwidth", "core_oversubscription", "core_uplink_bandwidth",
-        "switch_latency", "nodes_per_router", "routers_per_group", "groups",
-        "global_links_per_router", "local_bandwidth", "global_bandwidth",
+        "switch_latency", "chunk_latency", "efficiency", "nodes_per_router", "routers_per_group",
+        "groups", "global_links_per_router", "local_bandwidth", "global_bandwidth",
         // Sockets, a wire, and what overrides say.
         "socket_bandwidth", "bandwidth", "latency", "speed"};
     for (const auto& key : gpu_keys())

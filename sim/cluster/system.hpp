@@ -92,6 +92,9 @@ struct System {
   /// Rate of the NVLink bridge between two GPUs of a PCIe node; 0: none.
   BytesPerSecond bridge(int gpu, int other) const;
 
+  /// True if both have the same GPUs, nodes and network: what was measured on one holds for both.
+  bool same_machine(const System& other) const;
+
   /// GPUs that are sold together: an NVLink domain, or a node.
   int sold_together() const { return nvlink_domain + idle_of_domain; }
   /// True if all nodes, GPUs and NICs are equivalent, so that one may represent all. False as soon

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "sim/core/catalog.hpp"
 #include "sim/measurements/calibration.hpp"
 
 namespace orrery {
@@ -52,6 +53,16 @@ struct Sweep {
 
 }  // namespace
 
+namespace {
+
+bool is_in_catalog(const System& system) {
+  const std::vector<std::string> names = list_catalog("topologies/systems");
+  return std::find(names.begin(), names.end(), system.name) != names.end() &&
+         system.same_machine(read_system(system.name, {}));
+}
+
+}  // namespace
+
 GroupShape group_on(const System& system, int ranks, int nodes) {
   const std::string many = std::to_string(ranks) + " ranks";
   if (ranks % nodes != 0)
@@ -80,7 +91,10 @@ CollectiveMeasurements::CollectiveMeasurements(const System& system, const std::
     if (system.scale_up == (system.wiring == NodeWiring::pcie ? measured.pcie : measured.nvlink))
       add(system, curves, true, own, left_out);
   }
-  add(system, read_collective_curves(system.name), false, own, left_out);
+  // A system of one's own may have the name of the measured one.
+  if (const auto& curves = read_collective_curves(system.name);
+      !curves.empty() && is_in_catalog(system))
+    add(system, curves, false, own, left_out);
 }
 
 void CollectiveMeasurements::add(const System& system, const std::vector<MeasuredCurve>& measured,

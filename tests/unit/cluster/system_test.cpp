@@ -94,6 +94,13 @@ TEST(System, HasTheFiguresOfItsKindOfNetwork) {
   const System again = parse_system(*tree.document);  // As a result carries it.
   EXPECT_EQ(again.network.name, "infiniband");
   EXPECT_EQ(again.network_latency, tree.network_latency);
+  EXPECT_TRUE(again.same_machine(tree));
+  EXPECT_FALSE(p5.same_machine(tree));
+  const NetworkKind own = parse_network(JsonValue::parse(
+      R"({"schema": "orrery.network/1", "name": "own", "title": "t", "technology": "ethernet",
+          "latency": "3 us", "chunk_latency": "1 us", "switch_latency": "1 us", "efficiency": 0.9})",
+      "n.json"));
+  EXPECT_EQ(own.efficiency, 0.9);  // Plain figures are the user's own.
 }
 
 TEST(System, DgxA100IsAsItsDatasheetSays) {

@@ -255,6 +255,17 @@ TEST(CollectiveTime, SlowerPortsThanTheGpusOwnWereNotMeasured) {
               waits + 2 * (by_formula - waits), 1e-12);
 }
 
+TEST(CollectiveTime, AnotherMachineOfTheSameNameWasNotMeasured) {
+  System system = read_system("dgx-h100", test_place);
+  const GroupShape two_nodes{16, 2, 8};
+  const auto tag = [&] {
+    return CollectiveTime{system}(CollectiveKind::all_reduce, Bytes{1024 * 1024}, two_nodes).tag;
+  };
+  EXPECT_EQ(tag(), Tag::measured);
+  system.nic = 0.25 * system.nic;
+  EXPECT_EQ(tag(), Tag::default_value);
+}
+
 TEST(CollectiveTime, NothingTakesNoTime) {
   const CollectiveTime price{system("dgx-h100")};
   EXPECT_EQ(price(CollectiveKind::all_reduce, Bytes{}, node).time(), Seconds{});
