@@ -221,7 +221,7 @@ TEST(FirstHour, SaysWhatNobodyMeans) {
   const TemporaryFolder folder;
   json system = json::parse(std::ifstream{ORRERY_TEST_SOURCE "/topologies/systems/dgx-h100.json"});
   system["nic_bandwidth"]["value"] = "400 GB/s";
-  system["network_latency"]["value"] = "5 ms";
+  system["network_latency"] = "5 ms";
   const std::string file = (folder.path() / "mine.json").string();
   std::ofstream{file} << system;
   const std::string notes =
