@@ -8,7 +8,6 @@
 
 namespace orrery {
 
-
 /// Prediction interval of a step time, with its inputs (docs/explanation/ranges.md has the model
 /// and its derivation).
 ///
