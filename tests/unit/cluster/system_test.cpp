@@ -98,7 +98,7 @@ TEST(System, HasTheFiguresOfItsKindOfNetwork) {
   EXPECT_FALSE(p5.same_machine(tree));
   const NetworkKind own = parse_network(JsonValue::parse(
       R"({"schema": "orrery.network/1", "name": "own", "title": "t", "technology": "ethernet",
-          "latency": "3 us", "chunk_latency": "1 us", "switch_latency": "1 us", 
+          "latency": "3 us", "chunk_latency": "1 us", "switch_latency": "1 us",
           "efficiency": 0.9})",
       "n.json"));
   EXPECT_EQ(own.efficiency, 0.9);  // Plain figures are the user's own.
