@@ -123,7 +123,7 @@ bool PlanSpace::visit_group(const Choice& group, const Visitor& visitor,
                             PlanRefusal& refusal) const {
   Visit state{visitor, refusal, group, {}};
   const PlanRequest so_far = request(group);
-  const OrRefused<SettledPlan> shape = settle_shape(request(shape_of(group)), shapes_);
+  const OrRefused<SettledPlan> shape = settle_shape(request(shape_of(group)));
   assert(std::holds_alternative<SettledPlan>(shape));  // Else its group would not have been found.
   return visit_late(state, so_far, std::get<SettledPlan>(shape).plan, 0);
 }
@@ -139,7 +139,7 @@ bool PlanSpace::visit_part(int part, Visit& state) const {
 bool PlanSpace::visit_shapes(Visit& state, const PlanRequest& so_far, std::size_t dimension) const {
   PlanRequest first = so_far;
   for (std::size_t i = dimension; i < shapes_; ++i) set(first, i, 0);
-  const OrRefused<SettledPlan> settled = settle_shape(first, shapes_);
+  const OrRefused<SettledPlan> settled = settle_shape(first);
   const auto* no = std::get_if<Refused>(&settled);
   if (no && !may_be_mended(*no, dimension)) {
     state.refusal.take(*no, dimension);
@@ -246,14 +246,16 @@ OrRefused<SettledPlan> PlanSpace::settle(const PlanRequest& request) const {
   return try_plan(model_, system_, software_of(request), request, gpus_);
 }
 
-OrRefused<SettledPlan> PlanSpace::settle_shape(PlanRequest request, std::size_t setting) const {
+OrRefused<SettledPlan> PlanSpace::settle_shape(PlanRequest request, std::uint32_t given) const {
   OrRefused<SettledPlan> settled = settle(request);
   const auto* no = std::get_if<Refused>(&settled);
-  while (no && setting < dimensions_.size() && dimensions_[setting].key != no->key) ++setting;
-  if (!no || setting == dimensions_.size()) return settled;
-  for (std::size_t value = 0; value < dimensions_[setting].values.size(); ++value) {
-    set(request, setting, value);
-    OrRefused<SettledPlan> mended = settle_shape(request, setting + 1);
+  std::size_t open = no ? shapes_ : dimensions_.size();
+  while (open < dimensions_.size() && (given >> open & 1 || dimensions_[open].key != no->key))
+    ++open;
+  if (open == dimensions_.size()) return settled;
+  for (std::size_t value = 0; value < dimensions_[open].values.size(); ++value) {
+    set(request, open, value);
+    OrRefused<SettledPlan> mended = settle_shape(request, given | std::uint32_t{1} << open);
     if (std::holds_alternative<SettledPlan>(mended)) return mended;
   }
   return settled;

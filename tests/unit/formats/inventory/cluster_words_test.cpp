@@ -48,7 +48,7 @@ TEST(ClusterWords, ThreeWordsAreTheCatalogsSystem) {
   EXPECT_EQ(said.nics_per_node, known.nics_per_node);
   EXPECT_EQ(said.network_latency, known.network_latency);
   EXPECT_EQ(said.network_efficiency, known.network_efficiency);
-  EXPECT_EQ(said.fabric, known.fabric);
+  EXPECT_EQ(said.network.name, known.network.name);
   EXPECT_EQ(said.in_network_reduction, known.in_network_reduction);
   EXPECT_EQ(said.shape.layout, FabricLayout::single_switch);
 }
