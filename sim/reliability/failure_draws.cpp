@@ -110,6 +110,8 @@ Failure FailureDraws::next() {
   } else {
     // Exponential in the integral of the rate, which is constant within a month.
     double left = -portable_log(above_zero(random_));
+    // Over so many months their factors' mean is 1: without a look at each, it will not come.
+    if (left > 2.0 * base * no_failure) now_ = no_failure;
     while (base > 0.0 && now_ < no_failure) {
       const double rate = base * month_factor_;
       const double ends = static_cast<double>(month_ends_);

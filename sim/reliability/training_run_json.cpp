@@ -10,7 +10,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-double rounded(double value) { return static_cast<double>(std::llround(value * 1e9)) / 1e9; }
+// Also of intervals of centuries, which failures that hardly ever come want.
+double rounded(double value) { return std::round(value * 1e9) / 1e9; }
 double seconds(Micros time) { return static_cast<double>(time) / 1e6; }
 
 Json range_json(const ChanceRange& range) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/core/nearest.hpp"
+#include "sim/core/text_file.hpp"
 #include "sim/core/value_list.hpp"
 #include "sim/plan/plan_keys.hpp"
 
@@ -21,8 +22,9 @@ Values up_to(std::int64_t most) {
 // Chunks have a schedule of their own.
 bool with_one_chunk(const Plan& plan) { return plan.pp > 1 && plan.vpp == 1; }
 
-PlanDimension shape(const std::string& key, const Values& values, Kind kind) {
-  return {key, values, kind, plan_key(key).matters};
+PlanDimension shape(const std::string& key, const Values& values, Kind kind,
+                    const Values& mends = {}) {
+  return {key, values, kind, plan_key(key).matters, mends};
 }
 
 PlanDimension setting(const PlanKey& key) {
@@ -31,14 +33,27 @@ PlanDimension setting(const PlanKey& key) {
 
 }  // namespace
 
+bool PlanDimension::first_divides() const {
+  constexpr int most = 1 << 30;
+  const auto first = plain_integer(values.front(), most);
+  return values.size() == 1 ||
+         (first && std::all_of(values.begin(), values.end(), [&](const auto& value) {
+            return plain_integer(value, most).value_or(1) % *first == 0;
+          }));
+}
+
 std::vector<PlanDimension> plan_dimensions(const Model& model, int gpus, std::int64_t gbs) {
   const std::int64_t experts = model.experts ? model.experts->count : 1;
   std::vector<PlanDimension> dimensions{
       shape("tp", divisors(gpus, model.heads), Kind::degree),
       shape("pp", divisors(gpus, model.layers), Kind::degree),
-      shape("cp", {"1", "2", "4", "8", "16"}, Kind::degree),
-      shape("ep", divisors(experts, gpus), Kind::degree),
-      shape("vpp", up_to(std::min(model.layers, 250)), Kind::shape),
+      // The more ranks share a sequence, the fewer replicas share the batch.
+      shape("cp", {"1", "2", "4", "8", "16"}, Kind::degree, {"gbs", "dp", "dp_replicate"}),
+      // Only what is exchanged, and not in one chunk of several stages, can be overlapped.
+      shape("ep", divisors(experts, gpus), Kind::degree,
+            {"ep_overlap", "shared_expert_overlap", "schedule"}),
+      shape("vpp", up_to(std::min(model.layers, 250)), Kind::shape,
+            {"ep_overlap", "shared_expert_overlap", "schedule", "layers"}),
       shape("mbs", divisors(gbs, gbs), Kind::shape),
   };
   for (const char* key : {"recompute", "sp", "tp_overlap", "zero", "dp_overlap"})

@@ -23,10 +23,14 @@ struct PlanDimension {
   /// False if the key can change nothing in a plan of this shape; it is then left open. Null:
   /// always true.
   bool (*matters)(const Plan&) = nullptr;
+  /// Of a shape: keys that a plan may be refused for with the first value and not with a larger one.
+  std::vector<std::string> mends = {};
 
   bool varies(const Plan& shape) const { return !matters || matters(shape); }
-  /// A shape's values rise, and where the first does not divide the others do not either.
+  /// A shape's values rise.
   bool is_shape() const { return kind == Kind::degree || kind == Kind::shape; }
+  /// True if what the first value does not divide, the others do not divide either.
+  bool first_divides() const;
   /// Plans that differ in nothing of this kind have the same layout.
   bool of_layout() const { return kind == Kind::degree || kind == Kind::variant; }
 };

@@ -123,7 +123,7 @@ bool PlanSpace::visit_group(const Choice& group, const Visitor& visitor,
                             PlanRefusal& refusal) const {
   Visit state{visitor, refusal, group, {}};
   const PlanRequest so_far = request(group);
-  const OrRefused<SettledPlan> shape = settle(request(shape_of(group)));
+  const OrRefused<SettledPlan> shape = settle_shape(request(shape_of(group)));
   assert(std::holds_alternative<SettledPlan>(shape));  // Else its group would not have been found.
   return visit_late(state, so_far, std::get<SettledPlan>(shape).plan, 0);
 }
@@ -136,16 +136,18 @@ bool PlanSpace::visit_part(int part, Visit& state) const {
   return visit_shapes(state, request(state.choice), 2);
 }
 
-// If the first values of the open dimensions do not divide, no others do.
 bool PlanSpace::visit_shapes(Visit& state, const PlanRequest& so_far, std::size_t dimension) const {
   PlanRequest first = so_far;
   for (std::size_t i = dimension; i < shapes_; ++i) set(first, i, 0);
-  const OrRefused<SettledPlan> settled = settle(first);
-  if (const auto* no = std::get_if<Refused>(&settled)) {
+  const OrRefused<SettledPlan> settled = settle_shape(first);
+  const auto* no = std::get_if<Refused>(&settled);
+  if (no && !may_be_mended(*no, dimension)) {
     state.refusal.take(*no, dimension);
     return true;
   }
-  const Plan& shape = std::get<SettledPlan>(settled).plan;
+  Plan shape;
+  static_cast<PlanChoices&>(shape) = first;
+  if (!no) shape = std::get<SettledPlan>(settled).plan;
   if (dimension == shapes_) {
     if (!state.shard.has(state.shapes++)) return true;
     state.seen.clear();
@@ -242,6 +244,31 @@ const Software& PlanSpace::software_of(const PlanRequest& request) const {
 
 OrRefused<SettledPlan> PlanSpace::settle(const PlanRequest& request) const {
   return try_plan(model_, system_, software_of(request), request, gpus_);
+}
+
+OrRefused<SettledPlan> PlanSpace::settle_shape(PlanRequest request, std::uint32_t given) const {
+  OrRefused<SettledPlan> settled = settle(request);
+  const auto* no = std::get_if<Refused>(&settled);
+  std::size_t open = no ? shapes_ : dimensions_.size();
+  while (open < dimensions_.size() && (given >> open & 1 || dimensions_[open].key != no->key))
+    ++open;
+  if (open == dimensions_.size()) return settled;
+  for (std::size_t value = 0; value < dimensions_[open].values.size(); ++value) {
+    set(request, open, value);
+    OrRefused<SettledPlan> mended = settle_shape(request, given | std::uint32_t{1} << open);
+    if (std::holds_alternative<SettledPlan>(mended)) return mended;
+  }
+  return settled;
+}
+
+bool PlanSpace::may_be_mended(const Refused& no, std::size_t dimension) const {
+  for (; dimension < shapes_; ++dimension) {
+    const PlanDimension& open = dimensions_[dimension];
+    if (!open.first_divides()) return true;
+    const std::vector<std::string>& keys = open.mends;
+    if (std::find(keys.begin(), keys.end(), no.key) != keys.end()) return true;
+  }
+  return false;
 }
 
 bool PlanSpace::has(const Choice& choice) const {

@@ -90,6 +90,11 @@ class PlanSpace {
   Choice shape_of(const Choice& choice) const;
   const Software& software_of(const PlanRequest& request) const;
   OrRefused<SettledPlan> settle(const PlanRequest& request) const;
+  /// A plan with the shape of `request`. Where the software's default of a setting is refused, the
+  /// first value that is not; `given` has the bits of dimensions that stay.
+  OrRefused<SettledPlan> settle_shape(PlanRequest request, std::uint32_t given = 0) const;
+  /// False if no values of the shapes from `dimension` on make a plan, as their first values do not.
+  bool may_be_mended(const Refused& no, std::size_t dimension) const;
 
   Model model_;
   System system_;

@@ -369,7 +369,13 @@ class FlagWriter {
   void overlaps() {
     add_key("dp_overlap");
     if (plan_.dp_overlap && plan_.zero >= 1) flag("overlap-param-gather");
-    if (plan_.tp_hidden > 0.0 && plan_.tp > 1 && plan_.sp) flag("tp-comm-overlap");
+    if (plan_.tp == 1) return;
+    if (plan_.tp_hidden > 0.0 && plan_.sp) flag("tp-comm-overlap");
+    // core/tensor_parallel/layers.py: allreduce_dgrad is set wherever sequence_parallel is not.
+    if (!plan_.sp && !plan_.tp_overlap() && s_.software.overlap_tp_gradients)
+      leave_out(
+          "tp_overlap=false: without sequence parallelism Megatron-LM overlaps the gradients' "
+          "all-reduce");
   }
 
   const Scenario& s_;

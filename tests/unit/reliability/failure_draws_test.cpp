@@ -52,6 +52,15 @@ TEST(FailureDraws, ComeAsAPoissonProcess) {
   EXPECT_NEAR(second / all, 0.75, 0.005);
 }
 
+// A rate at which none comes in a hundred thousand years, which must not take as many months.
+TEST(FailureDraws, HardlyEverCome) {
+  FailureDistribution distribution = plain_failures({1e-20});
+  distribution.month_deviation = 0.7;
+  distribution.month = 29 * day;
+  for (std::uint64_t replicate = 0; replicate < 100'000; ++replicate)
+    ASSERT_GT((FailureDraws{distribution, 1, replicate}.next().at), 36'500'000 * day);
+}
+
 // Gamma(k) has mean and variance k, also below 1.
 TEST(FailureDraws, GammaHasItsMoments) {
   Random random{3};

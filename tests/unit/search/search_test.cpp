@@ -339,6 +339,66 @@ TEST(PlanSpace, NoPlanTwice) {
   EXPECT_GT(seen.size(), 300u);
 }
 
+// Shapes as nested loops find them. A first value that is refused says nothing about the next one:
+// two context-parallel ranks leave half the replicas, expert ranks are what an overlap needs.
+TEST(PlanSpace, HasEveryShapeThatIsAPlan) {
+  const Model dense = small_gpt(8, 256, 8, 2048), mixture = small_mixture(8, 256, 8, 2048, 8, 2);
+  const System system = nodes_of_two();
+  struct Case {
+    Model model;
+    std::int64_t gbs;
+    std::vector<std::string> fixed;
+    std::string setting;  // Without which the software's default is refused.
+    std::vector<std::int64_t> mbs{1, 2, 3, 4, 6};
+  };
+  const std::vector<Case> cases{{dense, 2, {}, ""},
+                                {dense, 16, {"dp=2"}, ""},
+                                {dense, 16, {"layers=3+2+2+1"}, ""},
+                                {dense, 24, {"mbs=2,3"}, "", {2, 3}},
+                                {mixture, 16, {"ep_overlap=true"}, ""},
+                                {mixture, 16, {"software=deepspeed"}, "zero=1"}};
+  for (const Case& one : cases) {
+    std::vector<Fixed> fixed;
+    for (const std::string& text : one.fixed) fixed.push_back(parse_fixed(text));
+    const PlanSpace space{one.model, system, 8, one.gbs, fixed};
+    const auto shape = [](const Plan& plan) {
+      return std::vector<std::int64_t>{plan.tp, plan.pp, plan.cp, plan.ep, plan.vpp, plan.mbs};
+    };
+    std::set<std::vector<std::int64_t>> found, plans;
+    PlanRefusal unused;
+    for (int part = 0; part < space.parts(); ++part)
+      space.visit(
+          part,
+          [&](const PlanSpace::Choice&, const Scenario& scenario) {
+            found.insert(shape(scenario.plan));
+            return true;
+          },
+          unused);
+    fixed.push_back(parse_fixed(one.setting.empty() ? "sp=true" : one.setting));
+    for (const int tp : {1, 2, 4, 8})
+      for (const int pp : {1, 2, 4, 8})
+        for (const int cp : {1, 2, 4, 8})
+          for (const int ep : {1, 2, 4, 8})
+            for (const int vpp : {1, 2, 4, 8})
+              for (const std::int64_t mbs : one.mbs) {
+                if (8 % (tp * pp * cp) != 0) continue;
+                PlanRequest request;
+                for (const Fixed& key : fixed)
+                  if (key.values.size() == 1) set_plan_flag(request, key.key, key.values.front());
+                request.tp = tp, request.pp = pp, request.cp = cp, request.ep = ep;
+                request.vpp = vpp, request.mbs = mbs, request.gbs = one.gbs;
+                try {
+                  plans.insert(shape(make_scenario(one.model, system, request, 8, {}).plan));
+                } catch (const Error&) {
+                }
+              }
+    SCOPED_TRACE(one.fixed.empty() ? "" : one.fixed.front());
+    EXPECT_GT(plans.size(), 1u);
+    for (const auto& plan : plans)
+      EXPECT_TRUE(found.contains(plan)) << ::testing::PrintToString(plan);
+  }
+}
+
 TEST(Search, AnEmptySpaceNamesTheCulprit) {
   SearchRequest request = small_request(nodes_of_two(), 8, 16);
   request.fixed = {parse_fixed("tp=3"), parse_fixed("zero=1")};

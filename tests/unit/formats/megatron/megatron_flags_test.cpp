@@ -139,6 +139,19 @@ TEST(MegatronFlags, SaysWhatHasNoFlag) {
   EXPECT_TRUE(has(flags.flags, "--position-embedding-type none"));
 }
 
+// Without sequence parallelism no flag keeps the gradients' all-reduce from overlapping.
+TEST(MegatronFlags, SaysThatGradientsOverlapByThemselves) {
+  PlanRequest request = plan_request(2, 1, 1, 8, 1024, "megatron-core");
+  request.sp = false;
+  EXPECT_EQ(megatron_flags(scenario("gpt2", "dgx-h100", 8, request)).left_out,
+            std::vector<std::string>{});
+  request.tp_overlap = false;
+  EXPECT_EQ(megatron_flags(scenario("gpt2", "dgx-h100", 8, request)).left_out,
+            std::vector<std::string>{
+                "tp_overlap=false: without sequence parallelism Megatron-LM overlaps the "
+                "gradients' all-reduce"});
+}
+
 // A key with another value makes other flags or is reported as left out. The number of replicas
 // follows from the number of GPUs.
 TEST(MegatronFlags, CoverEveryKey) {
