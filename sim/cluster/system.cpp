@@ -5,7 +5,6 @@
 #include <charconv>
 #include <filesystem>
 #include <string_view>
-#include <tuple>
 
 #include "sim/core/catalog.hpp"
 #include "sim/core/field.hpp"
@@ -176,20 +175,17 @@ BytesPerSecond System::bridge(int gpu, int other) const {
   return {};
 }
 
-bool System::same_machine(const System& other) const {
-  const auto figures = [](const System& of) {
-    return std::tuple{of.gpu.name,
-                      of.gpus_per_node,
-                      of.wiring,
-                      of.scale_up,
-                      of.scale_up_latency,
-                      of.nics_per_node,
-                      of.nic,
-                      of.network_latency,
-                      of.network_chunk_latency,
-                      of.network_efficiency};
-  };
-  return figures(*this) == figures(other);
+bool System::same_domain(const System& other) const {
+  return gpu.name == other.gpu.name && gpus_per_node == other.gpus_per_node &&
+         wiring == other.wiring && scale_up == other.scale_up &&
+         scale_up_latency == other.scale_up_latency;
+}
+
+bool System::same_network(const System& other) const {
+  return nics_per_node == other.nics_per_node && nic == other.nic &&
+         network_latency == other.network_latency &&
+         network_chunk_latency == other.network_chunk_latency &&
+         network_efficiency == other.network_efficiency;
 }
 
 BytesPerSecond System::network_rate(int members) const {

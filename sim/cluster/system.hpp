@@ -92,8 +92,10 @@ struct System {
   /// Rate of the NVLink bridge between two GPUs of a PCIe node; 0: none.
   BytesPerSecond bridge(int gpu, int other) const;
 
-  /// True if both have the same GPUs, nodes and network: what was measured on one holds for both.
-  bool same_machine(const System& other) const;
+  /// True if both have the same GPUs in the same wiring; if their nodes have the same network: what
+  /// was measured inside a domain, or between domains, of one holds for both.
+  bool same_domain(const System& other) const;
+  bool same_network(const System& other) const;
 
   /// GPUs that are sold together: an NVLink domain, or a node.
   int sold_together() const { return nvlink_domain + idle_of_domain; }

@@ -55,10 +55,19 @@ struct Sweep {
 
 namespace {
 
-bool is_in_catalog(const System& system) {
+// The sweeps of a system that hold for `system`, which may be one's own with the same name.
+std::vector<MeasuredCurve> curves_of(const System& system) {
+  std::vector<MeasuredCurve> curves = read_collective_curves(system.name);
   const std::vector<std::string> names = list_catalog("topologies/systems");
-  return std::find(names.begin(), names.end(), system.name) != names.end() &&
-         system.same_machine(read_system(system.name, {}));
+  if (curves.empty() || std::find(names.begin(), names.end(), system.name) == names.end())
+    return {};
+  const System measured = read_system(system.name, {});
+  if (!system.same_domain(measured)) return {};
+  if (!system.same_network(measured))
+    std::erase_if(curves, [&](const MeasuredCurve& curve) {
+      return curve.nodes > system.nvlink_domain / system.gpus_per_node;
+    });
+  return curves;
 }
 
 }  // namespace
@@ -91,10 +100,7 @@ CollectiveMeasurements::CollectiveMeasurements(const System& system, const std::
     if (system.scale_up == (system.wiring == NodeWiring::pcie ? measured.pcie : measured.nvlink))
       add(system, curves, true, own, left_out);
   }
-  // A system of one's own may have the name of the measured one.
-  if (const auto& curves = read_collective_curves(system.name);
-      !curves.empty() && is_in_catalog(system))
-    add(system, curves, false, own, left_out);
+  add(system, curves_of(system), false, own, left_out);
 }
 
 void CollectiveMeasurements::add(const System& system, const std::vector<MeasuredCurve>& measured,

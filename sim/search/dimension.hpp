@@ -23,7 +23,7 @@ struct PlanDimension {
   /// False if the key can change nothing in a plan of this shape; it is then left open. Null:
   /// always true.
   bool (*matters)(const Plan&) = nullptr;
-  /// Of a shape: keys that a plan may be refused for with the first value and not with a larger one.
+  /// Of a shape: keys that may refuse a plan with the first value and not with a larger one.
   std::vector<std::string> mends = {};
 
   bool varies(const Plan& shape) const { return !matters || matters(shape); }

@@ -93,7 +93,7 @@ class PlanSpace {
   /// A plan with the shape of `request`. Where the software's default of a setting is refused, the
   /// first value that is not; `given` has the bits of dimensions that stay.
   OrRefused<SettledPlan> settle_shape(PlanRequest request, std::uint32_t given = 0) const;
-  /// False if no values of the shapes from `dimension` on make a plan, as their first values do not.
+  /// False if no values of the shapes from `dimension` on make a plan, as the first do not.
   bool may_be_mended(const Refused& no, std::size_t dimension) const;
 
   Model model_;

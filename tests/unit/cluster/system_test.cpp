@@ -94,8 +94,9 @@ TEST(System, HasTheFiguresOfItsKindOfNetwork) {
   const System again = parse_system(*tree.document);  // As a result carries it.
   EXPECT_EQ(again.network.name, "infiniband");
   EXPECT_EQ(again.network_latency, tree.network_latency);
-  EXPECT_TRUE(again.same_machine(tree));
-  EXPECT_FALSE(p5.same_machine(tree));
+  EXPECT_TRUE(again.same_domain(tree) && again.same_network(tree));
+  EXPECT_TRUE(p5.same_domain(tree));
+  EXPECT_FALSE(p5.same_network(tree));
   const NetworkKind own = parse_network(JsonValue::parse(
       R"({"schema": "orrery.network/1", "name": "own", "title": "t", "technology": "ethernet",
           "latency": "3 us", "chunk_latency": "1 us", "switch_latency": "1 us",

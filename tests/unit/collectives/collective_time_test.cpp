@@ -264,6 +264,12 @@ TEST(CollectiveTime, AnotherMachineOfTheSameNameWasNotMeasured) {
   EXPECT_EQ(tag(), Tag::measured);
   system.nic = 0.25 * system.nic;
   EXPECT_EQ(tag(), Tag::default_value);
+  // Other NICs are another network; what was measured in one node still holds.
+  System cards = read_system("l40s-pcie", test_place);
+  cards.nic = 2.0 * cards.nic;
+  const GroupShape in_node{8, 1, 8};
+  const CollectiveTime price{cards};
+  EXPECT_EQ(price(CollectiveKind::all_reduce, Bytes{1024 * 1024}, in_node).tag, Tag::measured);
 }
 
 TEST(CollectiveTime, NothingTakesNoTime) {
