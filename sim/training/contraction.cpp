@@ -1,6 +1,7 @@
 #include "sim/training/contraction.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace orrery {
 namespace {
@@ -99,18 +100,23 @@ double transfer_share(const Scenario& scenario, const StepCost& cost, bool netwo
   return worst;
 }
 
-// True if a pass has collectives, all of them overlapped with kernels: a rank that arrives early
-// need not wait for its group in such a pass, and leaves it early.
+// True if all collectives of a pass, or all of its tensor or of its context groups, are overlapped
+// with kernels: a rank that arrives early need not wait for such a group, and leaves it early.
 bool lets_early_ranks_pass(const PassCost& pass) {
-  bool waits = false;
+  std::set<GroupKind> overlapped, waiting;
   const auto look_at = [&](const std::vector<Segment>& segments, const auto& self) -> void {
     for (const Segment& segment : segments) {
-      waits |= segment.after.has_value();
+      if (segment.concurrent) overlapped.insert(segment.concurrent->group);
+      if (segment.after) waiting.insert(segment.after->group);
       self(segment.fused, self);
     }
   };
   look_at(pass.segments, look_at);
-  return pass.has_collectives() && !waits;
+  const auto only_overlaps = [&](GroupKind group) {
+    return overlapped.count(group) > 0 && waiting.count(group) == 0;
+  };
+  return (pass.has_collectives() && waiting.empty()) || only_overlaps(GroupKind::tensor) ||
+         only_overlaps(GroupKind::context);
 }
 
 bool lets_early_ranks_pass(const StepCost& cost) {
