@@ -137,7 +137,7 @@ int run_collective(const Arguments& arguments) {
   how.selection = parse_nccl_selection(given.algorithms, given.protocols);
   const std::vector<Bytes> sizes = sizes_of(given, options);
   const PriceErrors errors =
-      read_price_errors(system.gpu.name, Dtype::bf16, {}, system.network.name);
+      read_price_errors(system.gpu.name, Dtype::bf16, {}, name_in_catalog(system.network));
   std::vector<CollectiveLine> lines;
   {
     LongWork line;

@@ -1,5 +1,7 @@
 #include "sim/cluster/network.hpp"
 
+#include <algorithm>
+
 #include "sim/cluster/system.hpp"
 #include "sim/core/catalog.hpp"
 #include "sim/core/field.hpp"
@@ -34,6 +36,16 @@ NetworkKind parse_network(const JsonValue& written) {
   reader.raise();
   network.document = json;
   return network;
+}
+
+std::string name_in_catalog(const NetworkKind& network) {
+  const std::vector<std::string> names = list_catalog("topologies/networks");
+  if (std::find(names.begin(), names.end(), network.name) == names.end()) return {};
+  const NetworkKind known = read_network(network.name, {});
+  const bool same = known.latency == network.latency &&
+                    known.chunk_latency == network.chunk_latency &&
+                    known.efficiency == network.efficiency;
+  return same ? known.name : std::string{};
 }
 
 NetworkKind read_network(const std::string& word, const Place& at) {

@@ -30,6 +30,10 @@ struct NetworkKind {
   std::optional<JsonValue> document;
 };
 
+/// The name of a kind of the catalog with the same figures; "" for one of one's own, whatever its
+/// name is.
+std::string name_in_catalog(const NetworkKind& network);
+
 /// Errors (bad_input): missing, unknown or impossible keys.
 NetworkKind parse_network(const JsonValue& json);
 /// `word`: a name in topologies/networks, or a path.

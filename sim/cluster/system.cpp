@@ -178,7 +178,8 @@ BytesPerSecond System::bridge(int gpu, int other) const {
 bool System::same_domain(const System& other) const {
   return gpu.name == other.gpu.name && gpus_per_node == other.gpus_per_node &&
          wiring == other.wiring && scale_up == other.scale_up &&
-         scale_up_latency == other.scale_up_latency;
+         scale_up_latency == other.scale_up_latency &&
+         in_network_reduction == other.in_network_reduction;
 }
 
 bool System::same_network(const System& other) const {

@@ -7,6 +7,7 @@
 
 #include "sim/core/catalog.hpp"
 #include "sim/measurements/calibration.hpp"
+#include "sim/nccl/collective_formula.hpp"
 
 namespace orrery {
 
@@ -53,25 +54,6 @@ struct Sweep {
 
 }  // namespace
 
-namespace {
-
-// The sweeps of a system that hold for `system`, which may be one's own with the same name.
-std::vector<MeasuredCurve> curves_of(const System& system) {
-  std::vector<MeasuredCurve> curves = read_collective_curves(system.name);
-  const std::vector<std::string> names = list_catalog("topologies/systems");
-  if (curves.empty() || std::find(names.begin(), names.end(), system.name) == names.end())
-    return {};
-  const System measured = read_system(system.name, {});
-  if (!system.same_domain(measured)) return {};
-  if (!system.same_network(measured))
-    std::erase_if(curves, [&](const MeasuredCurve& curve) {
-      return curve.nodes > system.nvlink_domain / system.gpus_per_node;
-    });
-  return curves;
-}
-
-}  // namespace
-
 GroupShape group_on(const System& system, int ranks, int nodes) {
   const std::string many = std::to_string(ranks) + " ranks";
   if (ranks % nodes != 0)
@@ -91,7 +73,8 @@ GroupShape group_on(const System& system, int ranks, int nodes) {
 }
 
 CollectiveMeasurements::CollectiveMeasurements(const System& system, const std::string& gpu,
-                                               const std::optional<CollectiveShape>& left_out) {
+                                               const std::optional<CollectiveShape>& left_out,
+                                               bool alone) {
   if (system.calibration) add(system, system.calibration->curves, false, true, left_out);
   const bool own = gpu == system.gpu.name;
   if (const auto& curves = read_collective_curves(gpu); !curves.empty()) {
@@ -100,7 +83,33 @@ CollectiveMeasurements::CollectiveMeasurements(const System& system, const std::
     if (system.scale_up == (system.wiring == NodeWiring::pcie ? measured.pcie : measured.nvlink))
       add(system, curves, true, own, left_out);
   }
-  add(system, curves_of(system), false, own, left_out);
+  add_of_system(system, own, alone, left_out);
+}
+
+// A system of one's own may have the name of a measured one. With other nodes it was not measured.
+// With another network the sweeps between domains are multiplied by how much longer the formula
+// takes on it, so that a slightly slower network is slightly slower.
+void CollectiveMeasurements::add_of_system(const System& system, bool own, bool alone,
+                                           const std::optional<CollectiveShape>& left_out) {
+  const std::vector<MeasuredCurve> curves = read_collective_curves(system.name);
+  const std::vector<std::string> names = list_catalog("topologies/systems");
+  if (curves.empty() || std::find(names.begin(), names.end(), system.name) == names.end()) return;
+  const System measured = read_system(system.name, {});
+  if (!system.same_domain(measured)) return;
+  if (system.same_network(measured)) return add(system, curves, false, own, left_out);
+  const CollectiveModel here{system, alone};
+  const CollectiveModel there{measured, alone};
+  std::vector<MeasuredCurve> inside, between;
+  for (MeasuredCurve curve : curves) {
+    const GroupShape group = group_on(system, curve.ranks, curve.nodes);
+    for (MeasuredCurve::Point& point : curve.points)
+      if (group.domains > 1)
+        point.time = here(curve.collective, point.bytes, group).time() /
+                     there(curve.collective, point.bytes, group).time() * point.time;
+    (group.domains > 1 ? between : inside).push_back(std::move(curve));
+  }
+  add(system, inside, false, own, left_out);
+  add(system, between, false, false, left_out);
 }
 
 void CollectiveMeasurements::add(const System& system, const std::vector<MeasuredCurve>& measured,

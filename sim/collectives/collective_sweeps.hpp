@@ -44,7 +44,7 @@ class CollectiveMeasurements {
   /// Sweeps of the system's calibration replace others for their shapes; those of `gpu` count
   /// inside a domain only, those of the system everywhere. All sweeps of `left_out` are left out.
   CollectiveMeasurements(const System& system, const std::string& gpu,
-                         const std::optional<CollectiveShape>& left_out);
+                         const std::optional<CollectiveShape>& left_out, bool alone = false);
 
   /// The correction from the curve of this very group: between sizes log-log, below the first the
   /// formula scaled to it, beyond the last the formula and its deviation there. Between two
@@ -71,6 +71,8 @@ class CollectiveMeasurements {
 
   void add(const System& system, const std::vector<MeasuredCurve>& sweeps, bool one_domain,
            bool own, const std::optional<CollectiveShape>& left_out);
+  void add_of_system(const System& system, bool own, bool alone,
+                     const std::optional<CollectiveShape>& left_out);
   static double beyond(const Curve& curve, Bytes tensor, const Formula& formula);
   const Curve& between_domains(const CollectiveShape& shape, const Formula& formula) const;
   static Seconds time_on(const Curve& curve, Bytes tensor, const Formula& formula);

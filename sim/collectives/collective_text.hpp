@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -15,7 +16,10 @@ struct CollectiveLine {
   double deviation = 0.0;  ///< CollectiveCost::deviation()
 
   /// Limits between which nine in ten measurements lie.
-  Seconds low() const { return result.time * std::exp(-range_deviations * deviation); }
+  Seconds low() const {
+    return std::max(std::min(result.time, result.least),
+                    result.time * std::exp(-range_deviations * deviation));
+  }
   Seconds high() const { return result.time * std::exp(range_deviations * deviation); }
 };
 

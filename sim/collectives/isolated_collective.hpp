@@ -41,6 +41,7 @@ struct IsolatedCollectiveTime {
   Seconds time;         ///< Simulated: placement, flows, links, SimGrid.
   int flows = 0;        ///< Number of simulated flows.
   Simulator simulator = Simulator::own;
+  Seconds least{};  ///< The bytes at the line rates of ports and NICs; hierarchical: not known, 0.
 
   BytesPerSecond algorithm_bandwidth(const IsolatedCollective& of) const;
   BytesPerSecond bus_bandwidth(const IsolatedCollective& of) const;

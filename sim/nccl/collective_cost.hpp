@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <string_view>
 
 #include "sim/cluster/rank_groups.hpp"
@@ -40,6 +41,10 @@ struct CollectiveCost {
   /// The errors that its latency has, and the time of its bytes.
   PriceKind latency_kind() const;
   PriceKind bytes_kind() const;
+  /// Nothing is faster: its bytes at the line rates of its two ports.
+  Seconds at_line_rates(BytesPerSecond port, BytesPerSecond nic) const {
+    return std::max(scale_up_bytes / port, network_bytes / nic);
+  }
   /// Standard deviation of ln(measured / time()).
   double deviation(const PriceErrors& errors) const;
   /// This share of the collective, for example if the rest is pipelined into a GEMM.

@@ -17,9 +17,14 @@ using Choices = PlanChoices;
 
 bool with_tensor_ranks(const Plan& plan) { return plan.tp > 1; }
 bool with_stages(const Plan& plan) { return plan.pp > 1; }
-bool with_copies(const Plan& plan) { return plan.data_ranks() > 1; }
+bool with_copies(const Plan& plan) { return plan.has_copies() || plan.copies() > 1; }
+bool with_data_ranks(const Plan& plan) { return plan.data_ranks() > 1; }
 bool with_context_ranks(const Plan& plan) { return plan.cp > 1; }
 bool with_expert_ranks(const Plan& plan) { return plan.ep > 1; }
+// GPipe keeps the activations of all micro-batches in one stage, too.
+bool with_passes_to_order(const Plan& plan) {
+  return plan.pp > 1 || plan.schedule != &default_schedule(plan.vpp);
+}
 bool pairs_passes_anyway(const Plan& plan) {
   return plan.schedule->pairing(plan.pp, plan.vpp) == Pairing::by_itself;
 }
@@ -110,7 +115,8 @@ std::vector<PlanKey> all_plan_keys() {
           other_names("seq-len", "seqlen", "sequence-length")),
       key("schedule", schedule,
           "order of the passes on each stage; or a file, as `orrery schedule` prints it",
-          {some_schedule(), &Request::schedule, &Plan::schedule}, matters(with_stages), searched),
+          {some_schedule(), &Request::schedule, &Plan::schedule}, matters(with_passes_to_order),
+          searched),
       key("layers", schedule, "layers of each virtual stage, as 11+12x14+11",
           {written<StageLayers>("even|N+N+...", read_stage_layers, stage_layers_text),
            &Choices::layers},
@@ -127,11 +133,10 @@ std::vector<PlanKey> all_plan_keys() {
       key("zero", sharding,
           "sharded over replicas: 1 optimizer state, 2 gradients, 3 weights (FSDP)",
           {whole<int>(0, 3), &Request::zero, &Plan::zero}, matters(with_copies), heading("ZeRO-{}"),
-          usual("0"), headed([](const Plan& plan) { return plan.optimizer_shards() > 1; }),
-          searched, other_names("zero-stage")),
+          usual("0"), searched, other_names("zero-stage")),
       key("dp_replicate", sharding,
           "copies of all shards; each is spread over as many replicas (HSDP)",
-          {degree, &Choices::dp_replicate}, matters(with_copies),
+          {degree, &Choices::dp_replicate}, matters(with_data_ranks),
           heading("{} copies of its shards"), usual("1"), divides,
           megatron("num-distributed-optimizer-instances"),
           other_names("data-parallel-replicate-degree")),

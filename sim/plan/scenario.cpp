@@ -118,6 +118,8 @@ MaybeRefused derive_schedule(Plan& plan, const PlanRequest& request) {
   plan.schedule = request.schedule.value_or(&default_schedule(plan.vpp));
   const auto no =
       plan.schedule->refuses({plan.pp, plan.vpp, plan.microbatches, plan.mbs * plan.dp});
+  // Alone on its pipeline, one chunk is not interleaved with any.
+  if (plan.pp == 1 && plan.schedule == &interleaved()) plan.schedule = &one_f_one_b();
   if (!no) return {};
   return Refused{no->contradiction ? Error::Kind::bad_input : Error::Kind::infeasible, no->key,
                  no->problem, no->remedy};

@@ -126,7 +126,9 @@ void fix(std::vector<PlanDimension>& dimensions, const std::vector<Fixed>& fixed
           {one.key, one.values, one.values.size() == 1 ? Kind::degree : Kind::variant, nullptr});
     } else {
       found->values = one.values;
-      found->matters = nullptr;
+      // GPipe keeps the activations of all micro-batches in one stage, too.
+      found->matters = one.key == "schedule" ? nullptr : plan_key(one.key).matters;
+      found->fixed = true;
       if (found->is_shape())  // Rising, as PlanDimension says.
         std::sort(found->values.begin(), found->values.end(),
                   [](const std::string& a, const std::string& b) {

@@ -20,11 +20,12 @@ struct PlanDimension {
     variant,  ///< Likewise, but the user compares its values: part of the layout.
   };
   Kind kind = Kind::setting;
-  /// False if the key can change nothing in a plan of this shape; it is then left open. Null:
-  /// always true.
+  /// False if the key can change nothing in a plan of this shape; it is then left open, or has the
+  /// first of its values if it is fixed. Null: always true.
   bool (*matters)(const Plan&) = nullptr;
   /// Of a shape: keys that may refuse a plan with the first value and not with a larger one.
   std::vector<std::string> mends = {};
+  bool fixed = false;  ///< By the user: no plan has other values.
 
   bool varies(const Plan& shape) const { return !matters || matters(shape); }
   /// A shape's values rise.

@@ -212,9 +212,10 @@ template <class Go>
 bool PlanSpace::for_each_value(Visit& state, const PlanRequest& so_far, const Plan& shape,
                                std::size_t dimension, const Go& go) const {
   const PlanDimension& varied = dimensions_[dimension];
-  if (!varied.varies(shape)) return go(so_far);
+  if (!varied.fixed && !varied.varies(shape)) return go(so_far);
+  const std::size_t values = varied.varies(shape) ? varied.values.size() : 1;
   bool goes_on = true;
-  for (std::size_t value = 0; goes_on && value < varied.values.size(); ++value) {
+  for (std::size_t value = 0; goes_on && value < values; ++value) {
     PlanRequest next = so_far;
     set(next, dimension, value);
     state.choice[dimension] = static_cast<std::uint8_t>(value);

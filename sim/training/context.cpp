@@ -46,9 +46,9 @@ const PriceErrors& EstimateContext::price_errors(const Scenario& scenario) {
   const std::string& software = scenario.software.name;
   const auto found = price_errors_.find({software, dtype, step});
   if (found != price_errors_.end()) return found->second;
-  PriceErrors errors =
-      with_tables(read_price_errors(system_.gpu.name, dtype, step, system_.network.name),
-                  tables_ ? &*tables_ : nullptr, dtype);
+  PriceErrors errors = with_tables(
+      read_price_errors(system_.gpu.name, dtype, step, name_in_catalog(system_.network)),
+      tables_ ? &*tables_ : nullptr, dtype);
   errors.published = read_published_steps(software, step);
   return price_errors_.emplace(std::tuple{software, dtype, step}, std::move(errors)).first->second;
 }

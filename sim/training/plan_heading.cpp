@@ -134,7 +134,8 @@ std::string brief_switches(const Plan& plan) {
   };
   for (const std::string& name : switch_keys)
     if (name != "schedule") add(plan_key(name));
-  if (!plan.schedule->in_megatron()) words.push_back(plan_key("schedule").text(plan));
+  if (plan.schedule != &default_schedule(plan.vpp))
+    words.push_back(plan_key("schedule").text(plan));
   for (const PlanKey& key : plan_keys())
     if (key.searched && !contains(degree_keys, key.name) && !contains(switch_keys, key.name))
       add(key);

@@ -86,26 +86,36 @@ bool contains(const JsonValue& rule, const char* key, const std::string& text) {
   return !part || text.find(part->text()) != text.npos;
 }
 
-// Bandwidth of one GPU, from "8x50 GB/s per node", "1600 Gb/s per node", "50 GB/s per GPU", "CX7
-// 400 Gb/s".
-std::optional<BytesPerSecond> rate_in(const std::string& text, int gpus_per_node) {
-  static const std::regex pattern{R"((?:(\d+)x)?(\d+(?:\.\d+)?) ?(GB/s|Gb/s)( per node)?)"};
+// Bandwidth of one GPU, from "8x50 GB/s per node", "32 x 100 Gb/s", "1600 Gb/s per node", "50 GB/s
+// per GPU", "CX7 400 Gb/s".
+std::optional<BytesPerSecond> rate_in(const JsonValue& json, const std::string& text,
+                                      int gpus_per_node) {
+  static const std::regex pattern{
+      R"((?:^|[^\w.+-])(?:(\d{1,4}) ?x ?)?(\d{1,9}(?:\.\d{1,9})?) ?(GB/s|Gb/s)( per node)?)"
+      R"(( per GPU)?)"};
   std::smatch found;
-  if (!std::regex_search(text, found, pattern)) return {};
-  double rate = std::stod(found[2]) * (found[3] == "GB/s" ? 1e9 : 1e9 / 8);
+  const bool stated = std::regex_search(text, found, pattern);
+  if (!stated && text.find("GB/s") == text.npos && text.find("Gb/s") == text.npos) return {};
+  double rate = 0.0;
+  if (stated) rate = std::stod(found[2]) * (found[3] == "GB/s" ? 1e9 : 1e9 / 8);
   if (found[1].matched) rate *= std::stod(found[1]);
-  if (found[4].matched) rate /= gpus_per_node;
+  // So many NICs are those of a node.
+  if (found[4].matched || (found[1].matched && !found[5].matched)) rate /= gpus_per_node;
+  if (rate <= 0.0)
+    json.fail("the rate of the network '" + shown_text(text) + "' cannot be read",
+              "write it like 50 GB/s per GPU or 8x400 Gb/s per node");
   return BytesPerSecond{rate};
 }
 
 // The network that a log describes, over the system's own.
-void set_network(System& system, const std::string& inter, const JsonValue& networks) {
+void set_network(System& system, const JsonValue& json, const std::string& inter,
+                 const JsonValue& networks) {
   for (const JsonValue& rule : networks.elements()) {
     rule.allow_only({"inter_contains", "network", "efficiency", "gigabits", "source"});
     if (!contains(rule, "inter_contains", inter)) continue;
     const double own = system.nic.si() * system.nics_per_node / system.gpus_per_node;
     double rate = own;
-    if (const auto stated = rate_in(inter, system.gpus_per_node))
+    if (const auto stated = rate_in(json, inter, system.gpus_per_node))
       rate = stated->si();
     else if (rule.has("gigabits"))
       rate = rule.at("gigabits").number(1.0, 1e5) * 1e9 / 8;
@@ -145,7 +155,7 @@ System system_of(const JsonValue& json, bool leaves_node) {
     if (leaves_domain && inter.empty())
       json.fail("the network between the nodes is not stated",
                 "name it: \"inter\": \"InfiniBand, 50 GB/s per GPU\"");
-    if (leaves_domain) set_network(system, inter, known.at("networks"));
+    if (leaves_domain) set_network(system, json, inter, known.at("networks"));
     return system;
   }
   json.fail("the GPU '" + shown_text(gpu) + "' is not known",

@@ -14,7 +14,7 @@ void compare(const CollectiveCase& one, bool leave_one_out, ValidationReport& re
   if (leave_one_out) options.left_out = one.shape;
   const CollectiveTime price{one.system, options};
   const PriceErrors errors =
-      read_price_errors(one.system.gpu.name, Dtype::bf16, {}, one.system.network.name);
+      read_price_errors(one.system.gpu.name, Dtype::bf16, {}, name_in_catalog(one.system.network));
   PointErrors small, middle, large;
   for (const auto& [bytes, time] : one.points) {
     const CollectiveCost cost = price(one.shape.kind, bytes, one.shape.group);

@@ -444,7 +444,7 @@ Json report_json(const ValidationReport& report) {
             {"median_abs_error", number_or_null(report.median_abs_error)},
             {"p90_abs_error", number_or_null(report.p90_abs_error)},
             {"max_abs_error", number_or_null(report.max_abs_error)}};
-  if (report.points > 0)
+  if (report.kind == "collectives")
     json["points_in_range"] = {{"all", report.points}, {"inside", report.points_in_range}};
   for (const RowErrors& of : report.rows) {
     Json rows{{"of", of.of}};

@@ -455,7 +455,7 @@ void set_nics(SystemDraft& draft, const NcclDump& dump) {
   if (classes == std::set<std::string>{"0x0207"}) draft.fabric = "infiniband";
   if (classes == std::set<std::string>{"0x0200"}) draft.fabric = "ethernet";
   if (!draft.fabric.empty())
-    draft.notes.push_back("the fabric is " + draft.fabric + " by the NICs' PCI class " +
+    draft.notes.push_back("the NICs are of " + draft.fabric + " by their PCI class " +
                           *classes.begin());
 }
 

@@ -168,7 +168,7 @@ void add_network(Document& document, const SystemDraft& draft) {
     else
       all_known = false;
   if (!all_known)
-    document.note("the network is taken for one as the catalog's '" + network.name + "' (" +
+    document.note("the network is taken to have the figures of '" + network.name + "' (" +
                   network.title +
                   "); measure its latency and efficiency and give "
                   "--network-latency and --network-efficiency");

@@ -103,6 +103,12 @@ TEST(System, HasTheFiguresOfItsKindOfNetwork) {
           "efficiency": 0.9})",
       "n.json"));
   EXPECT_EQ(own.efficiency, 0.9);  // Plain figures are the user's own.
+  EXPECT_EQ(name_in_catalog(infiniband), "infiniband");
+  EXPECT_EQ(name_in_catalog(again.network), "infiniband");
+  EXPECT_EQ(name_in_catalog(own), "");
+  NetworkKind slower = infiniband;
+  slower.latency = 2.0 * slower.latency;
+  EXPECT_EQ(name_in_catalog(slower), "");
 }
 
 TEST(System, DgxA100IsAsItsDatasheetSays) {

@@ -263,6 +263,21 @@ TEST(CollectiveTime, AnotherMachineOfTheSameNameWasNotMeasured) {
   };
   EXPECT_EQ(tag(), Tag::measured);
   system.nic = 0.25 * system.nic;
+  EXPECT_EQ(tag(), Tag::interpolated);
+  // A slightly slower network is slightly slower, at every size.
+  const System p5 = read_system("aws-p5", test_place);
+  for (double bytes = 8.0; bytes <= 1e10; bytes *= 4.0) {
+    const auto time = [&](const System& of) {
+      return CollectiveTime{of}(CollectiveKind::all_reduce, Bytes{bytes}, two_nodes).time().si();
+    };
+    System slower = p5;
+    slower.nic = 0.99 * p5.nic;
+    slower.network_latency = 1.01 * p5.network_latency;
+    EXPECT_GE(time(slower), time(p5)) << bytes;
+    EXPECT_LE(time(slower), 1.02 * time(p5)) << bytes;
+  }
+  system = read_system("dgx-h100", test_place);
+  system.in_network_reduction = false;
   EXPECT_EQ(tag(), Tag::default_value);
   // Other NICs are another network; what was measured in one node still holds.
   System cards = read_system("l40s-pcie", test_place);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/collectives/collective_text.hpp"
+
 namespace orrery::isolated_collective_test {
 namespace {
 
@@ -26,7 +28,7 @@ TEST(IsolatedCollective, SimulationAndPriceAgree) {
     for (const auto& [kind, name, nccl_name, passes, reduces, rooted] : collective_facts)
       for (double bytes : {8.0, 1e6, 1e9}) {
         const IsolatedCollective collective{kind, one.ranks, one.nodes, Bytes{bytes}};
-        const auto [cost, time, flows, simulator] =
+        const auto [cost, time, flows, simulator, least] =
             run_alone(collective, read_system(one.system, test_place));
         EXPECT_EQ(simulator, Simulator::own);
         EXPECT_NEAR(time.si(), cost.time().si(), 1e-3 * cost.time().si())
@@ -72,6 +74,16 @@ TEST(IsolatedCollective, TwoNodesTakeTreesWhereNcclDoes) {
   const auto ring = alone("dgx-a100-80gb", CollectiveKind::all_reduce, 16, 2, gib);
   EXPECT_EQ(ring.cost.algorithm, "ring");
   EXPECT_NEAR(ring.time.si(), 30.0 / 16 * gib / 8 / (0.97 * 25e9), 0.03 * ring.time.si());
+}
+
+// An all-to-all of two nodes sends half of its bytes out, an eighth of them by each NIC of 50 GB/s:
+// no range begins below that.
+TEST(IsolatedCollective, NothingIsFasterThanTheWire) {
+  const auto pairs = alone("aws-p6-b200", CollectiveKind::all_to_all, 16, 2, 8 * gib);
+  EXPECT_NEAR(pairs.least.si(), 8 * gib / 2 / 50e9, 1e-9);
+  EXPECT_GT(pairs.time, pairs.least);
+  const CollectiveLine line{{CollectiveKind::all_to_all, 16, 2, Bytes{8 * gib}}, pairs, 0.2};
+  EXPECT_EQ(line.low(), pairs.least);
 }
 
 // A GPU that shares its NIC with an idle one has all of it (NVIDIA/nccl issue 1357): here four NICs

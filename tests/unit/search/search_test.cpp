@@ -321,22 +321,53 @@ TEST(Search, APartIsCutShortBehindItsFirstPlan) {
   }
 }
 
-// A plan is met once: no two choices of a space are the same plan.
+// A plan is met once: no two choices of a space are the same plan, also if the user fixes values
+// that change nothing in some of them.
 TEST(PlanSpace, NoPlanTwice) {
-  const PlanSpace space{small_gpt(8, 256, 8, 2048), nodes_of_two(), 8, 16, {}};
-  std::vector<Plan> seen;
-  PlanRefusal unused;
-  for (int part = 0; part < space.parts(); ++part)
-    space.visit(
-        part,
-        [&](const PlanSpace::Choice& choice, const Scenario& scenario) {
-          EXPECT_EQ(std::count(seen.begin(), seen.end(), scenario.plan), 0);
-          seen.push_back(scenario.plan);
-          EXPECT_EQ(space.scenario(choice).plan, scenario.plan);
-          return true;
-        },
-        unused);
-  EXPECT_GT(seen.size(), 300u);
+  struct Case {
+    std::vector<std::string> fixed;
+    std::size_t least;  // Plans.
+  };
+  for (const Case& one :
+       {Case{{}, 300}, Case{{"zero=1,2", "schedule=1f1b,interleaved", "tp=2,4", "mbs=1"}, 100},
+        Case{{"schedule=gpipe,1f1b,interleaved,zb-h1", "zero=2", "mbs=2"}, 100},
+        Case{{"dp_overlap=true,false", "tp=8", "mbs=1"}, 10},
+        Case{{"sp=true,false", "tp_overlap=true,false", "tp=1"}, 100}}) {
+    std::vector<Fixed> fixed;
+    for (const std::string& text : one.fixed) fixed.push_back(parse_fixed(text));
+    SCOPED_TRACE(one.fixed.empty() ? "" : one.fixed.front());
+    const PlanSpace space{small_gpt(8, 256, 8, 2048), nodes_of_two(), 8, 16, fixed};
+    std::vector<PlanRequest> seen;  // What can change the plan.
+    PlanRefusal unused;
+    for (int part = 0; part < space.parts(); ++part)
+      space.visit(
+          part,
+          [&](const PlanSpace::Choice& choice, const Scenario& scenario) {
+            const PlanRequest plan = plan_again(scenario.plan);
+            EXPECT_EQ(std::count(seen.begin(), seen.end(), plan), 0) << space.flags(choice);
+            seen.push_back(plan);
+            EXPECT_EQ(space.scenario(choice).plan, scenario.plan);
+            return true;
+          },
+          unused);
+    EXPECT_GT(seen.size(), one.least);
+  }
+}
+
+// Ranks of one replica hold the same experts, and ZeRO shards those, if experts are spread over
+// fewer ranks than the replica has: it does not take several replicas.
+TEST(Search, ShardsExpertsOfOneReplica) {
+  SearchRequest request;
+  request.model = read_model("qwen3-30b-a3b", test_place);
+  request.systems = {read_system("dgx-h100", test_place)};
+  request.gpus = {8};
+  request.gbs = {8};
+  request.fixed = {parse_fixed("tp=8"), parse_fixed("ep=2")};
+  const SearchResult result = search(request);
+  ASSERT_FALSE(result.plans.empty());
+  const Plan& plan = result.plans.front().result.scenario.plan;
+  EXPECT_EQ(plan.zero, 3);
+  EXPECT_TRUE(plan_key("zero").needs_listing(plan));
 }
 
 // Shapes as nested loops find them. A first value that is refused says nothing about the next one:

@@ -33,6 +33,8 @@ TEST(CollectiveCase, ReadsNetworksFromProse) {
        {Network{"EFA 32x100 Gb/s per node = 50 GB/s per GPU", 50, 0.86},
         Network{"RoCE RDMA 1600 Gb/s per node", 25, 0.95},
         Network{"EFAv4 8x50 GB/s per node", 50, 0.95},
+        Network{"AWS p5 EFA, 32 x 100 Gb/s", 50, 0.86},
+        Network{"RoCE 2x200 Gb/s per GPU", 50, 0.95},
         Network{"50 GB/s per GPU CX7 NDR400", 50, 0.97},
         Network{"RoCE CX7 400 Gb/s, virtualised", 50, 0.64}, Network{"Slingshot 11", 25, 0.92},
         Network{"GPUDirect-TCPXO", 25, 0.94}, Network{"InfiniBand", 50, 0.97}}) {
@@ -58,6 +60,11 @@ TEST(CollectiveCase, SaysWhyItCannotBePredicted) {
   EXPECT_EQ(error(entry(R"({"gpu": "H100", "intra": "pairwise NVLink"})")),
             "x.json: /system: NVLink bridges between pairs of PCIe cards are no wiring that a "
             "system can have; leave the case out");
+  for (const std::string inter : {"InfiniBand, 0 GB/s", "RoCE, -50 GB/s per GPU",
+                                  "RoCE at 1234567890123 GB/s", "Slingshot, some Gb/s"})
+    EXPECT_EQ(error(entry(R"({"gpu": "H100", "inter": ")" + inter + "\"}")),
+              "x.json: /system: the rate of the network '" + inter +
+                  "' cannot be read; write it like 50 GB/s per GPU or 8x400 Gb/s per node");
   EXPECT_EQ(
       error(entry(R"({"gpu": "H100"})", R"("collective": "all_reduc", "ranks": 8, "nodes": 1)")),
       "x.json: /collective: 'all_reduc' is not a collective; did you mean 'all_reduce'?");

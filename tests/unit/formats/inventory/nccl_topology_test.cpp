@@ -54,10 +54,10 @@ TEST(NcclTopology, EightHoppersBehindSwitches) {
   EXPECT_THAT(imported(sample("eight_h100.xml")).notes,
               ElementsAre("the GPU is h100-sxm by its PCI device id 0x2330",
                           "NIC mlx5_8 of 100 Gb/s left out as slower",
-                          "the fabric is infiniband by the NICs' PCI class 0x0207",
+                          "the NICs are of infiniband by their PCI class 0x0207",
                           "scale_up_latency is assumed to be 0.6 us as in the catalog; measure it "
                           "and give --scale-up-latency",
-                          "the network is taken for one as the catalog's 'infiniband' "
+                          "the network is taken to have the figures of 'infiniband' "
                           "(InfiniBand); measure its latency and efficiency and give "
                           "--network-latency and --network-efficiency"));
 }
