@@ -11,9 +11,9 @@ namespace orrery {
 namespace {
 
 void need_format(const Place& at, const ServingEngine& engine, const std::string& word,
-                 const std::vector<std::string>& known) {
+                 const std::vector<std::string>& known, const std::string& why = "") {
   if (std::find(known.begin(), known.end(), word) == known.end())
-    fail_infeasible(at, "the engine '" + engine.name + "' has no " + word,
+    fail_infeasible(at, "the engine '" + engine.name + "' has no " + word + why,
                     known.empty() ? "leave it out" : "it has " + joined(known));
 }
 
@@ -124,11 +124,13 @@ void settle_degrees(const Model& model, const DeploymentRequest& request, int gp
 
 void settle_formats(const Model& model, const System& system, const ServingEngine& engine,
                     const DeploymentRequest& request, const Place& at, Deployment& plan) {
-  plan.weights = request.weights.value_or(Dtype::bf16);
-  plan.attention = request.attention.value_or(plan.weights);
-  plan.experts = request.experts.value_or(plan.weights);
-  plan.kv = request.kv.value_or(Dtype::bf16);
-  plan.ends_16bit = request.ends_16bit.value_or(0);
+  const CheckpointFormats stored = checkpoint_of(model, request);
+  plan.weights = stored.weights;
+  plan.attention = stored.attention;
+  plan.experts = stored.experts;
+  plan.ends_16bit = stored.ends_16bit;
+  plan.kv = request.kv.value_or(engine.takes_kv_of_checkpoint ? stored.kv.value_or(Dtype::bf16)
+                                                              : Dtype::bf16);
   if (plan.ends_16bit > 0 && model.experts)
     fail_input(at / "ends_16bit", "is for models without experts", "leave it out");
   if (2 * plan.ends_16bit > model.layers)
@@ -136,9 +138,11 @@ void settle_formats(const Model& model, const System& system, const ServingEngin
                     "use " + std::to_string(model.layers / 2));
   if (request.experts && !model.experts)
     fail_input(at / "experts", "the model has no experts", "leave it out");
-  need_format(at / "weights", engine, name(plan.weights), engine.weights);
-  need_format(at / "attention", engine, name(plan.attention), engine.weights);
-  if (model.experts) need_format(at / "experts", engine, name(plan.experts), engine.experts);
+  const std::string why =
+      published_note(model, request).empty() ? "" : ", in which " + model.name + " is published";
+  need_format(at / "weights", engine, name(plan.weights), engine.weights, why);
+  need_format(at / "attention", engine, name(plan.attention), engine.weights, why);
+  if (model.experts) need_format(at / "experts", engine, name(plan.experts), engine.experts, why);
   need_format(at / "kv", engine, name(plan.kv), engine.kv);
   if (const auto no = lacks_units(system.gpu, plan.weights)) throw no->error(at);
   if (const auto no = lacks_units(system.gpu, plan.attention))
@@ -170,6 +174,36 @@ void settle_speculation(const Model& model, const ServingEngine& engine,
 }
 
 }  // namespace
+
+CheckpointFormats checkpoint_of(const Model& model, const DeploymentRequest& request) {
+  CheckpointFormats formats;
+  if (request.weights)
+    formats.weights = formats.attention = formats.experts = *request.weights;
+  else
+    formats = published_formats(model);
+  if (!model.experts) formats.experts = formats.weights;
+  formats.attention = request.attention.value_or(formats.attention);
+  formats.experts = request.experts.value_or(formats.experts);
+  formats.ends_16bit = request.ends_16bit.value_or(formats.ends_16bit);
+  return formats;
+}
+
+std::string published_note(const Model& model, const DeploymentRequest& request) {
+  if (request.weights) return "";
+  const CheckpointFormats formats = published_formats(model);
+  std::vector<std::string> words{"weights " + name(formats.weights)};
+  bool narrow = is_narrow(formats.weights);
+  const auto add = [&](const char* what, Dtype format, bool stated) {
+    if (stated || format == formats.weights) return;
+    words.push_back(what + (" " + name(format)));
+    narrow |= is_narrow(format);
+  };
+  add("attention", formats.attention, request.attention.has_value());
+  if (model.experts) add("experts", formats.experts, request.experts.has_value());
+  if (!narrow) return "";
+  return model.name + " is served as it is published: " + joined(words) +
+         " (its quantization_config); --weights bf16 says otherwise";
+}
 
 Deployment make_deployment(const Model& model, const System& system, const ServingEngine& engine,
                            const DeploymentRequest& request, int gpus, const Place& at) {
@@ -314,7 +348,8 @@ std::vector<DeploymentKey> all_keys() {
             "ranks that share each expert (default tp x dp / ep)"),
       field("replicas", &D::replicas, whole(1, 1 << 20),
             "copies of all of it (default: as many as the GPUs hold)"),
-      field("weights", &D::weights, weights, "format of the weights (default bf16)"),
+      field("weights", &D::weights, weights,
+            "format of the weights (default: as the model is published, else bf16)"),
       field("attention", &D::attention, weights,
             "format of attention's linear layers (default as weights)"),
       field("experts", &D::experts, weights, "format of the experts' weights (default as weights)"),
