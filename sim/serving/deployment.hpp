@@ -53,6 +53,7 @@ struct Deployment {
   Bytes host_kv;      ///< Host memory of each GPU for keys and values; 0: none.
   std::optional<Speculation> speculation;
   std::shared_ptr<const Model> drafter;  ///< The draft model; null: no model drafts.
+  DeploymentRequest request;             ///< That it completes.
 
   /// Layers whose weights have 16 bits, whatever the others have.
   bool is_16bit(std::int64_t layer, std::int64_t layers) const {
