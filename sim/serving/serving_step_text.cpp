@@ -26,6 +26,8 @@ std::string memory(const ServingStep& step) {
       plural(step.kv.tokens, "token") + " of " +
           grouped(static_cast<std::int64_t>(step.kv.bytes_per_token + 0.5)) + " bytes, blocks of " +
           grouped(step.kv.block));
+  row("left free", memory.total - memory.weights - memory.activations - memory.reserve - memory.kv,
+      "kv_share " + fixed(step.setup.deployment.kv_share, 2));
   row("all", memory.total, "");
   if (step.setup.deployment.host_kv > Bytes{})
     row("on the host", step.setup.deployment.host_kv,
