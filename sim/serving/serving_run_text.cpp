@@ -182,6 +182,11 @@ std::string host_line(const ServingRun& run) {
          " of the time\n";
 }
 
+std::string longest_line(const ServingRun& run) {
+  const std::string longest = longest_text(run.setup.deployment, run.kv);
+  return longest.empty() ? "" : "The KV cache holds " + longest + "\n";
+}
+
 std::string memory_line(const ServingRun& run) {
   const ReplayTotals& totals = run.replay.counts.totals;
   std::string text = "KV cache of " + plural(run.kv.tokens, "token") +
@@ -222,8 +227,8 @@ std::string serving_run_text(const ServedAnswer& answer) {
                      "\n" + workload_text(answer.load, run) + window_text(answer.load, run) + "\n" +
                      latencies_text(run) + "\n" + throughput(run) + "\n" + ranges_text(run) + "\n" +
                      by_runs_text(answer) +
-                     (run.pools ? pooled_outcome_text(run) : memory_line(run)) + limits(answer) +
-                     token_cost_text(answer.cost);
+                     (run.pools ? pooled_outcome_text(run) : memory_line(run)) + longest_line(run) +
+                     limits(answer) + token_cost_text(answer.cost);
   if (run.saturated)
     text += "Overloaded: more requests come than are answered, " + fixed(run.requests_per_s(), 3) +
             " a second.\nTTFT and end-to-end times say how long the run lasted, not how long "
