@@ -121,6 +121,7 @@ int run_iteration(const Arguments& arguments) {
       options.required("step", "write an iteration, decodes x tokens each: --step 64x4096");
   const Iteration iteration = parse_iteration(text);
   const ServingSetup setup = read_serving_setup(given);
+  print_published_note(setup.model, given.keys);
   const ServingStep step = serving_step(setup, iteration, command_line);
   return print_operations(
       picture, iteration_operations(step),

@@ -131,6 +131,9 @@ DeploymentSearchRequest read_request(const Options& options, const ServeOptions&
   const std::vector<int> gpus = gpus_of(options);
   request.platforms = platforms_of(options, gpus);
   request.fixed = fixed_by(given.fixed, gpus);
+  DeploymentRequest stated;
+  for (const Fixed& key : request.fixed) set_deployment_flag(stated, key.key, key.values.front());
+  print_published_note(request.model, stated);
   request.list = given.list.list();
   if (request.list.is_front())
     for (const char* other : {"top", "all-settings"})
@@ -254,6 +257,7 @@ int run_serve(const Arguments& arguments) {
   if (!iteration) {
     const Stopwatch watch;
     const PricedServing priced{read_serving_setup(given.deployment)};
+    print_published_note(priced.setup.model, given.deployment.keys);
     const auto serve = [&](const ServingLoad& load) {
       return serve_requests(priced, load, command_line);
     };
@@ -262,6 +266,7 @@ int run_serve(const Arguments& arguments) {
                           priced.setup.deployment.replicas, serve, watch});
   }
   const ServingSetup setup = read_serving_setup(given.deployment);
+  print_published_note(setup.model, given.deployment.keys);
   const ServingStep step = serving_step(setup, *iteration, command_line);
   print_length_notes(setup, step.kv, longest_of(*iteration));
   const TokenCost cost = token_cost(step.tokens_per_s, static_cast<double>(setup.deployment.gpus()),

@@ -85,6 +85,8 @@ int serve_pools(const Options& options, const DeploymentOptions& given,
   const PricedPools pools = price_pools(named(given.model, "model"), named(given.system, "system"),
                                         named(given.engine, "engine"), request, command_line,
                                         prefill_place, decode_place);
+  print_published_note(pools.prefill->setup.model,
+                       request.prefill.weights ? request.decode : request.prefill);
   if (given.gpus) {
     const Place at = command_line / "gpus";
     const int gpus = parse_count(*given.gpus, at, 1, most_gpus);

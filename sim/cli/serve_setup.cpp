@@ -4,6 +4,7 @@
 #include <charconv>
 #include <iostream>
 
+#include "sim/formats/servers/checkpoint.hpp"
 #include "sim/serving/deployment.hpp"
 
 namespace orrery {
@@ -17,6 +18,27 @@ bool is_kept_by_search(const std::string& key) {
          key == "kv" || key == "max_length";
 }
 
+// Options for the formats of the checkpoint that a file names, unless it states formats itself.
+void add_checkpoint_formats(std::vector<std::pair<std::string, std::string>>& options) {
+  const auto value_of = [&](const std::string& name) -> const std::string* {
+    const auto found = std::ranges::find(options, name, [](const auto& one) { return one.first; });
+    return found == options.end() ? nullptr : &found->second;
+  };
+  const std::string* const checkpoint = value_of("checkpoint");
+  const std::string* const word = value_of("model");
+  if (!checkpoint || !word || value_of("weights") || value_of("attention") || value_of("experts"))
+    return;
+  const Model model = read_model(*word, command_line / "model");
+  const CheckpointFormats formats = formats_of_name(*checkpoint, &model);
+  if (!formats.is_quantised()) return;
+  const bool has_ends = value_of("ends_16bit");
+  options.emplace_back("weights", name(formats.weights));
+  options.emplace_back("attention", name(formats.attention));
+  if (model.experts) options.emplace_back("experts", name(formats.experts));
+  if (formats.ends_16bit > 0 && !has_ends)
+    options.emplace_back("ends_16bit", std::to_string(formats.ends_16bit));
+}
+
 void take_deployment_file(Options& options) {
   if (!options.has("plan")) return;
   const auto has = [&](const char* name) { return options.has(name); };
@@ -27,7 +49,9 @@ void take_deployment_file(Options& options) {
   const bool other_checkpoint =
       has("model") || has("weights") || has("attention") || has("experts") || has("ends_16bit");
   const bool searches = has("search");
-  for (const auto& [name, value] : read_deployment_file(options.text("plan"))) {
+  auto stated = read_deployment_file(options.text("plan"));
+  if (!other_checkpoint) add_checkpoint_formats(stated);
+  for (const auto& [name, value] : stated) {
     if (has(name.c_str())) continue;
     const bool of_pools = name == "prefill" || name == "decode";
     if (name == "checkpoint" && other_checkpoint) continue;
@@ -86,6 +110,11 @@ ServingSetup read_serving_setup(const DeploymentOptions& given) {
   if (!given.gpus) fail_input(command_line, "--gpus is missing", "write how many: --gpus 8");
   const int gpus = parse_count(*given.gpus, command_line / "gpus", 1, most_served_gpus);
   return make_serving_setup(model, system, engine, given.keys, gpus, command_line);
+}
+
+void print_published_note(const Model& model, const DeploymentRequest& request) {
+  const std::string note = published_note(model, request);
+  if (!note.empty()) std::cerr << "orrery: note: " << note << "\n";
 }
 
 void print_length_notes(const ServingSetup& setup, const KvCapacity& kv, std::int64_t tokens) {

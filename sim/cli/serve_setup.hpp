@@ -29,6 +29,9 @@ const std::string& named(const std::optional<std::string>& value, const std::str
 /// The setup that they name. Errors: as of make_serving_setup().
 ServingSetup read_serving_setup(const DeploymentOptions& given);
 
+/// Prints in which formats it is served if the user states none (published_note()) to stderr.
+void print_published_note(const Model& model, const DeploymentRequest& request);
+
 /// Prints what engines do about the lengths of such requests (length_notes()) to stderr.
 void print_length_notes(const ServingSetup& setup, const KvCapacity& kv, std::int64_t tokens);
 

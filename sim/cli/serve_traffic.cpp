@@ -288,15 +288,16 @@ int serve_traffic(const Options& options, const TrafficOptions& traffic, const S
     load.list = requests_of(load);
   }
   const Economics economics = read_economics(served.system.gpu.name, traffic.economics);
-  ServingRun run = goodput && goodput->at_rate
-                       ? *goodput->at_rate
-                       : serve_until_steady(served.run, load, served.replicas);
+  ServingRun run = !goodput           ? serve_until_steady(served.run, load, served.replicas)
+                   : goodput->at_rate ? *goodput->at_rate
+                                      : *goodput->at_lowest;
   const TokenCost cost =
       token_cost(run.output_tokens_per_s(), static_cast<double>(served.gpus), economics);
   note_small_limits(load.replay.slo, traffic.slo);
   const Request longest = longest_request(load);
   print_length_notes(run.setup, run.kv,
                      std::int64_t{longest.prompt_tokens} + longest.output_tokens);
+  if (goodput && !goodput->at_rate) load.traffic.rate = 0.0;
   ServingRunsByFigure by_runs = read_serving_runs(traffic.runs, run.setup);
   const ServedAnswer answer{std::move(load), std::move(run), goodput, cost, std::move(by_runs)};
   OutputFiles files{traffic.force};

@@ -26,7 +26,9 @@ const std::vector<std::string>& own_keys() {
       "parallel_residual", "tied_embeddings", "mla", "window", "global_every", "prediction_layers",
       // Experts.
       "experts", "top_k", "moe_ffn", "shared_expert_ffn", "dense_layers", "moe_every",
-      "expert_groups", "groups_per_token", "correction_bias"};
+      "expert_groups", "groups_per_token", "correction_bias",
+      // Formats of the published weights, as in its publisher's config.json.
+      "quantization_config"};
   return keys;
 }
 

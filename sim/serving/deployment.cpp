@@ -11,9 +11,9 @@ namespace orrery {
 namespace {
 
 void need_format(const Place& at, const ServingEngine& engine, const std::string& word,
-                 const std::vector<std::string>& known) {
+                 const std::vector<std::string>& known, const std::string& why = "") {
   if (std::find(known.begin(), known.end(), word) == known.end())
-    fail_infeasible(at, "the engine '" + engine.name + "' has no " + word,
+    fail_infeasible(at, "the engine '" + engine.name + "' has no " + word + why,
                     known.empty() ? "leave it out" : "it has " + joined(known));
 }
 
@@ -22,99 +22,13 @@ bool is_small(const Gpu& gpu) {
   return gpu.memory.si() < 70.0 * 1024 * 1024 * 1024 || gpu.name.starts_with("a100");
 }
 
-std::string largest_divisor(std::int64_t of, std::int64_t below) {
-  std::int64_t d = std::min(of, below);
-  while (d > 1 && of % d != 0) --d;
-  return std::to_string(d);
-}
-
-void need_divides(const Place& at, const char* what, std::int64_t whole, std::int64_t part) {
-  if (whole % part == 0) return;
-  fail_infeasible(
-      at, std::to_string(whole) + " " + what + " cannot be cut into " + std::to_string(part),
-      "use " + largest_divisor(whole, part));
-}
-
-void cut_attention(const Model& model, const Deployment& plan, const Place& at) {
-  need_divides(at / "tp", "heads", model.heads, plan.tp);
-  if (!model.latent && model.kv_heads % plan.tp != 0 && plan.tp % model.kv_heads != 0)
-    fail_infeasible(at / "tp",
-                    std::to_string(model.kv_heads) + " key heads cannot be cut or copied over " +
-                        std::to_string(plan.tp) + " ranks",
-                    "use " + largest_divisor(model.kv_heads, plan.tp));
-  if (model.ffn > 0) need_divides(at / "tp", "columns of the MLP", model.ffn, plan.tp);
-}
-
-void cut_experts(const Model& model, const Deployment& plan, const Place& at) {
-  if (!model.experts) {
-    if (plan.ep > 1 || plan.moe_tp > 1)
-      fail_input(at / (plan.ep > 1 ? "ep" : "moe_tp"), "the model has no experts", "leave it out");
-    if (plan.dp > 1)
-      fail_input(at / "dp",
-                 "the model has no experts, so that copies of its attention share nothing",
-                 "use replicas");
-    return;
-  }
-  if (std::int64_t{plan.moe_tp} * plan.ep != plan.stage_gpus())
-    fail_input(at / "ep",
-               "moe_tp x ep (" + std::to_string(plan.moe_tp) + " x " + std::to_string(plan.ep) +
-                   ") is not tp x dp (" + std::to_string(plan.tp) + " x " +
-                   std::to_string(plan.dp) + ")",
-               "leave moe_tp out, or make both products equal");
-  need_divides(at / "ep", "experts", model.experts->count, plan.ep);
-  need_divides(at / "moe_tp", "columns of an expert", model.experts->ffn, plan.moe_tp);
-}
-
-[[noreturn]] void refuse_replicas(const Model& model, const DeploymentRequest& request,
-                                  const Deployment& plan, int gpus, const Place& at) {
-  const std::int64_t replica = plan.replica_gpus();
-  const std::int64_t fewer = gpus / replica * replica;
-  std::string remedy = "use --gpus " +
-                       (fewer > 0 ? std::to_string(fewer) + " or " : std::string{}) +
-                       std::to_string(fewer + replica);
-  std::int64_t tp = plan.tp;
-  while (tp > 1 && (model.heads % tp != 0 || gpus % (tp * plan.pp * plan.dp) != 0)) --tp;
-  if (gpus % (tp * plan.pp * plan.dp) == 0) remedy += ", or --tp " + std::to_string(tp);
-  fail_infeasible(request.tp ? at / "tp" : Place{"", "--gpus"},
-                  "replicas of " + std::to_string(replica) + " GPUs (tp " +
-                      std::to_string(plan.tp) + " x pp " + std::to_string(plan.pp) + " x dp " +
-                      std::to_string(plan.dp) + ") do not fill " + std::to_string(gpus) + " GPUs",
-                  remedy);
-}
-
-// Derives unspecified degrees from the number of GPUs and the other degrees.
-void settle_degrees(const Model& model, const DeploymentRequest& request, int gpus, const Place& at,
-                    Deployment& plan) {
-  plan.pp = request.pp.value_or(1);
-  plan.dp = request.dp.value_or(1);
-  plan.replicas = request.replicas.value_or(1);
-  const std::int64_t others = std::int64_t{plan.pp} * plan.dp * plan.replicas;
-  if (request.tp) {
-    plan.tp = *request.tp;
-  } else {
-    if (gpus % others != 0)
-      fail_infeasible({"", "--gpus"},
-                      std::to_string(gpus) + " GPUs cannot be shared by pp x dp x replicas = " +
-                          std::to_string(others),
-                      "use a multiple of " + std::to_string(others));
-    plan.tp = static_cast<int>(gpus / others);
-  }
-  const std::int64_t replica = plan.replica_gpus();
-  if (!request.replicas) {
-    if (gpus % replica != 0) refuse_replicas(model, request, plan, gpus, at);
-    plan.replicas = static_cast<int>(gpus / replica);
-  }
-  if (plan.gpus() != gpus)
-    fail_input(at / "replicas",
-               "tp x pp x dp x replicas is " + std::to_string(plan.gpus()) + ", not the " +
-                   std::to_string(gpus) + " of --gpus",
-               "leave replicas out");
+// Copies of attention share experts by expert parallelism (DeepSeek-V3, section 3.4).
+void share_experts(const Model& model, const DeploymentRequest& request, Deployment& plan) {
   if (!model.experts) {
     plan.ep = request.ep.value_or(1);
     plan.moe_tp = request.moe_tp.value_or(1);
     return;
   }
-  // Copies of attention share experts by expert parallelism (DeepSeek-V3, section 3.4).
   const auto stage = static_cast<int>(plan.stage_gpus());
   plan.ep = request.ep.value_or(request.moe_tp ? std::max(1, stage / *request.moe_tp)
                                 : plan.dp > 1  ? stage
@@ -122,13 +36,140 @@ void settle_degrees(const Model& model, const DeploymentRequest& request, int gp
   plan.moe_tp = request.moe_tp.value_or(std::max(1, stage / plan.ep));
 }
 
+bool cuts_attention(const Model& model, const Deployment& plan) {
+  const bool cuts_keys =
+      model.latent || model.kv_heads % plan.tp == 0 || plan.tp % model.kv_heads == 0;
+  return model.heads % plan.tp == 0 && cuts_keys && model.ffn % plan.tp == 0;
+}
+
+bool cuts_experts(const Model& model, const Deployment& plan) {
+  if (!model.experts) return plan.ep == 1 && plan.moe_tp == 1 && plan.dp == 1;
+  return std::int64_t{plan.moe_tp} * plan.ep == plan.stage_gpus() &&
+         model.experts->count % plan.ep == 0 && model.experts->ffn % plan.moe_tp == 0;
+}
+
+// "--tp 4", the largest below the plan's that cuts the model, with --gpus if replicas fix them.
+std::string smaller_tp(const Model& model, const DeploymentRequest& request, const Deployment& plan,
+                       std::int64_t gpus) {
+  for (Deployment smaller = plan; --smaller.tp >= 1;) {
+    const std::int64_t replica = smaller.replica_gpus();
+    const std::int64_t filled = request.replicas ? replica * *request.replicas : gpus;
+    share_experts(model, request, smaller);
+    if (filled % replica == 0 && cuts_attention(model, smaller) && cuts_experts(model, smaller))
+      return "--tp " + std::to_string(smaller.tp) +
+             (filled == gpus ? "" : " --gpus " + std::to_string(filled));
+  }
+  return "";
+}
+
+std::string use(const std::string& options) {
+  return options.empty() ? "leave out degrees" : "use " + options;
+}
+
+void need_divides(const Place& at, const char* what, std::int64_t whole, std::int64_t part,
+                  const std::string& remedy) {
+  if (whole % part != 0)
+    fail_infeasible(
+        at, std::to_string(whole) + " " + what + " cannot be cut into " + std::to_string(part),
+        remedy);
+}
+
+void cut_attention(const Model& model, const DeploymentRequest& request, const Deployment& plan,
+                   int gpus, const Place& at) {
+  if (cuts_attention(model, plan)) return;
+  const std::string remedy = use(smaller_tp(model, request, plan, gpus));
+  need_divides(at / "tp", "heads", model.heads, plan.tp, remedy);
+  need_divides(at / "tp", "columns of the MLP", model.ffn, plan.tp, remedy);
+  fail_infeasible(at / "tp",
+                  std::to_string(model.kv_heads) + " key heads cannot be cut or copied over " +
+                      std::to_string(plan.tp) + " ranks",
+                  remedy);
+}
+
+// "--ep 8", the nearest that shares the experts of a stage, or a smaller tp.
+std::string other_ep(const Model& model, const DeploymentRequest& request, const Deployment& plan,
+                     int gpus) {
+  const auto stage = static_cast<int>(plan.stage_gpus());
+  std::optional<Deployment> nearest;
+  Deployment other = plan;
+  for (other.ep = 1; other.ep <= stage; ++other.ep) {
+    other.moe_tp = stage / other.ep;
+    if (cuts_experts(model, other) &&
+        (!nearest || std::abs(other.ep - plan.ep) < std::abs(nearest->ep - plan.ep)))
+      nearest = other;
+  }
+  if (!nearest) return smaller_tp(model, request, plan, gpus);
+  return "--ep " + std::to_string(nearest->ep) +
+         (request.moe_tp ? " --moe_tp " + std::to_string(nearest->moe_tp) : "");
+}
+
+void cut_experts(const Model& model, const DeploymentRequest& request, const Deployment& plan,
+                 int gpus, const Place& at) {
+  if (cuts_experts(model, plan)) return;
+  if (!model.experts) {
+    if (plan.ep > 1 || plan.moe_tp > 1)
+      fail_input(at / (plan.ep > 1 ? "ep" : "moe_tp"), "the model has no experts", "leave it out");
+    fail_input(at / "dp", "the model has no experts, so that copies of its attention share nothing",
+               "use replicas");
+  }
+  const std::string remedy = use(other_ep(model, request, plan, gpus));
+  if (std::int64_t{plan.moe_tp} * plan.ep != plan.stage_gpus())
+    fail_input(at / "ep",
+               "moe_tp x ep (" + std::to_string(plan.moe_tp) + " x " + std::to_string(plan.ep) +
+                   ") is not tp x dp (" + std::to_string(plan.tp) + " x " +
+                   std::to_string(plan.dp) + ")",
+               remedy);
+  need_divides(at / "ep", "experts", model.experts->count, plan.ep, remedy);
+  need_divides(at / "moe_tp", "columns of an expert", model.experts->ffn, plan.moe_tp, remedy);
+}
+
+// Derives unspecified degrees from the number of GPUs and the other degrees.
+void settle_degrees(const Model& model, const System& system, const DeploymentRequest& request,
+                    int gpus, const Place& at, Deployment& plan) {
+  plan.pp = request.pp.value_or(1);
+  plan.dp = request.dp.value_or(1);
+  plan.replicas = request.replicas.value_or(1);
+  const std::int64_t others = std::int64_t{plan.pp} * plan.dp * plan.replicas;
+  if (!request.tp && gpus % others != 0)
+    fail_infeasible({"", "--gpus"},
+                    std::to_string(gpus) +
+                        " GPUs cannot be shared by pp x dp x replicas = " + std::to_string(others),
+                    "use a multiple of " + std::to_string(others));
+  plan.tp = request.tp.value_or(static_cast<int>(gpus / others));
+  share_experts(model, request, plan);
+  cut_attention(model, request, plan, gpus, at);
+  cut_experts(model, request, plan, gpus, at);
+  const std::int64_t replica = plan.replica_gpus();
+  if (!request.replicas && gpus % replica != 0) {
+    const std::int64_t filled = std::max<std::int64_t>(1, gpus / replica) * replica;
+    std::vector<std::string> ways;
+    if (system.max_gpus == 0 || filled <= system.max_gpus)
+      ways.push_back("--gpus " + std::to_string(filled));
+    if (const std::string tp = smaller_tp(model, request, plan, gpus); !tp.empty())
+      ways.push_back(tp);
+    fail_infeasible(at / "tp",
+                    "replicas of " + std::to_string(replica) + " GPUs (tp " +
+                        std::to_string(plan.tp) + " x pp " + std::to_string(plan.pp) + " x dp " +
+                        std::to_string(plan.dp) + ") do not fill " + std::to_string(gpus) + " GPUs",
+                    use(joined(ways, " or ")));
+  }
+  if (!request.replicas) plan.replicas = static_cast<int>(gpus / replica);
+  if (plan.gpus() != gpus)
+    fail_input(at / "replicas",
+               "tp x pp x dp x replicas is " + std::to_string(plan.gpus()) + ", not the " +
+                   std::to_string(gpus) + " of --gpus",
+               "use --gpus " + std::to_string(plan.gpus()));
+}
+
 void settle_formats(const Model& model, const System& system, const ServingEngine& engine,
                     const DeploymentRequest& request, const Place& at, Deployment& plan) {
-  plan.weights = request.weights.value_or(Dtype::bf16);
-  plan.attention = request.attention.value_or(plan.weights);
-  plan.experts = request.experts.value_or(plan.weights);
-  plan.kv = request.kv.value_or(Dtype::bf16);
-  plan.ends_16bit = request.ends_16bit.value_or(0);
+  const CheckpointFormats stored = checkpoint_of(model, request);
+  plan.weights = stored.weights;
+  plan.attention = stored.attention;
+  plan.experts = stored.experts;
+  plan.ends_16bit = stored.ends_16bit;
+  plan.kv = request.kv.value_or(engine.takes_kv_of_checkpoint ? stored.kv.value_or(Dtype::bf16)
+                                                              : Dtype::bf16);
   if (plan.ends_16bit > 0 && model.experts)
     fail_input(at / "ends_16bit", "is for models without experts", "leave it out");
   if (2 * plan.ends_16bit > model.layers)
@@ -136,9 +177,11 @@ void settle_formats(const Model& model, const System& system, const ServingEngin
                     "use " + std::to_string(model.layers / 2));
   if (request.experts && !model.experts)
     fail_input(at / "experts", "the model has no experts", "leave it out");
-  need_format(at / "weights", engine, name(plan.weights), engine.weights);
-  need_format(at / "attention", engine, name(plan.attention), engine.weights);
-  if (model.experts) need_format(at / "experts", engine, name(plan.experts), engine.experts);
+  const std::string why =
+      published_note(model, request).empty() ? "" : ", in which " + model.name + " is published";
+  need_format(at / "weights", engine, name(plan.weights), engine.weights, why);
+  need_format(at / "attention", engine, name(plan.attention), engine.weights, why);
+  if (model.experts) need_format(at / "experts", engine, name(plan.experts), engine.experts, why);
   need_format(at / "kv", engine, name(plan.kv), engine.kv);
   if (const auto no = lacks_units(system.gpu, plan.weights)) throw no->error(at);
   if (const auto no = lacks_units(system.gpu, plan.attention))
@@ -166,15 +209,47 @@ void settle_speculation(const Model& model, const ServingEngine& engine,
   plan.speculation = requested;
   plan.drafter = drafting_model(model, requested, at / "speculate");
   if (plan.drafter)
-    need_divides(at / "speculate", "heads of what drafts", plan.drafter->heads, plan.tp);
+    need_divides(at / "speculate", "heads of what drafts", plan.drafter->heads, plan.tp,
+                 "use another --tp");
 }
 
 }  // namespace
 
+CheckpointFormats checkpoint_of(const Model& model, const DeploymentRequest& request) {
+  CheckpointFormats formats;
+  if (request.weights)
+    formats.weights = formats.attention = formats.experts = *request.weights;
+  else
+    formats = published_formats(model);
+  if (!model.experts) formats.experts = formats.weights;
+  formats.attention = request.attention.value_or(formats.attention);
+  formats.experts = request.experts.value_or(formats.experts);
+  formats.ends_16bit = request.ends_16bit.value_or(formats.ends_16bit);
+  return formats;
+}
+
+std::string published_note(const Model& model, const DeploymentRequest& request) {
+  if (request.weights) return "";
+  const CheckpointFormats formats = published_formats(model);
+  std::vector<std::string> words{"weights " + name(formats.weights)};
+  bool narrow = is_narrow(formats.weights);
+  const auto add = [&](const char* what, Dtype format, bool stated) {
+    if (stated || format == formats.weights) return;
+    words.push_back(what + (" " + name(format)));
+    narrow |= is_narrow(format);
+  };
+  add("attention", formats.attention, request.attention.has_value());
+  if (model.experts) add("experts", formats.experts, request.experts.has_value());
+  if (!narrow) return "";
+  return model.name + " is served as it is published: " + joined(words) +
+         " (its quantization_config); --weights bf16 says otherwise";
+}
+
 Deployment make_deployment(const Model& model, const System& system, const ServingEngine& engine,
                            const DeploymentRequest& request, int gpus, const Place& at) {
   Deployment plan;
-  settle_degrees(model, request, gpus, at, plan);
+  plan.request = request;
+  settle_degrees(model, system, request, gpus, at, plan);
   if (system.max_gpus > 0 && gpus > system.max_gpus)
     fail_infeasible({"", "--gpus"}, system.name + " has " + std::to_string(system.max_gpus),
                     "use no more");
@@ -183,8 +258,6 @@ Deployment make_deployment(const Model& model, const System& system, const Servi
                     "the model has " + std::to_string(model.layers) + " layers for " +
                         std::to_string(plan.pp) + " stages",
                     "use " + std::to_string(model.layers));
-  cut_attention(model, plan, at);
-  cut_experts(model, plan, at);
   settle_formats(model, system, engine, request, at, plan);
   const bool small = is_small(system.gpu);
   const EngineDefaults& usual = engine.defaults;
@@ -314,7 +387,8 @@ std::vector<DeploymentKey> all_keys() {
             "ranks that share each expert (default tp x dp / ep)"),
       field("replicas", &D::replicas, whole(1, 1 << 20),
             "copies of all of it (default: as many as the GPUs hold)"),
-      field("weights", &D::weights, weights, "format of the weights (default bf16)"),
+      field("weights", &D::weights, weights,
+            "format of the weights (default: as the model is published, else bf16)"),
       field("attention", &D::attention, weights,
             "format of attention's linear layers (default as weights)"),
       field("experts", &D::experts, weights, "format of the experts' weights (default as weights)"),

@@ -11,6 +11,7 @@
 #include "sim/core/field.hpp"
 #include "sim/core/json_value.hpp"
 #include "sim/model/model.hpp"
+#include "sim/serving/checkpoint_formats.hpp"
 #include "sim/serving/serving_engine.hpp"
 #include "sim/serving/speculation.hpp"
 
@@ -52,6 +53,7 @@ struct Deployment {
   Bytes host_kv;      ///< Host memory of each GPU for keys and values; 0: none.
   std::optional<Speculation> speculation;
   std::shared_ptr<const Model> drafter;  ///< The draft model; null: no model drafts.
+  DeploymentRequest request;             ///< That it completes.
 
   /// Layers whose weights have 16 bits, whatever the others have.
   bool is_16bit(std::int64_t layer, std::int64_t layers) const {
@@ -80,8 +82,15 @@ void set_deployment_flag(DeploymentRequest& request, const std::string& key,
 /// Sets the keys of a JSON object in `request`.
 void read_deployment(DeploymentRequest& request, const JsonValue& json);
 
-/// Completes `request`: one stage, tensor parallelism over all GPUs of a replica, the model's
-/// 16-bit weights, the engine's defaults. Errors: bad_input for contradictions; infeasible for
+/// The formats of what is served: all of --weights if the request states them, else those in which
+/// the model is published; attention, experts and the end layers as the request states them.
+CheckpointFormats checkpoint_of(const Model& model, const DeploymentRequest& request);
+
+/// Says which published formats are served because the request states no others; "": none.
+std::string published_note(const Model& model, const DeploymentRequest& request);
+
+/// Completes `request`: one stage, tensor parallelism over all GPUs of a replica, the formats of
+/// checkpoint_of(), the engine's defaults. Errors: bad_input for contradictions; infeasible for
 /// sizes that do not divide, for a format that engine or GPU lacks, and for layers that are not
 /// modelled; each names the nearest feasible value.
 Deployment make_deployment(const Model& model, const System& system, const ServingEngine& engine,

@@ -246,32 +246,57 @@ bool holds(const Model& model, const Deployment& plan, const ServingEngine& engi
           kv_of_request(model, plan, plan.max_length) <= kv.memory.kv);
 }
 
-// Returns the first of the usual remedies under which a request fits, as its flag, or "".
+// Returns the first of the usual remedies under which a request fits: options that replace or
+// complete those of the deployment's request, or "". Those of a pool are keys: "tp=4".
 std::string remedy(const Model& model, const System& system, const Deployment& plan,
-                   const ServingEngine& engine, std::int64_t tokens) {
-  const auto fits = [&](const Deployment& changed) {
-    return holds(model, changed, engine, kv_capacity(model, system, changed, engine), tokens);
+                   const ServingEngine& engine, std::int64_t tokens, const Place& at) {
+  const bool of_pool = at.file.starts_with("--");
+  std::int64_t gpus = plan.gpus();
+  const auto fits = [&](const DeploymentRequest& changed) {
+    try {
+      const Deployment other =
+          make_deployment(model, system, engine, changed, static_cast<int>(gpus), {});
+      return holds(model, other, engine, kv_capacity(model, system, other, engine), tokens);
+    } catch (const Error&) {
+      return false;
+    }
   };
-  const auto known = [](const std::vector<std::string>& words, const std::string& word) {
-    return std::find(words.begin(), words.end(), word) != words.end();
+  const auto would_do = [&](const std::vector<std::pair<std::string, std::string>>& options) {
+    std::string text;
+    for (const auto& [key, value] : options)
+      text += of_pool ? (text.empty() ? "" : ",") + key + "=" + value
+                      : (text.empty() ? "--" : " --") + key + " " + value;
+    return text + " would do";
   };
-  Deployment changed = plan;
+  const DeploymentRequest& request = plan.request;
+  DeploymentRequest changed = request;
   changed.kv_share = 0.95;
-  if (plan.kv_share < 0.95 && fits(changed)) return "--kv_share 0.95 would do";
-  changed = plan;
+  if (plan.kv_share < 0.95 && fits(changed)) return would_do({{"kv_share", "0.95"}});
+  changed = request;
   changed.kv = Dtype::fp8;
-  if (element_bytes(plan.kv) > 1.0 && known(engine.kv, "fp8") && fits(changed))
-    return "--kv fp8 would do";
-  changed = plan;
-  changed.weights = changed.attention = changed.experts = Dtype::fp8;
-  if (element_bytes(plan.weights) > 1.0 && known(engine.weights, "fp8") &&
-      !lacks_units(system.gpu, Dtype::fp8) && fits(changed))
-    return "--weights fp8 would do";
-  for (changed = plan; changed.tp <= 64 && model.heads % (2 * changed.tp) == 0;) {
-    changed.tp *= 2;
-    if (model.experts) changed.moe_tp *= 2;
-    if (model.experts && model.experts->ffn % changed.moe_tp != 0) break;
-    if (fits(changed)) return "--tp " + std::to_string(changed.tp) + " would do";
+  // Both pools have the same.
+  if (element_bytes(plan.kv) > 1.0 && !of_pool && fits(changed)) return would_do({{"kv", "fp8"}});
+  changed = request;
+  changed.weights = Dtype::fp8;
+  std::vector<std::pair<std::string, std::string>> options{{"weights", "fp8"}};
+  for (const auto& [key, format] : {std::pair{"attention", &DeploymentRequest::attention},
+                                    std::pair{"experts", &DeploymentRequest::experts}})
+    if (request.*format) changed.*format = Dtype::fp8, options.emplace_back(key, "fp8");
+  if (element_bytes(plan.weights) > 1.0 && fits(changed)) return would_do(options);
+  for (int factor = 2; factor * plan.tp <= 128; factor *= 2) {
+    changed = request;
+    changed.tp = factor * plan.tp;
+    options = {{"tp", std::to_string(*changed.tp)}};
+    if (request.ep && request.moe_tp) {
+      changed.moe_tp = factor * plan.moe_tp;
+      options.emplace_back("moe_tp", std::to_string(*changed.moe_tp));
+    }
+    const std::int64_t replica = factor * plan.replica_gpus();
+    gpus = request.replicas ? replica * plan.replicas
+                            : (plan.gpus() + replica - 1) / replica * replica;
+    if (gpus != plan.gpus() && !of_pool)
+      options.emplace(options.begin(), "gpus", std::to_string(gpus));
+    if (fits(changed)) return would_do(options);
   }
   return "";
 }
@@ -290,7 +315,7 @@ void need_kv(const Model& model, const System& system, const Deployment& plan,
              const ServingEngine& engine, std::int64_t tokens, const Place& at) {
   const KvCapacity kv = kv_capacity(model, system, plan, engine);
   if (holds(model, plan, engine, kv, tokens)) return;
-  const std::string change = remedy(model, system, plan, engine, tokens);
+  const std::string change = remedy(model, system, plan, engine, tokens, at);
   const std::string better =
       change.empty() ? "use more GPUs a replica (tp, pp), or GPUs with more memory" : change;
   if (kv.memory.kv <= Bytes{})
@@ -302,13 +327,14 @@ void need_kv(const Model& model, const System& system, const Deployment& plan,
         better);
   if (kv.requests(tokens, at_once(plan)) > 0) {
     const std::int64_t longest = longest_request(model, plan, kv.memory.kv);
-    fail_infeasible(at / "max_length",
-                    "is " + plural(plan.max_length, "token") + ", a request of which needs " +
-                        gigabytes_text(kv_of_request(model, plan, plan.max_length)) +
-                        " of KV cache, and " + gigabytes_text(kv.memory.kv) +
-                        " are left: the engine does not start",
-                    "the largest that fits is --max_length " + std::to_string(longest) +
-                        (change.empty() ? ", or " + better : "; " + change + ", too"));
+    fail_infeasible(
+        at / "max_length",
+        "is " + plural(plan.max_length, "token") + ", a request of which needs " +
+            gigabytes_text(kv_of_request(model, plan, plan.max_length)) + " of KV cache, and " +
+            gigabytes_text(kv.memory.kv) + " are left: the engine does not start",
+        (longest < tokens ? better
+                          : "the largest that fits is --max_length " + std::to_string(longest) +
+                                (change.empty() ? ", or " + better : "; " + change + ", too")));
   }
   fail_infeasible(at,
                   "the KV cache of " + grouped(kv.tokens) +

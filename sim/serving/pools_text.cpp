@@ -37,7 +37,7 @@ Json pool_json(const std::string& role, const PoolOutcome& pool, const std::vect
           {"gpus", pool.setup.deployment.gpus()},
           {"first_gpus", first_gpus},
           {"deployment", deployment_json(pool.setup.deployment, pool.setup.model)},
-          {"memory", memory_json(pool.kv)},
+          {"memory", memory_json(pool.kv, pool.setup.deployment)},
           {"idle_share", rounded(1.0 - pool.busy)},
           {"bound", name(pool.bound)},
           {"kv",

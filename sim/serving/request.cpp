@@ -1,6 +1,7 @@
 #include "sim/serving/request.hpp"
 
 #include "sim/core/json_value.hpp"
+#include "sim/core/number_text.hpp"
 #include "sim/core/text_file.hpp"
 #include "sim/core/value_list.hpp"
 
@@ -34,6 +35,14 @@ Slo parse_slo(const std::string& text, const Place& at) {
       fail_input(at, "'" + shown_text(key) + "' is not limited here", remedy);
   }
   return slo;
+}
+
+std::string slo_text(const Slo& slo) {
+  std::vector<std::string> limits;
+  for (const auto& [key, limit] :
+       {std::pair{"ttft", slo.ttft}, std::pair{"tpot", slo.tpot}, std::pair{"e2e", slo.e2e}})
+    if (limit < Slo::any) limits.push_back(std::string{key} + "=" + nine_digits(1e3 * limit.si()));
+  return joined(limits, ",") + "@p" + nine_digits(100.0 * slo.share);
 }
 
 }  // namespace orrery

@@ -55,5 +55,7 @@ struct Slo {
 /// them (default 99 %). Errors (bad_input): another key, a time that is not positive, a share that
 /// is no percentage.
 Slo parse_slo(const std::string& text, const Place& at);
+/// The same text.
+std::string slo_text(const Slo& slo);
 
 }  // namespace orrery

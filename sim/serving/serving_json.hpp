@@ -21,7 +21,7 @@ nlohmann::ordered_json latency_json(const LatencyHistogram& histogram);
 /// memory.
 nlohmann::ordered_json serving_head_json(const ServingSetup& setup, const KvCapacity& kv);
 
-nlohmann::ordered_json memory_json(const KvCapacity& kv);
+nlohmann::ordered_json memory_json(const KvCapacity& kv, const Deployment& plan);
 /// The keys of a deployment.
 nlohmann::ordered_json deployment_json(const Deployment& plan, const Model& model);
 

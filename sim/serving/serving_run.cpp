@@ -259,6 +259,23 @@ ServingRun serve_until_steady(const Serve& serve, const ServingLoad& load, int r
                       [](const ServingRun& run, std::int64_t) { return run.window.steady; });
 }
 
+std::optional<Slo> kept_limits(const ServingRun& run, const Slo& asked) {
+  if (run.saturated) return std::nullopt;
+  const ReplayCounts& counts = run.replay.counts;
+  Slo kept{.share = asked.share};
+  const double limits = (asked.ttft < Slo::any) + (asked.tpot < Slo::any) + (asked.e2e < Slo::any);
+  // In whole milliseconds, one more for the width of a bucket.
+  const auto keep = [&](Seconds Slo::*limit, const LatencyHistogram& of) {
+    if (!(asked.*limit < Slo::any)) return;
+    const double percentile = of.percentile(1.0 - (1.0 - asked.share) / limits).si();
+    kept.*limit = std::max(asked.*limit, Seconds{1e-3 * (std::ceil(1e3 * percentile) + 1.0)});
+  };
+  keep(&Slo::ttft, counts.ttft);
+  keep(&Slo::tpot, counts.tpot);
+  keep(&Slo::e2e, counts.e2e);
+  return kept;
+}
+
 Goodput largest_rate(const Serve& serve, ServingLoad load, int replicas) {
   assert(load.replay.slo);
   const double share = load.replay.slo->share;
@@ -276,9 +293,10 @@ Goodput largest_rate(const Serve& serve, ServingLoad load, int replicas) {
     load.list.requests.clear();
     ServingRun run = serve_longer(serve, load, replicas, most_of_goodput, decided);
     ++goodput.rates_tried;
-    if (run.saturated || run.slo_share() < share) return false;
-    goodput.at_rate = std::move(run);
-    return true;
+    const bool is_met = !run.saturated && run.slo_share() >= share;
+    if (is_met) goodput.at_lowest.reset();
+    if (is_met || !goodput.at_rate) (is_met ? goodput.at_rate : goodput.at_lowest) = std::move(run);
+    return is_met;
   };
   double rate = std::max(1, replicas);
   if (meets(rate)) {

@@ -123,8 +123,13 @@ bool copies_go_in_step(const ServingSetup& setup);
 struct Goodput {
   double rate = 0.0;  ///< Requests a second, within 1 %; 0: no rate meets them.
   int rates_tried = 0;
-  std::optional<ServingRun> at_rate;  ///< The run at that rate.
+  std::optional<ServingRun> at_rate;    ///< The run at that rate.
+  std::optional<ServingRun> at_lowest;  ///< The run at the lowest rate tried, if none meets them.
 };
+
+/// The limits that the requests of a run keep to, of those that `asked` states: the percentiles of
+/// each, with as many requests beyond them as all together may be. Nothing: it is overloaded.
+std::optional<Slo> kept_limits(const ServingRun& run, const Slo& asked);
 
 /// Doubles, halves and bisects the rate of the load's traffic, of which nothing else changes, and
 /// replays each as serve_until_steady() does. A rate that overloads meets nothing. `load` has

@@ -182,6 +182,11 @@ std::string host_line(const ServingRun& run) {
          " of the time\n";
 }
 
+std::string longest_line(const ServingRun& run) {
+  const std::string longest = longest_text(run.setup.deployment, run.kv);
+  return longest.empty() ? "" : "The KV cache holds " + longest + "\n";
+}
+
 std::string memory_line(const ServingRun& run) {
   const ReplayTotals& totals = run.replay.counts.totals;
   std::string text = "KV cache of " + plural(run.kv.tokens, "token") +
@@ -203,27 +208,38 @@ std::string limits(const ServedAnswer& answer) {
     text += percent(answer.run.slo_share()) + " of the requests keep to the limits, " +
             fixed(answer.run.slo_share() * answer.run.requests_per_s(), 3) + " a second\n";
   if (answer.goodput)
-    text += answer.goodput->rate > 0.0
-                ? "Largest rate at which " + percent(slo->share) +
-                      " do: " + fixed(answer.goodput->rate, 3) + " a second (" +
-                      plural(answer.goodput->rates_tried, "rate") + " tried)\n"
-                : "At no rate do " + percent(slo->share) + "\n";
+    text += "Largest rate at which " + percent(slo->share) +
+            " do: " + fixed(answer.goodput->rate, 3) + " a second (" +
+            plural(answer.goodput->rates_tried, "rate") + " tried)\n";
   return text;
+}
+
+// Where limits are kept to at no rate: those that are at the lowest one.
+std::string no_rate_text(const ServedAnswer& answer) {
+  const Slo& slo = *answer.load.replay.slo;
+  const std::optional<Slo> kept = kept_limits(answer.run, slo);
+  return "At no rate do " + percent(slo.share) + " of the requests keep to " + slo_text(slo) +
+         (kept ? ".\nThe nearest that they keep to, one at a time: --slo " + slo_text(*kept)
+               : ": more come than are answered even at the lowest") +
+         "\n";
 }
 
 }  // namespace
 
 std::string serving_run_text(const ServedAnswer& answer) {
   const ServingRun& run = answer.run;
-  std::string text = run.setup.model.name + " on " + run.setup.system.name + ", " +
-                     plural(run.gpus(), "GPU") + "\n" +
-                     (run.pools ? pools_text(run.pools->prefill.setup, run.pools->decode.setup)
-                                : deployment_text(run.setup)) +
-                     "\n" + workload_text(answer.load, run) + window_text(answer.load, run) + "\n" +
-                     latencies_text(run) + "\n" + throughput(run) + "\n" + ranges_text(run) + "\n" +
-                     by_runs_text(answer) +
-                     (run.pools ? pooled_outcome_text(run) : memory_line(run)) + limits(answer) +
-                     token_cost_text(answer.cost);
+  const std::string heading =
+      run.setup.model.name + " on " + run.setup.system.name + ", " + plural(run.gpus(), "GPU") +
+      "\n" +
+      (run.pools ? pools_text(run.pools->prefill.setup, run.pools->decode.setup)
+                 : deployment_text(run.setup)) +
+      "\n";
+  if (answer.goodput && !answer.goodput->at_rate) return heading + no_rate_text(answer);
+  std::string text = heading + workload_text(answer.load, run) + window_text(answer.load, run) +
+                     "\n" + latencies_text(run) + "\n" + throughput(run) + "\n" + ranges_text(run) +
+                     "\n" + by_runs_text(answer) +
+                     (run.pools ? pooled_outcome_text(run) : memory_line(run)) + longest_line(run) +
+                     limits(answer) + token_cost_text(answer.cost);
   if (run.saturated)
     text += "Overloaded: more requests come than are answered, " + fixed(run.requests_per_s(), 3) +
             " a second.\nTTFT and end-to-end times say how long the run lasted, not how long "

@@ -47,7 +47,7 @@ Json step_json(const ServingStep& step) {
 
 }  // namespace
 
-Json memory_json(const KvCapacity& kv) {
+Json memory_json(const KvCapacity& kv, const Deployment& plan) {
   return {{"total_bytes", whole(kv.memory.total)},
           {"weights_bytes", whole(kv.memory.weights)},
           {"activations_bytes", whole(kv.memory.activations)},
@@ -55,6 +55,8 @@ Json memory_json(const KvCapacity& kv) {
           {"kv_bytes", whole(kv.memory.kv)},
           {"kv_bytes_per_token", kv.bytes_per_token},
           {"kv_cache_tokens", kv.tokens},
+          {"longest_request_tokens",
+           kv.groups.whole == 0 ? Json(nullptr) : Json(kv.longest(at_once(plan)))},
           {"block_tokens", kv.block}};
 }
 
@@ -89,7 +91,7 @@ Json serving_head_json(const ServingSetup& setup, const KvCapacity& kv) {
           {"gpus", setup.deployment.gpus()},
           {"engine", {{"name", setup.engine.name}, {"title", setup.engine.title}}},
           {"deployment", deployment_json(setup.deployment, setup.model)},
-          {"memory", memory_json(kv)}};
+          {"memory", memory_json(kv, setup.deployment)}};
 }
 
 std::string serving_step_json(const ServingStep& step, const TokenCost& cost) {

@@ -26,6 +26,10 @@ std::string memory(const ServingStep& step) {
       plural(step.kv.tokens, "token") + " of " +
           grouped(static_cast<std::int64_t>(step.kv.bytes_per_token + 0.5)) + " bytes, blocks of " +
           grouped(step.kv.block));
+  if (const std::string longest = longest_text(step.setup.deployment, step.kv); !longest.empty())
+    table.add_row({"", "", longest});
+  row("left free", memory.total - memory.weights - memory.activations - memory.reserve - memory.kv,
+      "kv_share " + fixed(step.setup.deployment.kv_share, 2));
   row("all", memory.total, "");
   if (step.setup.deployment.host_kv > Bytes{})
     row("on the host", step.setup.deployment.host_kv,
@@ -107,6 +111,14 @@ std::string speculation_words(const Deployment& plan) {
   if (!plan.speculation) return "";
   return ", speculate " + speculation_text(*plan.speculation) + " (" +
          fixed(plan.speculation->a_step(), 2) + " tokens a step)";
+}
+
+std::string longest_text(const Deployment& plan, const KvCapacity& kv) {
+  if (kv.groups.windowed == 0) return "";
+  return "requests of " +
+         (kv.groups.whole == 0 ? "any length"
+                               : "up to " + plural(kv.longest(at_once(plan)), "token")) +
+         ": some layers keep only a window";
 }
 
 std::string deployment_text(const ServingSetup& setup) {

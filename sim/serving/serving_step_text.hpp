@@ -17,6 +17,10 @@ std::string serving_step_json(const ServingStep& step, const TokenCost& cost);
 /// Returns ", speculate mtp:2@0.7 (2.40 tokens a step)", or "" if the deployment drafts nothing.
 std::string speculation_words(const Deployment& plan);
 
+/// Returns "requests of up to 1,024 tokens: some layers keep only a window" where the cache holds
+/// longer requests than it has tokens, else "".
+std::string longest_text(const Deployment& plan, const KvCapacity& kv);
+
 /// Identifies a deployment: "vllm, tp 2, ep 4, weights fp8, kv fp8".
 std::string deployment_text(const ServingSetup& setup);
 

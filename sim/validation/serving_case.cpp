@@ -254,13 +254,6 @@ DeploymentRequest deployment_of(const JsonValue& stated) {
   return request;
 }
 
-// Formats that only the name of a checkpoint gives.
-void set_published_formats(const std::string& name, DeploymentRequest& request) {
-  if (name.ends_with("w8a8")) request.weights = Dtype::int8;
-  const bool gpt_oss = name.find("gpt-oss") != std::string::npos;
-  if (gpt_oss && !request.experts) request.experts = Dtype::mxfp4;
-}
-
 }  // namespace
 
 bool is_collected_case(const JsonValue& entry) {
@@ -278,7 +271,8 @@ ServingCase read_collected_case(const JsonValue& entry) {
   one.model = model_of(entry.at("model"));
   one.engine = engine_of(stated);
   one.deployment = deployment_of(stated);
-  set_published_formats(entry.at("model").at("name").text(), one.deployment);
+  // A format that only the name of the checkpoint gives.
+  if (entry.at("model").at("name").text().ends_with("w8a8")) one.deployment.weights = Dtype::int8;
   JsonValue serving = value_of("{}");
   for (const std::string& key : kept)
     if (const auto value = stated.find(key)) serving = serving.with(key, *value);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "tests/support/program.hpp"
@@ -45,6 +46,39 @@ TEST(Import, CurvesOfSeveralFilesAreOneDocument) {
   EXPECT_EQ(both.out.find("{\"schema\": \"orrery.curves/1\""), 0u);
   EXPECT_NE(both.out.find("\"mine-all_reduce-16x2\""), both.out.npos);
   EXPECT_NE(both.out.find("\"mine-all_to_all-8x1\""), both.out.npos);
+}
+
+// A model named alone, a deployment file that names its checkpoint, the command of a server and a
+// search take the formats in which the checkpoint is published.
+TEST(Import, AllWaysToAskTakeTheFormatsOfTheCheckpoint) {
+  struct Case {
+    std::string checkpoint, model, gpus, formats;
+    bool of_the_model;
+  };
+  const std::string file = testing::TempDir() + "orrery-formats-" + std::to_string(getpid());
+  const auto write = [&](const std::string& text) { std::ofstream{file} << text; };
+  for (const Case& one :
+       {Case{"openai/gpt-oss-120b", "gpt-oss-120b", "1", "weights bf16, experts mxfp4, kv", true},
+        {"deepseek-ai/DeepSeek-R1", "deepseek-v3", "8", "weights fp8_block, kv", true},
+        {"MiniMaxAI/MiniMax-M2.5", "minimax-m2.5", "4", "weights fp8_block, kv", true},
+        {"moonshotai/Kimi-K2-Thinking", "kimi-k2", "8", "weights bf16, experts int4_g32, kv",
+         false},
+        {"meta-llama/Llama-3.1-405B-FP8", "llama3.1-405b", "8",
+         "weights fp8, attention bf16, ends_16bit 1, kv", false}}) {
+    const std::string rest = " --system dgx-h200 --gpus " + one.gpus + " --step 1x100";
+    const auto expect = [&](const Outcome& served) {
+      EXPECT_NE(served.out.find(one.formats), served.out.npos) << one.checkpoint << served.out;
+    };
+    if (one.of_the_model) expect(orrery("serve --engine vllm --model " + one.model + rest));
+    write(R"({"schema": "orrery.deployment/1", "engine": "vllm", "model": ")" + one.model +
+          R"(", "checkpoint": ")" + one.checkpoint + R"("})");
+    expect(orrery("serve --plan " + file + rest));
+    write("vllm serve " + one.checkpoint + " --max-model-len 2048 -tp " + one.gpus + "\n");
+    EXPECT_EQ(orrery("import server " + file + " -o " + file + ".json").code, 0);
+    expect(orrery("serve --plan " + file + ".json" + rest));
+  }
+  fs::remove(file);
+  fs::remove(file + ".json");
 }
 
 TEST(Import, TheInputIsNotOverwritten) {

@@ -251,7 +251,7 @@ BenchmarkResult of_inferencex(const JsonValue& json) {
   const std::string precision = json.has("precision") ? json.at("precision").text() : "";
   // The checkpoint's name, else the format in which the model is published, else the precision.
   const CheckpointFormats published =
-      result.model ? published_formats(*result.model) : CheckpointFormats{};
+      result.model ? published_formats(read_model(*result.model, {"", ""})) : CheckpointFormats{};
   if (name.weights) {
     result.weights = orrery::name(*name.weights);
   } else if (published.experts != Dtype::bf16 && precision != "bf16") {

@@ -1,13 +1,12 @@
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/cluster/dtype.hpp"
-#include "sim/core/json_value.hpp"
 #include "sim/model/model.hpp"
+#include "sim/serving/checkpoint_formats.hpp"
 
 namespace orrery {
 
@@ -18,34 +17,9 @@ struct CheckpointName {
 };
 CheckpointName read_checkpoint_name(const std::string& name);
 
-/// The formats of a checkpoint.
-struct CheckpointFormats {
-  Dtype weights = Dtype::bf16;  ///< Of linear layers but for those below.
-  Dtype attention = Dtype::bf16;
-  Dtype experts = Dtype::bf16;
-  std::int64_t ends_16bit = 0;   ///< So many first and last layers stay in 16 bits.
-  std::optional<Dtype> kv = {};  ///< What it names for keys and values.
-  std::int64_t max_length = 0;   ///< Its own longest sequence, if not the model's.
-  std::string said_by = {};      ///< "its name", "quantization_config"; "": nothing says it.
-
-  bool is_quantised() const {
-    return is_narrow(weights) || is_narrow(attention) || is_narrow(experts);
-  }
-};
-
-/// The formats in which a model of the catalog is published where its name says none, as
-/// DeepSeek-V3 in fp8_block.
-CheckpointFormats published_formats(const std::string& catalog_name);
-
-/// The formats of a checkpoint by its name on Hugging Face's hub, its words, or the model's usual
-/// ones. `catalog_name`: the model's; "": it is not of the catalog.
-CheckpointFormats formats_of_name(const std::string& name, const std::string& catalog_name);
-
-/// The formats that a checkpoint's own files state: quantization_config of its config.json, and
-/// hf_quant_config.json (NVIDIA ModelOpt), if it has one. Nothing: it is not quantised.
-/// Errors (bad_input): a way to quantise that is not known.
-std::optional<CheckpointFormats> formats_of_files(const Model& model,
-                                                  const std::optional<JsonValue>& hf_quant_config);
+/// The formats of a checkpoint by its name on Hugging Face's hub, its words, or those in which the
+/// model is published. `model`: of the catalog; null: it is not.
+CheckpointFormats formats_of_name(const std::string& name, const Model* model);
 
 /// The words of vLLM and SGLang, and of publishers of checkpoints, for a format of all weights
 /// (vllm/model_executor/layers/quantization, sglang/srt/layers/quantization).

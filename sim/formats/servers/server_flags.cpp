@@ -254,12 +254,14 @@ class FlagsWriter {
              plan_.ends_16bit == formats.ends_16bit &&
              (!with_experts || plain(experts) == plain(formats.experts));
     };
-    CheckpointFormats published = published_formats(spec_.model.name);
+    CheckpointFormats published = published_formats(spec_.model);
     checkpoint_ = hub_name(spec_.model);
     bool is_known = true;
     if (!spec_.checkpoint.empty()) {
       const auto known = catalog_model(read_checkpoint_name(spec_.checkpoint).model);
-      const CheckpointFormats named = formats_of_name(spec_.checkpoint, known.value_or(""));
+      const std::optional<Model> of =
+          known ? std::optional{read_model(*known, {"", ""})} : std::nullopt;
+      const CheckpointFormats named = formats_of_name(spec_.checkpoint, of ? &*of : nullptr);
       is_known = known.has_value();
       if (!is_known || is_in(named) || !named.is_quantised()) {
         published = named;

@@ -154,17 +154,18 @@ void ServerReader::read_model() {
   checkpoint_ = read_checkpoint(name);
 }
 
-// What its own files state comes before its name.
+// What its own files state comes before its name, and its name before the catalog.
 CheckpointFormats ServerReader::read_checkpoint(const std::string& name) const {
+  if (!part_.catalog_name.empty()) return formats_of_name(name, &part_.model);
   std::string folder = answers_.model.value_or(name);
   if (folder.ends_with("config.json")) folder.erase(folder.size() - 11);
   if (!folder.empty() && !folder.ends_with('/')) folder += '/';
   std::optional<JsonValue> beside;
   const std::string path = folder + "hf_quant_config.json";
-  if (part_.catalog_name.empty() && answers_.other_file)
+  if (answers_.other_file)
     if (const auto text = answers_.other_file(path)) beside = JsonValue::parse(*text, path);
   if (const auto stated = formats_of_files(part_.model, beside)) return *stated;
-  return formats_of_name(name, part_.catalog_name);
+  return formats_of_name(name, nullptr);
 }
 
 // `quantization`, `dtype`, `cache`: paths; "": the engine has none.

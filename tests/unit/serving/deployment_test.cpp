@@ -91,11 +91,11 @@ TEST(Deployment, RefusesWhatDoesNotDivide) {
   DeploymentRequest request;
   request.tp = 3;
   EXPECT_EQ(refusal("llama3.1-8b", "dgx-h100", request, 3),
-            "--tp: 32 heads cannot be cut into 3; use 2");
+            "--tp: 32 heads cannot be cut into 3; use --tp 1");
   request.tp = 2;
   EXPECT_EQ(refusal("llama3.1-8b", "dgx-h100", request, 3),
-            "--tp: replicas of 2 GPUs (tp 2 x pp 1 x dp 1) do not fill 3 GPUs; use --gpus 2 or 4, "
-            "or --tp 1");
+            "--tp: replicas of 2 GPUs (tp 2 x pp 1 x dp 1) do not fill 3 GPUs; use --gpus 2 or "
+            "--tp 1");
   request = {};
   request.pp = 64;
   EXPECT_EQ(refusal("llama3.1-8b", "dgx-h100", request, 64),

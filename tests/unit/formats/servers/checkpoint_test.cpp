@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "sim/core/catalog.hpp"
 #include "sim/core/error.hpp"
+#include "sim/serving/deployment.hpp"
 
 namespace orrery::checkpoint_test {
 namespace {
@@ -14,6 +18,11 @@ std::string words_of(const CheckpointFormats& formats) {
   return name(formats.weights) + " attention " + name(formats.attention) + " experts " +
          name(formats.experts) + " ends " + std::to_string(formats.ends_16bit) + " kv " +
          (formats.kv ? name(*formats.kv) : "-");
+}
+
+CheckpointFormats formats_of(const std::string& name, const std::string& catalog_name) {
+  const Model model = read_model(catalog_name, {"", ""});
+  return formats_of_name(name, &model);
 }
 
 TEST(CheckpointName, SaysTheFormat) {
@@ -63,8 +72,48 @@ TEST(CheckpointFormats, OfNamesThatPublishersGave) {
            {"RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic", "llama3.1-70b",
             "fp8 attention fp8 experts fp8 ends 0 kv -"},
        })
-    EXPECT_EQ(words_of(formats_of_name(one.name, one.model)), one.words) << one.name;
-  EXPECT_EQ(formats_of_name("moonshotai/Kimi-K2-Thinking", "kimi-k2").max_length, 262144);
+    EXPECT_EQ(words_of(formats_of(one.name, one.model)), one.words) << one.name;
+  EXPECT_EQ(formats_of("moonshotai/Kimi-K2-Thinking", "kimi-k2").max_length, 262144);
+}
+
+// A deployment that states no format has that of the checkpoint that its publisher names as the
+// model, which an imported server command has, too: 16 bits but for these.
+TEST(CheckpointFormats, ADeploymentHasThoseOfItsPublisher) {
+  const std::map<std::string, std::pair<const char*, const char*>> quantised{
+      {"gpt-oss-20b", {"openai/gpt-oss-20b", "bf16 attention bf16 experts mxfp4 ends 0 kv -"}},
+      {"gpt-oss-120b", {"openai/gpt-oss-120b", "bf16 attention bf16 experts mxfp4 ends 0 kv -"}},
+      {"deepseek-v3",
+       {"deepseek-ai/DeepSeek-R1", "fp8_block attention fp8_block experts fp8_block ends 0 kv -"}},
+      {"kimi-k2",
+       {"moonshotai/Kimi-K2-Base", "fp8_block attention fp8_block experts fp8_block ends 0 kv -"}},
+      {"minimax-m2.5",
+       {"MiniMaxAI/MiniMax-M2.5", "fp8_block attention fp8_block experts fp8_block ends 0 kv -"}}};
+  for (const std::string& name : list_catalog("workloads/models")) {
+    const Model model = read_model(name, {"", ""});
+    const CheckpointFormats served = checkpoint_of(model, {});
+    const auto known = quantised.find(name);
+    EXPECT_EQ(served.is_quantised(), known != quantised.end()) << name;
+    EXPECT_EQ(published_note(model, {}).empty(), known == quantised.end()) << name;
+    if (known == quantised.end()) continue;
+    EXPECT_EQ(words_of(served), known->second.second);
+    EXPECT_EQ(words_of(formats_of(known->second.first, name)), known->second.second);
+  }
+}
+
+TEST(CheckpointFormats, StatedOnesWin) {
+  const auto served = [](const char* model, DeploymentRequest request) {
+    return words_of(checkpoint_of(read_model(model, {"", ""}), request));
+  };
+  DeploymentRequest request;
+  request.weights = fp8;
+  EXPECT_EQ(served("gpt-oss-120b", request), "fp8 attention fp8 experts fp8 ends 0 kv -");
+  request.experts = int4;
+  EXPECT_EQ(served("gpt-oss-120b", request), "fp8 attention fp8 experts int4 ends 0 kv -");
+  request.weights.reset();
+  EXPECT_EQ(served("deepseek-v3", request),
+            "fp8_block attention fp8_block experts int4 ends 0 kv -");
+  request.attention = bf16;
+  EXPECT_EQ(served("deepseek-v3", request), "fp8_block attention bf16 experts int4 ends 0 kv -");
 }
 
 // A dense model of eight layers and one with experts, with these keys in their config.json.
@@ -153,7 +202,8 @@ TEST(CheckpointFormats, AWayThatIsNotKnownIsRefused) {
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
                  "m/config.json: /quantization_config: quantises in a way that is not known here: "
-                 "aqlm; say the nearest format: --set quantization=fp8");
+                 "aqlm; say the nearest format: --weights fp8; orrery import: remove it, "
+                 "--set quantization=fp8");
   }
 }
 
