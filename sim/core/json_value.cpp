@@ -176,6 +176,7 @@ bool JsonValue::has(const std::string& key) const { return find(key).has_value()
 
 JsonValue JsonValue::at(const std::string& key) const {
   if (auto value = find(key)) return *value;
+  if (value_->contains(key)) fail("the key '" + key + "' is null", "give it a value");
   const std::string near = nearest(key, keys());
   fail("the key '" + key + "' is missing",
        near.empty() ? "add it" : "add it (is '" + near + "' a misspelling of it?)");

@@ -25,9 +25,9 @@ struct CheckpointFormats {
   }
 };
 
-/// The formats that a checkpoint's own files state: quantization_config of the model's document (its
-/// config.json, or a file of the catalog), and hf_quant_config.json (NVIDIA ModelOpt), if it has
-/// one. Nothing: it is not quantised. Errors (bad_input): a way to quantise that is not known.
+/// The formats that a checkpoint's own files state: quantization_config of the model's document
+/// (its config.json, or a file of the catalog), and hf_quant_config.json (NVIDIA ModelOpt), if it
+/// has one. Nothing: it is not quantised. Errors (bad_input): a way to quantise that is not known.
 std::optional<CheckpointFormats> formats_of_files(
     const Model& model, const std::optional<JsonValue>& hf_quant_config = {});
 

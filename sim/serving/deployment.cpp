@@ -48,22 +48,33 @@ bool cuts_experts(const Model& model, const Deployment& plan) {
          model.experts->count % plan.ep == 0 && model.experts->ffn % plan.moe_tp == 0;
 }
 
-// "--tp 4", the largest below the plan's that cuts the model, with --gpus if replicas fix them.
-std::string smaller_tp(const Model& model, const DeploymentRequest& request, const Deployment& plan,
+// GPUs that whole replicas fill: as many as are there, but at least one.
+std::int64_t filled_gpus(const DeploymentRequest& request, const Deployment& plan,
+                         std::int64_t gpus) {
+  const std::int64_t replica = plan.replica_gpus();
+  return replica * request.replicas.value_or(std::max<std::int64_t>(1, gpus / replica));
+}
+
+OptionTexts with_gpus(OptionTexts options, std::int64_t filled, std::int64_t gpus) {
+  if (filled != gpus) options.emplace_back("gpus", std::to_string(filled));
+  return options;
+}
+
+// The largest tp below the plan's that cuts the model, with --gpus if replicas fix them.
+OptionTexts smaller_tp(const Model& model, const DeploymentRequest& request, const Deployment& plan,
                        std::int64_t gpus) {
   for (Deployment smaller = plan; --smaller.tp >= 1;) {
     const std::int64_t replica = smaller.replica_gpus();
     const std::int64_t filled = request.replicas ? replica * *request.replicas : gpus;
     share_experts(model, request, smaller);
     if (filled % replica == 0 && cuts_attention(model, smaller) && cuts_experts(model, smaller))
-      return "--tp " + std::to_string(smaller.tp) +
-             (filled == gpus ? "" : " --gpus " + std::to_string(filled));
+      return with_gpus({{"tp", std::to_string(smaller.tp)}}, filled, gpus);
   }
-  return "";
+  return {};
 }
 
-std::string use(const std::string& options) {
-  return options.empty() ? "leave out degrees" : "use " + options;
+std::string use(const OptionTexts& options, const Place& at) {
+  return options.empty() ? "leave out degrees" : "use " + options_text(options, at);
 }
 
 void need_divides(const Place& at, const char* what, std::int64_t whole, std::int64_t part,
@@ -77,7 +88,7 @@ void need_divides(const Place& at, const char* what, std::int64_t whole, std::in
 void cut_attention(const Model& model, const DeploymentRequest& request, const Deployment& plan,
                    int gpus, const Place& at) {
   if (cuts_attention(model, plan)) return;
-  const std::string remedy = use(smaller_tp(model, request, plan, gpus));
+  const std::string remedy = use(smaller_tp(model, request, plan, gpus), at);
   need_divides(at / "tp", "heads", model.heads, plan.tp, remedy);
   need_divides(at / "tp", "columns of the MLP", model.ffn, plan.tp, remedy);
   fail_infeasible(at / "tp",
@@ -86,8 +97,8 @@ void cut_attention(const Model& model, const DeploymentRequest& request, const D
                   remedy);
 }
 
-// "--ep 8", the nearest that shares the experts of a stage, or a smaller tp.
-std::string other_ep(const Model& model, const DeploymentRequest& request, const Deployment& plan,
+// The nearest ep that shares the experts of a stage, or a smaller tp.
+OptionTexts other_ep(const Model& model, const DeploymentRequest& request, const Deployment& plan,
                      int gpus) {
   const auto stage = static_cast<int>(plan.stage_gpus());
   std::optional<Deployment> nearest;
@@ -99,8 +110,9 @@ std::string other_ep(const Model& model, const DeploymentRequest& request, const
       nearest = other;
   }
   if (!nearest) return smaller_tp(model, request, plan, gpus);
-  return "--ep " + std::to_string(nearest->ep) +
-         (request.moe_tp ? " --moe_tp " + std::to_string(nearest->moe_tp) : "");
+  OptionTexts options{{"ep", std::to_string(nearest->ep)}};
+  if (request.moe_tp) options.emplace_back("moe_tp", std::to_string(nearest->moe_tp));
+  return with_gpus(options, filled_gpus(request, plan, gpus), gpus);
 }
 
 void cut_experts(const Model& model, const DeploymentRequest& request, const Deployment& plan,
@@ -112,7 +124,7 @@ void cut_experts(const Model& model, const DeploymentRequest& request, const Dep
     fail_input(at / "dp", "the model has no experts, so that copies of its attention share nothing",
                "use replicas");
   }
-  const std::string remedy = use(other_ep(model, request, plan, gpus));
+  const std::string remedy = use(other_ep(model, request, plan, gpus), at);
   if (std::int64_t{plan.moe_tp} * plan.ep != plan.stage_gpus())
     fail_input(at / "ep",
                "moe_tp x ep (" + std::to_string(plan.moe_tp) + " x " + std::to_string(plan.ep) +
@@ -141,17 +153,17 @@ void settle_degrees(const Model& model, const System& system, const DeploymentRe
   cut_experts(model, request, plan, gpus, at);
   const std::int64_t replica = plan.replica_gpus();
   if (!request.replicas && gpus % replica != 0) {
-    const std::int64_t filled = std::max<std::int64_t>(1, gpus / replica) * replica;
+    const std::int64_t filled = filled_gpus(request, plan, gpus);
     std::vector<std::string> ways;
     if (system.max_gpus == 0 || filled <= system.max_gpus)
       ways.push_back("--gpus " + std::to_string(filled));
-    if (const std::string tp = smaller_tp(model, request, plan, gpus); !tp.empty())
-      ways.push_back(tp);
+    if (const OptionTexts tp = smaller_tp(model, request, plan, gpus); !tp.empty())
+      ways.push_back(options_text(tp, at));
     fail_infeasible(at / "tp",
                     "replicas of " + std::to_string(replica) + " GPUs (tp " +
                         std::to_string(plan.tp) + " x pp " + std::to_string(plan.pp) + " x dp " +
                         std::to_string(plan.dp) + ") do not fill " + std::to_string(gpus) + " GPUs",
-                    use(joined(ways, " or ")));
+                    ways.empty() ? "leave out degrees" : "use " + joined(ways, " or "));
   }
   if (!request.replicas) plan.replicas = static_cast<int>(gpus / replica);
   if (plan.gpus() != gpus)
@@ -215,6 +227,17 @@ void settle_speculation(const Model& model, const ServingEngine& engine,
 
 }  // namespace
 
+std::string options_text(const OptionTexts& options, const Place& at) {
+  const bool of_pool = at.file.starts_with("--");
+  std::string text;
+  for (const auto& [key, value] : options)
+    if (!of_pool)
+      text += (text.empty() ? "--" : " --") + key + " " + value;
+    else if (key != "gpus")
+      text += (text.empty() ? "" : ",") + key + "=" + value;
+  return text;
+}
+
 CheckpointFormats checkpoint_of(const Model& model, const DeploymentRequest& request) {
   CheckpointFormats formats;
   if (request.weights)
@@ -249,6 +272,7 @@ Deployment make_deployment(const Model& model, const System& system, const Servi
                            const DeploymentRequest& request, int gpus, const Place& at) {
   Deployment plan;
   plan.request = request;
+  settle_formats(model, system, engine, request, at, plan);
   settle_degrees(model, system, request, gpus, at, plan);
   if (system.max_gpus > 0 && gpus > system.max_gpus)
     fail_infeasible({"", "--gpus"}, system.name + " has " + std::to_string(system.max_gpus),
@@ -258,7 +282,6 @@ Deployment make_deployment(const Model& model, const System& system, const Servi
                     "the model has " + std::to_string(model.layers) + " layers for " +
                         std::to_string(plan.pp) + " stages",
                     "use " + std::to_string(model.layers));
-  settle_formats(model, system, engine, request, at, plan);
   const bool small = is_small(system.gpu);
   const EngineDefaults& usual = engine.defaults;
   plan.budget = request.budget.value_or(small ? usual.small_gpu_budget : usual.budget);

@@ -82,6 +82,10 @@ void set_deployment_flag(DeploymentRequest& request, const std::string& key,
 /// Sets the keys of a JSON object in `request`.
 void read_deployment(DeploymentRequest& request, const JsonValue& json);
 
+using OptionTexts = std::vector<std::pair<std::string, std::string>>;
+/// "--tp 4 --gpus 8"; "tp=4" where `at` is an option of a pool, whose GPUs follow from its degrees.
+std::string options_text(const OptionTexts& options, const Place& at);
+
 /// The formats of what is served: all of --weights if the request states them, else those in which
 /// the model is published; attention, experts and the end layers as the request states them.
 CheckpointFormats checkpoint_of(const Model& model, const DeploymentRequest& request);

@@ -261,12 +261,8 @@ std::string remedy(const Model& model, const System& system, const Deployment& p
       return false;
     }
   };
-  const auto would_do = [&](const std::vector<std::pair<std::string, std::string>>& options) {
-    std::string text;
-    for (const auto& [key, value] : options)
-      text += of_pool ? (text.empty() ? "" : ",") + key + "=" + value
-                      : (text.empty() ? "--" : " --") + key + " " + value;
-    return text + " would do";
+  const auto would_do = [&](const OptionTexts& options) {
+    return options_text(options, at) + " would do";
   };
   const DeploymentRequest& request = plan.request;
   DeploymentRequest changed = request;
@@ -278,7 +274,7 @@ std::string remedy(const Model& model, const System& system, const Deployment& p
   if (element_bytes(plan.kv) > 1.0 && !of_pool && fits(changed)) return would_do({{"kv", "fp8"}});
   changed = request;
   changed.weights = Dtype::fp8;
-  std::vector<std::pair<std::string, std::string>> options{{"weights", "fp8"}};
+  OptionTexts options{{"weights", "fp8"}};
   for (const auto& [key, format] : {std::pair{"attention", &DeploymentRequest::attention},
                                     std::pair{"experts", &DeploymentRequest::experts}})
     if (request.*format) changed.*format = Dtype::fp8, options.emplace_back(key, "fp8");
@@ -294,8 +290,7 @@ std::string remedy(const Model& model, const System& system, const Deployment& p
     const std::int64_t replica = factor * plan.replica_gpus();
     gpus = request.replicas ? replica * plan.replicas
                             : (plan.gpus() + replica - 1) / replica * replica;
-    if (gpus != plan.gpus() && !of_pool)
-      options.emplace(options.begin(), "gpus", std::to_string(gpus));
+    if (gpus != plan.gpus()) options.emplace(options.begin(), "gpus", std::to_string(gpus));
     if (fits(changed)) return would_do(options);
   }
   return "";

@@ -271,6 +271,9 @@ ServingCase read_collected_case(const JsonValue& entry) {
   one.model = model_of(entry.at("model"));
   one.engine = engine_of(stated);
   one.deployment = deployment_of(stated);
+  // "dtype" is that of activations: it leaves the formats of a quantised checkpoint.
+  if (stated.has("dtype") && !stated.has("quantization") && formats_of_files(one.model))
+    one.deployment.weights.reset();
   // A format that only the name of the checkpoint gives.
   if (entry.at("model").at("name").text().ends_with("w8a8")) one.deployment.weights = Dtype::int8;
   JsonValue serving = value_of("{}");

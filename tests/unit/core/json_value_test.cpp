@@ -153,6 +153,8 @@ TEST(JsonValueErrors, MissingAndUnknownKeys) {
             "a.json: the key 'layers' is missing; add it (is 'layer' a misspelling of it?)");
   EXPECT_EQ(error_text([&] { json.at("vocabulary"); }),
             "a.json: the key 'vocabulary' is missing; add it");
+  EXPECT_EQ(error_text([&] { parse(R"({"fabric": null})").at("fabric"); }),
+            "a.json: the key 'fabric' is null; give it a value");
   EXPECT_EQ(error_text([&] {
               json.allow_only({"layers", "zz"});
             }),

@@ -156,6 +156,7 @@ TEST(KvCapacity, WindowedLayersKeepTheirWindowAndAnIteration) {
 TEST(KvCapacity, OnlyEnginesThatFreeWindowsHoldMoreRequests) {
   DeploymentRequest request;
   request.block = 16;
+  request.weights = Dtype::bf16;
   for (const char* engine : {"vllm", "vllm-2025", "sglang", "trtllm", "vllm-2024"}) {
     const Served one = served("gpt-oss-20b", "dgx-h100", engine, request, 1);
     const bool frees = one.engine.memory.frees_windows;
@@ -249,6 +250,7 @@ TEST(KvCapacity, PartlyQuantisedWeightsAreCountedByModules) {
 // 532 GiB in all (PrimeIntellect-ai/prime-rl issue 2827).
 TEST(KvCapacity, ExpertsInGroupsOf32) {
   DeploymentRequest request;
+  request.weights = Dtype::bf16;
   request.experts = Dtype::bf16;
   const Served wide = served("kimi-k2", "dgx-h200", "vllm", request, 8);
   request.experts = Dtype::int4_g32;

@@ -84,7 +84,8 @@ TEST(CollectedCase, FormatsThatACheckpointsNameSays) {
   };
   EXPECT_EQ(weights("RedHatAI/Qwen2.5-7B-Instruct-quantized.w8a8"), Dtype::int8);
   EXPECT_EQ(weights("Qwen/Qwen2.5-7B-Instruct"), Dtype::fp16);
-  EXPECT_EQ(read(R"({"name": "openai/gpt-oss-20b"})", vllm).deployment.experts, Dtype::mxfp4);
+  const ServingCase published = read(R"({"name": "openai/gpt-oss-20b"})", vllm);
+  EXPECT_EQ(checkpoint_of(published.model, published.deployment).experts, Dtype::mxfp4);
 }
 
 TEST(CollectedCase, AnUnknownModelIsReadFromItsShape) {
