@@ -25,8 +25,8 @@ TEST(BillText, SaysWhichKeysWouldFillItsGaps) {
             "  rent\n"
             "  to buy                8 nodes, 1 switch, 64 cables\n"
             "  energy\n"
-            "Not known are rent_usd_per_gpu_hour, pue: --economics FILE with these keys fills the "
-            "gaps.\n");
+            "Not known are rent_usd_per_gpu_hour, pue: --economics FILE with these keys\n"
+            "fills the gaps.\n");
 }
 
 TEST(BillText, PowerIsSaidWhereItsPriceIsNot) {
