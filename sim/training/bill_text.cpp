@@ -71,7 +71,8 @@ std::string whole_units_text(const Hardware& hardware, int gpus, int domains) {
 
 std::string rent_note(const std::string& provider) {
   return "Unless --economics FILE gives " + provider +
-         "'s own price, rent is what the market asks for such a GPU.";
+         "'s own price, rent is what the market asks for such a GPU: " + provider +
+         " may ask for more or less.";
 }
 
 std::string provider_note(const std::string& provider) {

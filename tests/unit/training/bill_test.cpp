@@ -134,7 +134,7 @@ TEST(FabricParts, OfAPartOfASuperPod) {
   EXPECT_EQ(fabric_parts(system, 8, round_prices()).switches, 0);
 }
 
-// Up to four nodes of 8 NICs are on one leaf; L leaves with 16 links up need ceil(16 L / 64) spines.
+// Four nodes of 8 NICs are on one leaf; L leaves with 16 links up need ceil(16 L / 64) spines.
 TEST(FabricParts, SpinesAreAsManyAsLeavesNeed) {
   const System system = read_system("hgx-h100-leaf-spine-2to1", test_place);
   for (const int nodes : {2, 4, 5, 8, 20, 64, 128}) {
