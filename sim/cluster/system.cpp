@@ -119,6 +119,7 @@ std::vector<Field<System>> system_keys() {
       optional(field("in_network_reduction", &S::in_network_reduction, truth())),
       optional(field("fabric_reduction", &S::fabric_reduction, truth())),
       optional(figure("max_gpus", &S::max_gpus, whole(1, most_gpus))),
+      optional(field("provider", &S::provider, some_text("provider"))),
       optional(figure("host_slowdown", &S::host_slowdown, real(0.1, 10.0))),
       optional(within(&S::gpu, figure("host_bandwidth", &Gpu::host, bandwidth))),
   };

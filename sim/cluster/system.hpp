@@ -72,6 +72,7 @@ struct System {
   bool in_network_reduction = false;  ///< NVLink SHARP inside the domain.
   bool fabric_reduction = false;      ///< SHARP in the switches of the fabric: NCCL's CollNet.
   int max_gpus = 0;                   ///< Size of the machine that exists; 0: unlimited.
+  std::string provider;               ///< Who rents such machines out and sells none; "": nobody.
 
   std::vector<NvlinkPair> nvlink_pairs;  ///< Empty: every GPU reaches every other at `scale_up`.
   PcieTree pcie_tree;

@@ -47,9 +47,10 @@ std::string key_figures(const TrainingRun& run) {
   html += key_figure("interruptions",
                      fixed(of.interruptions.typical(), of.interruptions.typical() < 10.0),
                      range(of.interruptions, 1.0, 0));
-  html += key_figure("spares", grouped(run.spares.kept),
-                     "of " + grouped(run.prepared.gpus_of_unit) + " GPUs each; more are away " +
-                         percent(run.spares.short_of) + " of the time");
+  html +=
+      key_figure("spares", grouped(run.spares.kept),
+                 "of " + grouped(run.prepared.gpus_of_unit) + " GPUs each; more are in repair " +
+                     percent(run.spares.short_of) + " of the time");
   const std::string rent = dollars_text(run.bill.rent_usd);
   if (!rent.empty()) html += key_figure("rent", rent, "with spares, waiting or not");
   const std::string energy = energy_text(run.bill.energy_kwh);
@@ -232,7 +233,7 @@ std::string worth_section(const TrainingRun& run) {
             "%;width:" + number(100.0 * (one.days.high - one.days.low) / (high - low)) +
             "%\"></b><u style=\"left:" + at(one.days.typical()) + "%\"></u></i></td><td>" +
             (one.ettr < 0.0 ? "-" : "+") + fixed(100.0 * std::abs(one.ettr), 1) +
-            "</td><td class=\"left\">" + escaped(dollars_text(one.usd)) + "</td></tr>\n";
+            "</td><td class=\"left\">" + escaped(saved_rent_text(one)) + "</td></tr>\n";
   return html +
          "</table></div>\n<p class=\"note\">Each alone, under the same failures at the same "
          "times; they do not add up.</p>\n";

@@ -5,7 +5,10 @@
 
 #include "sim/reliability/expected_run.hpp"
 #include "sim/reliability/fault_replay.hpp"
+#include "sim/reliability/run_simulation.hpp"
 #include "sim/reliability/run_states.hpp"
+#include "sim/reliability/spare_pool.hpp"
+#include "sim/reliability/training_run.hpp"
 
 namespace orrery {
 namespace {
@@ -80,6 +83,32 @@ double least_time_over_steps(const Scenario& scenario, const Reliability& profil
   return 1.0 / policy_shares(setup, distribution.per_day, distribution.repair_us,
                              std::numeric_limits<double>::infinity())
                    .goodput;
+}
+
+int paid_spares(const Scenario& scenario, const Reliability& profile, std::optional<int> spares,
+                Seconds length) {
+  if (spares) return *spares;
+  const FailureDistribution distribution = distribution_of(profile, scenario.plan.gpus());
+  const std::vector<ReplicateCause> causes = causes_of(profile, {CheckpointRule{}});
+  ReplicateSetup setup;
+  setup.racks = racks_of(scenario);
+  setup.refill = refill_of(profile);
+  const Micros end = whole_micros(length);
+  const RunQuestion question;
+  std::vector<RunTotals> runs(static_cast<std::size_t>(question.replicates));
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    FailureDraws failures{distribution, question.seed, i};
+    SparePool pool{setup, unlimited_spares};
+    for (Failure failure = failures.next(); failure.at < end; failure = failures.next())
+      if (causes[static_cast<std::size_t>(failure.cause)].replaces)
+        pool.lose(failure.at, failure.repair, failure.presence);
+    runs[i].with_away = pool.with_away(end);
+  }
+  return units_away(runs, covered_share);
+}
+
+int spare_gpus(const Scenario& scenario, int spares) {
+  return (spares + idle_units(scenario)) * gpus_of_unit(scenario);
 }
 
 }  // namespace orrery

@@ -42,4 +42,11 @@ double least_time_over_steps(const Scenario& scenario, const Reliability& profil
                              std::optional<BytesPerSecond> store, std::optional<int> spares,
                              bool elastic);
 
+/// The spare units of a run of `length` that are paid for: `spares`, or without them as many as
+/// cover `covered_share` of the time of the failures that a RunQuestion draws.
+int paid_spares(const Scenario& scenario, const Reliability& profile, std::optional<int> spares,
+                Seconds length);
+/// GPUs of spares, and of units that are idle in the job's racks, which cost as much.
+int spare_gpus(const Scenario& scenario, int spares);
+
 }  // namespace orrery

@@ -43,6 +43,9 @@ std::vector<RunTotals> run_replicates(const ReplicateSetup& setup,
 std::vector<RunTotals> run_replicates(const ReplicateSetup& setup, const FaultRecord& record,
                                       std::uint64_t seed, int replicates);
 
+/// Spares are paid for that cover so much of the time, unless a policy says how many.
+inline constexpr double covered_share = 0.99;
+
 /// Shares of the time of all runs in which 0, 1, ... units were away.
 std::vector<double> shares_away(std::span<const RunTotals> runs);
 

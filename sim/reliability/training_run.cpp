@@ -16,8 +16,6 @@
 namespace orrery {
 namespace {
 
-constexpr double enough = 0.99;  // Share of the time.
-
 std::vector<SlowGpu> slow_gpus(const PreparedRun& run, double slower) {
   const double stop = replacement_stop(run).si();
   std::vector<SlowGpu> slow;
@@ -55,11 +53,12 @@ double share_beyond(const std::vector<RunTotals>& runs, int units) {
   return beyond;
 }
 
-SpareNeed spare_need(const std::vector<RunTotals>& never_waited, std::optional<int> chosen) {
+SpareNeed spare_need(const std::vector<RunTotals>& runs, const std::vector<RunTotals>& never_waited,
+                     std::optional<int> chosen) {
   SpareNeed need;
-  need.units = units_away(never_waited, enough);
+  need.units = units_away(never_waited, covered_share);
   need.kept = chosen.value_or(need.units);
-  need.short_of = share_beyond(never_waited, need.kept);
+  need.short_of = share_beyond(runs, need.kept);
   return need;
 }
 
@@ -133,8 +132,9 @@ TrainingRun sampled_run(const Scenario& scenario, Seconds step, const RunQuestio
   answer.figures = figures_of(answer.runs);
   PreparedRun never_waits = answer.prepared;
   never_waits.setup.spares = unlimited_spares;
-  answer.spares = policy.spares ? spare_need(finished_runs(never_waits, question), policy.spares)
-                                : spare_need(answer.runs, {});
+  answer.spares = policy.spares
+                      ? spare_need(answer.runs, finished_runs(never_waits, question), policy.spares)
+                      : spare_need(answer.runs, answer.runs, {});
   answer.evictions = evictions_of(answer.prepared);
   if (has_expected_shares(question) && !answer.prepared.setup.slowness.any()) {
     const double ettr = expected_shares(answer.prepared).ettr;
@@ -278,19 +278,18 @@ class Worth {
 
  private:
   void add(const std::string& what, const PreparedRun& run) {
-    const RunFigures better = figures_of(finished_runs(run, answer_.question));
+    const std::vector<RunTotals> runs = finished_runs(run, answer_.question);
+    const RunFigures better = figures_of(runs);
     const RunFigures& before = answer_.figures;
     std::vector<double> saved;
     for (std::size_t i = 0; i < before.days_of.size(); ++i)
       saved.push_back(before.days_of[i] - better.days_of[i]);
-    Improvement improvement{
-        what, chance_range(std::move(saved)), better.ettr.mean - before.ettr.mean, {}};
-    const PreparedRun& now = answer_.prepared;
-    const int gpus =
-        now.scenario.plan.gpus() + (answer_.spares.kept + now.idle_units) * now.gpus_of_unit;
-    if (improvement.days.mean > 0.0)
-      improvement.usd = economics_.rent_usd_per_gpu_hour * (24.0 * improvement.days.mean * gpus);
-    list_.push_back(improvement);
+    const bool unlimited = run.setup.spares == unlimited_spares;
+    const int kept = unlimited ? units_away(runs, covered_share) : run.setup.spares;
+    const double gpu_hours =
+        answer_.bill.gpu_hours - run_bill(run, better, kept, economics_).gpu_hours;
+    list_.push_back({what, chance_range(std::move(saved)), better.ettr.mean - before.ettr.mean,
+                     gpu_hours, economics_.rent_usd_per_gpu_hour * std::abs(gpu_hours)});
   }
 
   const TrainingRun& answer_;

@@ -91,12 +91,14 @@ std::vector<RunTotals> finished_runs(const PreparedRun& run, const RunQuestion& 
 RunTotals median_run(const PreparedRun& run, const RunQuestion& question,
                      const std::vector<RunTotals>& runs);
 
-/// Units in repair, in runs with unlimited spares.
+/// Spares and what they leave open.
 struct SpareNeed {
-  int units = 0;  ///< Enough for 99 % of the time.
+  int units = 0;  ///< Enough for 99 % of the time of runs with unlimited spares.
   /// Spares that are paid for: the user's choice, else `units`.
   int kept = 0;
-  double short_of = 0.0;  ///< Share of the time in which more are in repair than are kept.
+  /// Share of the time of these runs in which more units are in repair than are kept. A job that
+  /// needs all its units finds the failure in a part of it, and waits in the rest.
+  double short_of = 0.0;
 };
 
 /// Statistics of all replicates. The means of `ettr` and `goodput` are shares of the time of all
@@ -116,7 +118,9 @@ struct Improvement {
   std::string what;
   ChanceRange days;   ///< Saved.
   double ettr = 0.0;  ///< Gained, of the time of all runs.
-  Range usd;          ///< Saved rent, on average.
+  /// What the run's bill falls by, on average: spares and all. Negative where the change is dearer.
+  double gpu_hours = 0.0;
+  Range rent_usd;  ///< Of as many GPU hours, without their sign.
 };
 
 /// One slow GPU that does not fail.

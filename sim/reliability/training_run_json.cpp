@@ -26,6 +26,12 @@ Json money(Range range) {
   return {{"low", rounded(range.low)}, {"high", rounded(range.high)}};
 }
 
+// Negative where the change is dearer.
+Json saved_money(const Improvement& one) {
+  if (one.gpu_hours >= 0.0 || !one.rent_usd.known()) return money(one.rent_usd);
+  return {{"low", rounded(-one.rent_usd.high)}, {"high", rounded(-one.rent_usd.low)}};
+}
+
 Json or_null(Seconds time) { return time > Seconds{} ? Json(rounded(time.si())) : Json(nullptr); }
 
 Json tiers_json(const PreparedRun& run) {
@@ -77,7 +83,7 @@ std::string training_run_json(const TrainingRun& run) {
     worth.push_back({{"improvement", one.what},
                      {"days_saved", range_json(one.days)},
                      {"ettr_gained", rounded(one.ettr)},
-                     {"rent_saved_usd", money(one.usd)}});
+                     {"rent_saved_usd", saved_money(one)}});
   Json slow = Json::array();
   for (const SlowGpu& one : run.slow)
     slow.push_back({{"stage", one.stage},

@@ -64,15 +64,18 @@ std::string lost_text(const RunFigures& figures) {
 std::string causes_text(const TrainingRun& run) {
   const Reliability& profile = run.question.reliability;
   std::vector<double> by_group(profile.groups.size());
+  std::vector<std::string> names(profile.groups.size());
   double all = 0.0;
   for (std::size_t i = 0; i < profile.causes.size(); ++i) {
-    by_group[profile.causes[i].group] += run.figures.by_cause[i];
+    const FailureCause& cause = profile.causes[i];
+    // A group says how failures are handled: one cause alone is not all that its name covers.
+    names[cause.group] = names[cause.group].empty() ? cause.name : profile.groups[cause.group].name;
+    by_group[cause.group] += run.figures.by_cause[i];
     all += run.figures.by_cause[i];
   }
   std::vector<std::string> items;
   for (std::size_t i = 0; i < by_group.size(); ++i)
-    if (by_group[i] > 0.0)
-      items.push_back(profile.groups[i].name + " " + percent(by_group[i] / all));
+    if (by_group[i] > 0.0) items.push_back(names[i] + " " + percent(by_group[i] / all));
   if (items.empty()) return "";
   return wrapped("  interrupted by ", items, ", ", 78);
 }
@@ -110,7 +113,7 @@ std::string spares_text(const TrainingRun& run) {
   if (!run.question.policy.spares)
     return each + " cover 99 % of the time; here " +
            (run.question.faults ? "all other servers of the fleet are spares" : "unlimited");
-  return each + "; more are needed " + percent(run.spares.short_of) + " of the time; " +
+  return each + "; more are in repair " + percent(run.spares.short_of) + " of the time; " +
          grouped(run.spares.units) + " would cover 99 % of it";
 }
 
@@ -137,7 +140,7 @@ std::string worth_text(const TrainingRun& run) {
                      fixed(one.days.low, 2) + " .. " + fixed(one.days.high, 2) +
                          (one.days.heavy_tailed() ? ", mean " + fixed(one.days.mean, 2) : ""),
                      (one.ettr < 0.0 ? "-" : "+") + fixed(100.0 * std::abs(one.ettr), 1),
-                     dollars_text(one.usd)});
+                     saved_rent_text(one)});
   return table.text() + "\n";
 }
 
@@ -216,6 +219,11 @@ std::string words(RunTime time) {
   return "";
 }
 
+std::string saved_rent_text(const Improvement& improvement) {
+  const std::string rent = dollars_text(improvement.rent_usd);
+  return rent.empty() || improvement.gpu_hours >= 0.0 ? rent : rent + " more";
+}
+
 std::string training_run_text(const TrainingRun& run) {
   const PreparedRun& prepared = run.prepared;
   const Scenario& scenario = prepared.scenario;
@@ -266,6 +274,8 @@ std::string training_run_text(const TrainingRun& run) {
             ", recomputed " + percent(run.bill.redone) + ",\n                 stalled " +
             percent(run.bill.stopped) + ", spares " + percent(run.bill.spares) + "\n";
   text += energy_lines(run.bill);
+  if (const std::string& provider = scenario.system.provider; !provider.empty() && !rent.empty())
+    text += "\n" + wrapped_words("", rent_note(provider), 78);
   return text + "\n" + worth_text(run) + slow_text(run) + evictions_text(run) +
          plural(run.question.replicates, "run") + ", seed " + std::to_string(run.question.seed) +
          "\n";

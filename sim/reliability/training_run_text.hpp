@@ -14,6 +14,10 @@ std::string training_run_text(const TrainingRun& run);
 /// One line with a run's length and rent, as training_run_text() has them.
 std::string sampled_run_line(const TrainingRun& run);
 
+/// The rent that a change saves: "$1.2 to 3.1 million", or with "more" where it costs that; "" for
+/// unknown prices.
+std::string saved_rent_text(const Improvement& improvement);
+
 /// The printed name, such as "redone work".
 std::string words(RunTime time);
 

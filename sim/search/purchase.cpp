@@ -150,6 +150,10 @@ Range cost_of(const PurchaseRow& row, PayBy pay) {
   return row.failing ? row.failing->bill.rent_usd : row.result->bill->rent_usd;
 }
 
+Range limited_cost(const PurchaseRow& row, const PurchaseRequest& request) {
+  return request.capital_usd ? row.hardware.usd : cost_of(row, request.pay);
+}
+
 Range energy_cost(const PurchaseRow& row) {
   return row.failing ? row.failing->bill.energy_usd : row.result->bill->energy_usd;
 }
@@ -344,7 +348,7 @@ PurchaseChoice choose(const Purchase& purchase, const PurchaseRequest& request) 
              by_capital = request.capital_usd.has_value();
   const bool fastest_first = by_capital && !by_deadline && !by_budget;
   const auto cheaper = [&](std::size_t a, std::size_t b) {
-    const Range cost_a = cost_of(rows[a], request.pay), cost_b = cost_of(rows[b], request.pay);
+    const Range cost_a = limited_cost(rows[a], request), cost_b = limited_cost(rows[b], request);
     // Without a price behind those with one, the fastest first.
     if (cost_a.known() != cost_b.known()) return cost_a.known();
     return cost_a.known() ? cost_a.midpoint() < cost_b.midpoint()
@@ -368,26 +372,37 @@ PurchaseChoice choose(const Purchase& purchase, const PurchaseRequest& request) 
   std::stable_sort(choice.within.begin(), choice.within.end(), better);
   std::stable_sort(choice.perhaps.begin(), choice.perhaps.end(), better);
 
-  // The least factor by which all limits would have to be relaxed.
-  double least = std::numeric_limits<double>::infinity();
-  if ((by_deadline || by_budget || by_capital) && choice.within.empty())
+  // The row for which all limits would have to be relaxed by the least factor.
+  const auto nearest_to = [&](const std::optional<double>& deadline_days) {
+    std::optional<std::size_t> nearest;
+    double least = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (!rows[i].has_plan() || (by_budget && !cost_of(rows[i], request.pay).known()) ||
           (by_capital && !rows[i].hardware.usd.known()))
         continue;
       double over = 0.0;
-      if (by_deadline)
-        over = std::max(over, rows[i].time_days() * 86400.0 / request.deadline->si());
+      if (deadline_days) over = std::max(over, rows[i].time_days() / *deadline_days);
       if (by_budget)
         over = std::max(over, cost_of(rows[i], request.pay).midpoint() / *request.budget_usd);
       if (by_capital) over = std::max(over, rows[i].hardware.usd.midpoint() / *request.capital_usd);
-      if (over < least) least = over, choice.nearest = i;
+      if (over < least) least = over, nearest = i;
     }
+    return nearest;
+  };
+  if ((by_deadline || by_budget || by_capital) && choice.within.empty())
+    choice.nearest =
+        nearest_to(by_deadline ? std::optional{request.deadline->si() / 86400.0} : std::nullopt);
 
   for (const double days : {30.0, 60.0, 90.0, 180.0, 365.0}) {
-    DeadlineChoice& of = choice.strip.emplace_back(DeadlineChoice{days, {}});
-    for (const std::size_t i : known)
-      if (rows[i].time_days() <= days && (!of.row || cheaper(i, *of.row))) of.row = i;
+    DeadlineChoice& of = choice.strip.emplace_back(DeadlineChoice{days, {}, {}});
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (!rows[i].has_plan() || !limited_cost(rows[i], request).known()) continue;
+      const bool keeps = rows[i].time_days() <= days &&
+                         is_at_least(choice.rows[i].budget, Meets::likely, by_budget) &&
+                         is_at_least(choice.rows[i].capital, Meets::likely, by_capital);
+      if (keeps && (!of.row || cheaper(i, *of.row))) of.row = i;
+    }
+    if (!of.row) of.nearest = nearest_to(days);
   }
   return choice;
 }

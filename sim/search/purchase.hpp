@@ -102,6 +102,9 @@ struct PurchaseRow {
 /// The cost of a row that `pay` counts, at the prices' ends and the predicted time; unknown if a
 /// price is.
 Range cost_of(const PurchaseRow& row, PayBy pay);
+/// What the cheapest row has the least of: the price of the cluster where capital is limited, else
+/// cost_of().
+Range limited_cost(const PurchaseRow& row, const PurchaseRequest& request);
 Range energy_cost(const PurchaseRow& row);
 Range energy_kwh(const PurchaseRow& row);
 
@@ -151,17 +154,20 @@ struct RowChoice {
   std::optional<Meets> deadline, budget, capital;
 };
 
-/// A row that is the best within a deadline.
+/// A row that is the best within a deadline, which takes the place of the request's, and within its
+/// other limits.
 struct DeadlineChoice {
   double days = 0.0;
-  std::optional<std::size_t> row;  ///< The cheapest that likely meets it; nothing: none does.
+  std::optional<std::size_t> row;      ///< The cheapest that likely keeps to all; nothing: none.
+  std::optional<std::size_t> nearest;  ///< Where none does: as PurchaseChoice::nearest.
 };
 
 /// Conclusions from a table of rows for a buyer. Rows are numbers of Purchase::rows.
 struct PurchaseChoice {
   std::vector<RowChoice> rows;     ///< One for each row.
   std::vector<std::size_t> front;  ///< Fewest days first.
-  /// Surely or likely within all limits, cheapest first; fastest first if capital alone is one.
+  /// Surely or likely within all limits, cheapest by limited_cost() first; fastest first if capital
+  /// alone is one.
   std::vector<std::size_t> within;
   std::vector<std::size_t> perhaps;   ///< Possibly within all limits, likewise.
   std::vector<DeadlineChoice> strip;  ///< The best rows for usual deadlines, shortest first.

@@ -204,7 +204,9 @@ std::string purchase_json(const Purchase& purchase, const PurchaseRequest& reque
   }
   Json strip = Json::array();
   for (const DeadlineChoice& of : choice.strip)
-    strip.push_back({{"days", of.days}, {"row", of.row ? Json(*of.row) : Json(nullptr)}});
+    strip.push_back({{"days", of.days},
+                     {"row", of.row ? Json(*of.row) : Json(nullptr)},
+                     {"nearest", of.nearest ? Json(*of.nearest) : Json(nullptr)}});
   Json json;
   json["schema"] = "orrery.purchase/1";
   json["model"] = request.model.name;

@@ -31,14 +31,16 @@ std::string row_name(const PurchaseRow& row, const PurchaseRequest& request) {
   return request.systems[row.system].name + ", " + grouped(row.gpus) + " GPUs";
 }
 
+// What makes a row the cheapest.
 std::string cost_text(const PurchaseRow& row, const PurchaseRequest& request) {
-  const std::string dollars = dollars_text(cost_of(row, request.pay));
-  return dollars.empty() ? "" : dollars + " " + pay_word(request.pay);
+  const std::string dollars = dollars_text(limited_cost(row, request));
+  if (dollars.empty()) return "";
+  return dollars + " " + (request.capital_usd ? "to buy" : pay_word(request.pay));
 }
 
-std::string limits_text(const PurchaseRequest& request) {
+std::string limits_text(const PurchaseRequest& request, const std::optional<Seconds>& deadline) {
   std::string text;
-  if (request.deadline) text = span_text(*request.deadline);
+  if (deadline) text = span_text(*deadline);
   const auto add = [&](const std::optional<double>& usd, const std::string& what) {
     if (usd) text += (text.empty() ? "" : " and ") + dollars_text({*usd, *usd}) + " " + what;
   };
@@ -72,7 +74,7 @@ std::vector<std::string> ties_of(const std::vector<std::size_t>& list, const Pur
 
 void add_verdict(std::vector<std::string>& lines, const Purchase& purchase,
                  const PurchaseRequest& request, const PurchaseChoice& choice) {
-  const std::string limits = limits_text(request);
+  const std::string limits = limits_text(request, request.deadline);
   const auto row = [&](std::size_t i) -> const PurchaseRow& { return purchase.rows[i]; };
   if (choice.within.empty()) {
     lines.push_back("No row keeps to " + limits + " at the midpoints of its ranges.");
@@ -89,8 +91,8 @@ void add_verdict(std::vector<std::string>& lines, const Purchase& purchase,
            (!of.budget || *of.budget == Meets::surely) &&
            (!of.capital || *of.capital == Meets::surely);
   };
-  const bool by_capital = request.capital_usd && !request.budget_usd && !request.deadline;
-  const bool priced = !by_capital && cost_of(row(first), request.pay).known();
+  const bool only_capital = request.capital_usd && !request.budget_usd && !request.deadline;
+  const bool priced = !only_capital && limited_cost(row(first), request).known();
   lines.push_back("Within " + limits + ", the " + (priced ? "cheapest" : "fastest") + " is " +
                   row_with_figures(row(first), request) +
                   (surely(first) ? ", also at the worst of its ranges."
@@ -101,7 +103,7 @@ void add_verdict(std::vector<std::string>& lines, const Purchase& purchase,
                         ? "No row keeps to it at the worst of its ranges."
                         : "Also at the worst: " + row_with_figures(row(*safe), request) + ".");
   }
-  if (by_capital) return;
+  if (request.capital_usd) return;
   if (const auto ties = ties_of(choice.within, purchase, request); !ties.empty())
     lines.push_back("It is not significantly cheaper than " + listed(ties) + ".");
 }
@@ -165,6 +167,11 @@ std::vector<std::string> caveat_lines(const Purchase& purchase, const PurchaseRe
       "building, staff or storage.");
   lines.push_back(
       "Prices are ranges, and out of date: give the quotes that you have with --economics FILE.");
+  std::set<std::string> providers;
+  for (const PurchaseRow& row : purchase.rows)
+    if (row.has_plan()) providers.insert(request.systems[row.system].provider);
+  for (const std::string& provider : providers)
+    if (!provider.empty()) lines.push_back(provider_note(provider));
   std::map<std::string, std::set<std::string>> unknown;  // Keyed by GPU.
   for (const PurchaseRow& row : purchase.rows) {
     if (!row.has_plan()) continue;
@@ -301,12 +308,11 @@ Table strip(const Purchase& purchase, const PurchaseRequest& request,
             const PurchaseChoice& choice) {
   Table table{{{""}, {"", Align::left}, {"", Align::left}, {"", Align::left}}};
   for (const DeadlineChoice& of : choice.strip) {
-    if (!of.row) {
-      table.add_row({fixed(of.days, 0) + " days", "none is fast enough"});
-      continue;
-    }
-    const PurchaseRow& row = purchase.rows[*of.row];
-    table.add_row({fixed(of.days, 0) + " days", row_name(row, request),
+    const std::optional<std::size_t> shown = of.row ? of.row : of.nearest;
+    if (!shown) continue;
+    const PurchaseRow& row = purchase.rows[*shown];
+    table.add_row({fixed(of.days, 0) + " days",
+                   (of.row ? "" : "none; nearest: ") + row_name(row, request),
                    days_text(row.time_days()) + " days", cost_text(row, request)});
   }
   return table;
@@ -386,8 +392,11 @@ Document purchase_document(const Purchase& purchase, const PurchaseRequest& requ
   document.gap();
   for (const std::string& line : answer_lines(purchase, request, choice))
     document.paragraph(paragraph(line));
-  if (!choice.front.empty())
-    section("The cheapest within a deadline of", strip(purchase, request, choice));
+  if (!choice.front.empty()) {
+    const std::string limits = limits_text(request, {});
+    section("The cheapest within " + (limits.empty() ? "" : limits + " and ") + "a deadline of",
+            strip(purchase, request, choice));
+  }
   section("The best plan of each", plan_table(purchase, request));
   document.paragraph(paragraph(proof(purchase)));
   section("Days by the batch, tokens a step", batch_table(purchase, request));

@@ -7,6 +7,7 @@
 #include "sim/core/number_text.hpp"
 #include "sim/core/quoting.hpp"
 #include "sim/engine/network_model.hpp"
+#include "sim/reliability/failure_time.hpp"
 #include "sim/training/bill_text.hpp"
 #include "sim/training/plan_heading.hpp"
 #include "sim/training/result_json.hpp"
@@ -71,6 +72,25 @@ double over_steps(const Found& found) {
          found.result.step_time.si();
 }
 
+// A training with failures by the formula.
+struct ExpectedTraining {
+  Seconds time;
+  int spares = 0;  // Units that are rented with the job.
+  Range rent_usd;
+};
+
+ExpectedTraining expected_training(const Found& found, const SearchRequest& request) {
+  const Scenario& scenario = found.result.scenario;
+  const AssumedFailures& failures = *request.failures;
+  ExpectedTraining training;
+  training.time = found.result.bill->time * over_steps(found);
+  training.spares = paid_spares(scenario, failures.profile, failures.spares, training.time);
+  const int gpus = scenario.plan.gpus();
+  const double rented = gpus + spare_gpus(scenario, training.spares);
+  training.rent_usd = found.result.bill->rent_usd * (over_steps(found) * rented / gpus);
+  return training;
+}
+
 // A plan's ETTR with failures, and the days of the training or the tokens that one day retains.
 void show_failures(Figures& row, const Found& found, const SearchRequest& request) {
   row.show({"ETTR"}, percent(1.0 / over_steps(found)));
@@ -78,8 +98,10 @@ void show_failures(Figures& row, const Found& found, const SearchRequest& reques
     row.show({"lasts a day"}, tokens_text(86400.0 / found.score));
     return;
   }
-  row.show({"with failures"}, span_text(Seconds{found.score * *request.tokens}));
-  row.show({"rent"}, dollars_text(found.result.bill->rent_usd * over_steps(found)));
+  const ExpectedTraining training = expected_training(found, request);
+  row.show({"with failures"}, span_text(training.time));
+  row.show({"spares"}, grouped(training.spares));
+  row.show({"rent"}, dollars_text(training.rent_usd));
 }
 
 template <class Number>
@@ -124,6 +146,17 @@ std::string searched(const SearchResult& result) {
             "\ncombinations of tp and pp; fewer dimensions (--fix) or " +
             (result.interrupted ? "more time help.\n" : "a larger --budget help.\n");
   return text;
+}
+
+std::string failures_note(const SearchRequest& request) {
+  const std::optional<int>& spares = request.failures->spares;
+  std::string text = "With failures of " + request.failures->profile.name +
+                     " by the formula: checkpoints at their best interval, ";
+  text += spares ? plural(*spares, "spare node") : "a spare always at hand";
+  if (request.tokens)
+    text +=
+        spares ? ", which the rent includes" : "; the rent includes spares for 99 % of the time";
+  return text + ". orrery run walks through them.";
 }
 
 }  // namespace
@@ -200,10 +233,7 @@ std::string search_notes(const SearchResult& result, const SearchRequest& reques
     text += "= marks plans that do not differ significantly from the first (90 % confidence).\n";
   if (!result.plans.empty() && !result.plans.front().result.scenario.why_software.empty())
     text += "Note: " + result.plans.front().result.scenario.why_software + ".\n";
-  if (request.failures)
-    text += "With failures of " + request.failures->profile.name +
-            " by the formula: checkpoints at their best interval, a spare always at\nhand; " +
-            "orrery run walks through them.\n";
+  if (request.failures) text += wrapped_words("", failures_note(request), search_width);
   return text;
 }
 
@@ -238,6 +268,16 @@ std::string search_json(const SearchResult& result, const SearchRequest& request
       const Plan& plan = found.result.scenario.plan;
       const double tokens = static_cast<double>(plan.gbs) * static_cast<double>(plan.seq);
       ranking.back()["ettr_by_formula"] = found.result.step_time.si() / tokens / found.score;
+      if (request.tokens) {
+        const ExpectedTraining training = expected_training(found, request);
+        const Range& usd = training.rent_usd;
+        ranking.back()["with_failures"] = {
+            {"days", to_nine_digits(training.time.si() / 86400.0)},
+            {"spares", training.spares},
+            {"rent_usd", usd.known() ? Json{{"low", to_nine_digits(usd.low)},
+                                            {"high", to_nine_digits(usd.high)}}
+                                     : Json(nullptr)}};
+      }
     }
   }
   Json json;

@@ -19,71 +19,119 @@ FabricParts non_blocking(double ports, const Economics& economics) {
   while (2.0 * std::pow(radix / 2.0, levels) < ports) ++levels;
   const double switch_ports = levels == 1 ? ports : ports * (2 * levels - 1);
   return {static_cast<std::int64_t>(std::ceil(switch_ports / radix)),
-          static_cast<std::int64_t>(std::ceil(ports * levels))};
+          static_cast<std::int64_t>(std::ceil(ports * levels)), 0};
 }
 
 // Counted without the plan's wires: a search asks for each of its plans.
-FabricParts shaped(const System& system, int nodes, const Economics& economics) {
-  const FabricShape& shape = system.shape;
-  const auto ports = [&](BytesPerSecond rate) { return rate / economics.switch_port; };
-  constexpr double rounding = 1e-9;
-  FabricParts parts;
-  const auto add_switches = [&](std::int64_t count, double ports_of_each) {
-    parts.switches +=
-        count *
-        std::max(1LL, std::llround(std::ceil(ports_of_each / economics.switch_ports - rounding)));
-  };
-  const auto add_links = [&](std::int64_t count, BytesPerSecond rate) {
-    parts.cables += count * std::max(1LL, std::llround(std::ceil(ports(rate) - rounding)));
-  };
-  add_links(std::int64_t{nodes} * system.nics_per_node, system.nic);
-  const std::int64_t rails = shape.rails ? nics_in_routes(system) : 1;
-  const std::int64_t rows =
-      shape.nodes_per_leaf > 0 ? (nodes + shape.nodes_per_leaf - 1) / shape.nodes_per_leaf : 0;
-  const std::int64_t leaves = rows * rails;
-  const double nics_of_leaf = static_cast<double>(shape.nodes_per_leaf * system.nics_per_node) /
-                              static_cast<double>(rails) * ports(system.nic);
-  switch (shape.layout) {
-    case FabricLayout::single_switch:
-      break;
-    case FabricLayout::leaf_spine:
-    case FabricLayout::rail_optimized:
-      add_switches(leaves, nics_of_leaf + shape.spines * ports(shape.uplink));
-      add_switches(shape.spines, static_cast<double>(leaves) * ports(shape.uplink));
-      add_links(leaves * shape.spines, shape.uplink);
-      break;
-    case FabricLayout::fat_tree: {
-      const std::int64_t pods = (rows + shape.leaves_per_pod - 1) / shape.leaves_per_pod * rails;
-      const std::int64_t spines = pods * shape.spines;
-      const int cores_of_spine = shape.cores / core_groups(shape);
-      const double core_ports = ports(shape.core_uplink);
-      add_switches(leaves, nics_of_leaf + shape.spines * ports(shape.uplink));
-      add_switches(spines,
-                   shape.leaves_per_pod * ports(shape.uplink) + cores_of_spine * core_ports);
-      add_switches(shape.cores,
-                   static_cast<double>(spines * cores_of_spine) / shape.cores * core_ports);
-      add_links(leaves * shape.spines, shape.uplink);
-      add_links(spines * cores_of_spine, shape.core_uplink);
-      break;
+class ShapedFabric {
+ public:
+  ShapedFabric(const System& system, int nodes, const Economics& economics)
+      : system_{system}, shape_{system.shape}, nodes_{nodes}, economics_{economics} {}
+
+  FabricParts parts() {
+    add_links(std::int64_t{nodes_} * system_.nics_per_node, system_.nic);
+    const std::int64_t rails = shape_.rails ? nics_in_routes(system_) : 1;
+    const std::int64_t rows =
+        shape_.nodes_per_leaf > 0 ? rounded_up(nodes_, shape_.nodes_per_leaf) : 0;
+    const double nics_of_leaf = static_cast<double>(shape_.nodes_per_leaf * system_.nics_per_node) /
+                                static_cast<double>(rails) * ports(system_.nic);
+    switch (shape_.layout) {
+      case FabricLayout::single_switch:
+        break;
+      case FabricLayout::leaf_spine:
+      case FabricLayout::rail_optimized:
+      case FabricLayout::fat_tree:
+        add_leaves(rows, rails, nics_of_leaf);
+        break;
+      case FabricLayout::dragonfly:
+        add_routers(nics_of_leaf);
+        break;
+      case FabricLayout::explicit_links:
+        parts_.switches = std::ssize(shape_.switches);
+        for (const FabricLink& link : shape_.links) add_links(1, link.bandwidth);
+        break;
     }
-    case FabricLayout::dragonfly: {
-      const std::int64_t groups = shape.groups, in_group = shape.routers_per_group;
-      add_switches(groups * in_group,
-                   nics_of_leaf + static_cast<double>(in_group - 1) * ports(shape.local_link) +
-                       shape.global_links * ports(shape.global_link));
-      add_links(groups * in_group * (in_group - 1) / 2, shape.local_link);
-      if (groups > 1)
-        add_links(groups * (groups - 1) / 2 * (in_group * shape.global_links / (groups - 1)),
-                  shape.global_link);
-      break;
-    }
-    case FabricLayout::explicit_links:
-      parts.switches = std::ssize(shape.switches);
-      for (const FabricLink& link : shape.links) add_links(1, link.bandwidth);
-      break;
+    return parts_;
   }
-  return parts;
-}
+
+ private:
+  static std::int64_t rounded_up(std::int64_t whole, std::int64_t part) {
+    return (whole + part - 1) / part;
+  }
+  double ports(BytesPerSecond rate) const { return rate / economics_.switch_port; }
+  static std::int64_t whole(double amount) {
+    constexpr double rounding = 1e-9;
+    return std::max(1LL, std::llround(std::ceil(amount - rounding)));
+  }
+  std::int64_t switches_of(double ports) const { return whole(ports / economics_.switch_ports); }
+  void add_links(std::int64_t count, BytesPerSecond rate) {
+    parts_.cables += count * whole(ports(rate));
+  }
+
+  // Ports of one switch of a tier, each of whose `members` takes its share of `ports` where the
+  // whole fabric is in use; all of a switch where that has no size.
+  double ports_of_one(double ports, std::int64_t members) const {
+    if (ports == 0.0) return economics_.switch_ports;
+    const double of_member = ports / static_cast<double>(members);
+    return of_member / static_cast<double>(switches_of(of_member));
+  }
+
+  void add_leaves(std::int64_t rows, std::int64_t rails, double nics_of_leaf) {
+    const bool has_pods = shape_.layout == FabricLayout::fat_tree;
+    const std::int64_t leaves = rows * rails;
+    const std::int64_t all_rows =
+        rounded_up(system_.max_gpus / system_.gpus_per_node, shape_.nodes_per_leaf);
+    const std::int64_t of_pod = has_pods ? shape_.leaves_per_pod : all_rows * rails;
+    const std::int64_t pods = has_pods ? rounded_up(rows, of_pod) * rails : 1;
+    const std::int64_t to_cores = has_pods ? shape_.cores / core_groups(shape_) : 0;
+    const double up_of_leaf = shape_.spines * ports(shape_.uplink);
+    const double up_of_pod =
+        static_cast<double>(shape_.spines * to_cores) * ports(shape_.core_uplink);
+    parts_.switches = parts_.leaves = leaves * switches_of(nics_of_leaf + up_of_leaf);
+    if (leaves == 1) return;
+
+    add_links(leaves * shape_.spines, shape_.uplink);
+    const double of_spine =
+        ports_of_one(static_cast<double>(of_pod) * up_of_leaf + up_of_pod, shape_.spines);
+    std::int64_t to_all_cores = 0;
+    const auto add_pods = [&](std::int64_t count, std::int64_t leaves_of_each) {
+      const std::int64_t up =
+          pods > 1 ? rounded_up(shape_.spines * to_cores * leaves_of_each, of_pod) : 0;
+      parts_.switches += count * whole((static_cast<double>(leaves_of_each) * up_of_leaf +
+                                        static_cast<double>(up) * ports(shape_.core_uplink)) /
+                                       of_spine);
+      to_all_cores += count * up;
+    };
+    if (!has_pods) return add_pods(1, leaves);
+    const std::int64_t left = rows % of_pod;  // Rows of each rail's last pod.
+    add_pods(rows / of_pod * rails, of_pod);
+    if (left > 0) add_pods(rails, left);
+    if (to_all_cores == 0) return;
+    add_links(to_all_cores, shape_.core_uplink);
+    const double of_core = ports_of_one(
+        static_cast<double>(rounded_up(all_rows, of_pod) * rails) * up_of_pod, shape_.cores);
+    parts_.switches +=
+        whole(static_cast<double>(to_all_cores) * ports(shape_.core_uplink) / of_core);
+  }
+
+  void add_routers(double nics_of_router) {
+    const std::int64_t groups = shape_.groups, in_group = shape_.routers_per_group;
+    parts_.switches =
+        groups * in_group *
+        switches_of(nics_of_router + static_cast<double>(in_group - 1) * ports(shape_.local_link) +
+                    shape_.global_links * ports(shape_.global_link));
+    add_links(groups * in_group * (in_group - 1) / 2, shape_.local_link);
+    if (groups > 1)
+      add_links(groups * (groups - 1) / 2 * (in_group * shape_.global_links / (groups - 1)),
+                shape_.global_link);
+  }
+
+  const System& system_;
+  const FabricShape& shape_;
+  int nodes_;
+  const Economics& economics_;
+  FabricParts parts_;
+};
 
 }  // namespace
 
@@ -94,7 +142,8 @@ FabricParts fabric_parts(const System& system, int gpus, const Economics& econom
   // The machine that exists may end within a unit.
   const int nodes =
       system.max_gpus > 0 ? std::min(all, system.max_gpus / system.gpus_per_node) : all;
-  if (system.shape.layout != FabricLayout::single_switch) return shaped(system, nodes, economics);
+  if (system.shape.layout != FabricLayout::single_switch)
+    return ShapedFabric{system, nodes, economics}.parts();
   return non_blocking(
       static_cast<double>(nodes) * system.nics_per_node * (system.nic / economics.switch_port),
       economics);
@@ -124,6 +173,7 @@ Bill bill_of(const Scenario& scenario, Seconds step_time, double tokens,
       static_cast<double>(scenario.plan.gbs) * static_cast<double>(scenario.plan.seq);
   Bill bill;
   bill.tokens = tokens;
+  bill.provider = scenario.system.provider;
   bill.unknown_prices = unknown_prices(economics);
   bill.steps = std::ceil(tokens / tokens_per_step);
   bill.time = bill.steps * step_time;

@@ -33,6 +33,13 @@ std::string where_known(const std::string& before, const std::string& figure,
   return figure.empty() ? "" : before + figure + behind;
 }
 
+// "12 switches (8 leaves)"
+std::string switches_text(const FabricParts& fabric) {
+  const std::string leaves = grouped(fabric.leaves) + (fabric.leaves == 1 ? " leaf" : " leaves");
+  return grouped(fabric.switches) + (fabric.switches == 1 ? " switch" : " switches") +
+         (fabric.leaves > 0 ? " (" + leaves + ")" : "");
+}
+
 }  // namespace
 
 std::string tokens_text(double tokens) {
@@ -62,14 +69,26 @@ std::string whole_units_text(const Hardware& hardware, int gpus, int domains) {
   return text;
 }
 
+std::string rent_note(const std::string& provider) {
+  return "Unless --economics FILE gives " + provider +
+         "'s own price, rent is what the market asks for such a GPU: " + provider +
+         " may ask for more or less.";
+}
+
+std::string provider_note(const std::string& provider) {
+  return rent_note(provider) + " " + provider +
+         " sells no such machines: to buy is the price of equal ones.";
+}
+
 std::string bill_note(const Bill& bill) {
-  std::string text;
+  std::vector<std::string> notes;
   if (bill.hardware.gpus() > bill.gpus)
-    text = whole_units_text(bill.hardware, bill.gpus, bill.domains);
+    notes.push_back(whole_units_text(bill.hardware, bill.gpus, bill.domains));
+  if (!bill.provider.empty()) notes.push_back(provider_note(bill.provider));
   if (!bill.unknown_prices.empty())
-    text += (text.empty() ? "" : " ") + std::string{"Not known are "} +
-            joined(bill.unknown_prices) + ": --economics FILE with these keys fills the gaps.";
-  return text;
+    notes.push_back("Not known are " + joined(bill.unknown_prices) +
+                    ": --economics FILE with these keys fills the gaps.");
+  return joined(notes, " ");
 }
 
 Table bill_table(const Bill& bill) {
@@ -80,8 +99,7 @@ Table bill_table(const Bill& bill) {
        where_known("", dollars_text(bill.usd_per_trillion_tokens), " a trillion tokens")});
   const Hardware& hardware = bill.hardware;
   table.add_row({"to buy", dollars_text(hardware.usd),
-                 hardware.units_text() + ", " + grouped(hardware.fabric.switches) +
-                     (hardware.fabric.switches == 1 ? " switch, " : " switches, ") +
+                 hardware.units_text() + ", " + switches_text(hardware.fabric) + ", " +
                      grouped(hardware.fabric.cables) + " cables"});
   const std::string power = scaled(bill.watts, "", {{1, " W"}, {1e3, " kW"}, {1e6, " MW"}});
   table.add_row(
@@ -92,7 +110,8 @@ Table bill_table(const Bill& bill) {
 
 std::string bill_text(const Bill& bill) {
   const std::string note = bill_note(bill);
-  return bill_head(bill) + "\n" + bill_table(bill).text() + (note.empty() ? "" : note + "\n");
+  return bill_head(bill) + "\n" + bill_table(bill).text() +
+         (note.empty() ? "" : wrapped_words("", note, 78));
 }
 
 }  // namespace orrery

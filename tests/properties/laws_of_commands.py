@@ -185,9 +185,10 @@ def comparison_laws(ask):
 
 
 def run_laws(ask):
-    """Goodput and losses add up; more spares, and a sooner refill of the pool, never lower goodput;
-    twice the tokens take twice the time, within what failures spread, and never less than once and
-    the further steps; without failures a run is its steps and its checkpoints."""
+    """Goodput and losses add up; what a change saves is the difference of two bills; more spares,
+    and a sooner refill of the pool, never lower goodput; twice the tokens take twice the time,
+    within what failures spread, and never less than once and the further steps; without failures a
+    run is its steps and its checkpoints."""
     nodes, tokens, spares = ask.draw(2, 4, 16), ask.draw(2, 50, 1000), ask.draw(0, 1, 2)
     asked = (f"run --model {ask.draw('llama3-8b', 'llama3.2-1b')} --system {ask.draw(*RENTED[:3])} "
              f"--gpus {8 * nodes} --gbs {16 * nodes} --seq 2048 --tp 2 --replicates 40 "
@@ -197,6 +198,17 @@ def run_laws(ask):
     poor = ask.json(f"{asked}{policy} --tokens {tokens}B --spares {spares}")
     if poor is None:
         return
+    for one in poor["worth"]:
+        what = one["improvement"]
+        change = ("--spares " + what.split(" spare")[0] if " instead of " in what else
+                  f"--spares {spares} --elastic" if what.startswith("elastic") else None)
+        if change is None:
+            continue
+        changed = ask.json(f"{asked}{policy} --tokens {tokens}B {change}")["bill"]["rent_usd"]
+        saved = sorted(poor["bill"]["rent_usd"][end] - changed[end] for end in ("low", "high"))
+        for end, of in zip(("low", "high"), saved):
+            if abs(one["rent_saved_usd"][end] - of) > 1e-6 * changed["high"]:
+                yield f"{what} saves {one['rent_saved_usd']}, and {change} {saved}"
     before = poor
     for better in (f"--spares {spares + 1}", "", f"--spares {spares} --refill 10d",
                    f"--spares {spares} --refill 2h"):

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/core/number_text.hpp"
 #include "sim/plan/plan_keys.hpp"
 #include "sim/reliability/failure_time.hpp"
 #include "sim/reliability/fault_replay.hpp"
 #include "sim/reliability/run_states.hpp"
 #include "sim/reliability/training_run.hpp"
+#include "sim/reliability/training_run_text.hpp"
 #include "sim/training/estimate.hpp"
 #include "tests/support/error_text.hpp"
 #include "tests/support/scenarios.hpp"
@@ -467,6 +469,103 @@ TEST(TrainingRun, SaysWhatItsRentIsFor) {
   EXPECT_NEAR(bill.spares, 16.0 / 528.0, 1e-12);
   EXPECT_NEAR(bill.steps + bill.redone + bill.stopped + bill.spares, 1.0, 1e-12);
   EXPECT_NEAR(bill.redone, 512.0 / 528.0 * run.figures.shares[3], 1e-12);
+}
+
+// What a change saves is what the bill of a run with it lacks, spares and all, also where it costs
+// more: spares that an elastic job hardly needs. Without --spares a change decides how many are
+// paid for.
+TEST(TrainingRun, SavedRentIsTheDifferenceOfTwoBills) {
+  const Scenario scenario = llama(8, 2, 512);
+  const Economics economics = read_economics("h100-sxm", "");
+  int changes = 0, dearer = 0;
+  const auto check = [&](const RunQuestion& wanted) {
+    const TrainingRun run = training_run(scenario, Seconds{5.0}, wanted, economics);
+    const auto is_saved = [&](const std::string& what, const RunQuestion& changed) {
+      const auto one = std::find_if(run.worth.begin(), run.worth.end(), [&](const Improvement& of) {
+        return of.what.rfind(what, 0) == 0;
+      });
+      ASSERT_NE(one, run.worth.end()) << what;
+      const RunBill other = sampled_run(scenario, Seconds{5.0}, changed, economics).bill;
+      EXPECT_NEAR(one->gpu_hours, run.bill.gpu_hours - other.gpu_hours, 1e-7 * other.gpu_hours)
+          << what;
+      EXPECT_NEAR(one->rent_usd.high, std::abs(run.bill.rent_usd.high - other.rent_usd.high),
+                  1e-7 * other.rent_usd.high);
+      const bool more = saved_rent_text(*one).find("more") != std::string::npos;
+      EXPECT_EQ(more, other.rent_usd.low > run.bill.rent_usd.low);
+      ++changes, dearer += more;
+    };
+    RunQuestion changed = wanted;
+    changed.reliability.restart.base = 0.5 * changed.reliability.restart.base;
+    changed.reliability.restart.each = 0.5 * changed.reliability.restart.each;
+    is_saved("restarts in half the time", changed);
+    changed = wanted;
+    changed.policy.elastic = true;
+    if (!wanted.policy.elastic) is_saved("elastic", changed);
+    changed = wanted;
+    changed.policy.spares = run.spares.units;
+    if (wanted.policy.spares) is_saved(plural(run.spares.units, "spare") + " instead of", changed);
+  };
+  RunQuestion wanted = question();
+  wanted.replicates = 100;
+  check(wanted);
+  wanted.policy.spares = 0;
+  check(wanted);
+  wanted.policy.elastic = true;
+  check(wanted);
+  EXPECT_EQ(changes, 2 + 3 + 2);
+  EXPECT_GT(dearer, 0);
+  EXPECT_LT(dearer, changes);
+}
+
+// More units are in repair than are kept where a job that needs all of them waits, and where it
+// finds or saves before a stop what it will wait for. An elastic job meets the same failures as one
+// with unlimited spares, less those of what is away.
+TEST(TrainingRun, IsShortOfSparesWhereItWaits) {
+  RunQuestion wanted = question();
+  wanted.replicates = 100;
+  for (const int spares : {0, 1, 3}) {
+    wanted.policy.spares = spares;
+    const TrainingRun run =
+        sampled_run(llama(8, 2, 512), Seconds{5.0}, wanted, read_economics("h100-sxm", ""));
+    const auto share = [&](RunTime time) {
+      return run.figures.shares[static_cast<std::size_t>(time)];
+    };
+    EXPECT_GE(run.spares.short_of, share(RunTime::waiting) - 1e-12);
+    EXPECT_LE(run.spares.short_of,
+              share(RunTime::waiting) + share(RunTime::detecting) + share(RunTime::saving) + 1e-12);
+    EXPECT_EQ(share(RunTime::waiting) > 0.0, run.spares.short_of > 0.0);
+  }
+}
+
+// A profile with one cause in a group does not speak of all that the group's name covers.
+TEST(TrainingRun, NamesTheCauseThatAGroupHasAlone) {
+  const auto text_of = [](const std::string& profile) {
+    RunQuestion wanted = question(profile);
+    wanted.replicates = 20;
+    return training_run_text(
+        sampled_run(llama(8, 2, 512), Seconds{5.0}, wanted, read_economics("h100-sxm", "")));
+  };
+  EXPECT_NE(text_of("rsc-1").find("interrupted by failure of infrastructure 100.0 %\n"),
+            std::string::npos);
+  const std::string several = text_of("meta-llama3");
+  EXPECT_NE(several.find("interrupted by gpu "), std::string::npos);
+  EXPECT_NE(several.find("planned maintenance "), std::string::npos);
+}
+
+// Runs as long that draw the same failures need the same spares.
+TEST(PaidSpares, AreThoseOfSampledRuns) {
+  for (const char* const profile : {"default", "meta-llama3", "rsc-1"})
+    for (const int gpus : {128, 2048}) {
+      const Scenario scenario = llama(8, 2, gpus);
+      RunQuestion wanted = question(profile);
+      wanted.replicates = RunQuestion{}.replicates;
+      const TrainingRun run =
+          sampled_run(scenario, Seconds{5.0}, wanted, read_economics("h100-sxm", ""));
+      const int spares =
+          paid_spares(scenario, wanted.reliability, {}, Seconds{86400.0 * run.figures.days.mean});
+      EXPECT_EQ(spares, run.spares.kept) << profile << ", " << gpus;
+      EXPECT_EQ(paid_spares(scenario, wanted.reliability, 3, Seconds{1.0}), 3);
+    }
 }
 
 Economics powers(const std::string& waiting) {

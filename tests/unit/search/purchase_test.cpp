@@ -248,6 +248,55 @@ TEST(PurchaseChoice, CapitalLimitsThePurchase) {
   EXPECT_EQ(purchase.rows[*none.nearest].gpus, 16);
 }
 
+// For each usual deadline the row is within all other limits, no other such row costs less of what
+// is limited, and where none is, the answer is the one that misses by the least factor.
+TEST(PurchaseChoice, RowsOfDeadlinesKeepToAllLimits) {
+  PurchaseRequest request = small_request();
+  request.gpus = {16, 32, 64};
+  const Purchase purchase = buy(request);
+  const std::vector<PurchaseRow>& rows = purchase.rows;
+  std::vector<double> capitals, budgets;
+  for (const PurchaseRow& row : rows) {
+    capitals.push_back(row.hardware.usd.midpoint());
+    budgets.push_back(cost_of(row, PayBy::rent).midpoint());
+  }
+  int found = 0, none = 0;
+  const auto check = [&](std::optional<double> budget, std::optional<double> capital) {
+    request.budget_usd = budget;
+    request.capital_usd = capital;
+    for (const DeadlineChoice& of : choose(purchase, request).strip) {
+      const auto misses = [&](std::size_t i) {  // By the factor of its worst limit.
+        return std::max({rows[i].time_days() / of.days, budget ? budgets[i] / *budget : 0.0,
+                         capital ? capitals[i] / *capital : 0.0});
+      };
+      const std::vector<double>& cost = capital ? capitals : budgets;
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (of.row && misses(i) <= 1.0) {
+          EXPECT_LE(cost[*of.row], cost[i]);
+        }
+        if (!of.row) {
+          EXPECT_GT(misses(i), 1.0);
+          EXPECT_LE(misses(*of.nearest), misses(i));
+        }
+      }
+      if (of.row) {
+        EXPECT_LE(misses(*of.row), 1.0);
+      }
+      EXPECT_NE(of.row.has_value(), of.nearest.has_value());
+      ++(of.row ? found : none);
+    }
+  };
+  check({}, {});
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    check({}, capitals[i]);
+    check(budgets[i], {});
+    check(budgets[i], capitals[i]);
+    check({}, 0.9 * capitals[i]);
+  }
+  EXPECT_GT(found, 20);
+  EXPECT_GT(none, 10);
+}
+
 TEST(Purchase, SaysWhyThereIsNoPlan) {
   PurchaseRequest request = small_request();
   request.systems = {read_system("dgx-a100-superpod", test_place)};

@@ -9,7 +9,9 @@
 
 #include "sim/core/write_file.hpp"
 #include "sim/layers/memory.hpp"
+#include "sim/reliability/training_run.hpp"
 #include "sim/search/candidate.hpp"
+#include "sim/search/search_text.hpp"
 #include "tests/support/error_text.hpp"
 #include "tests/support/scenarios.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -456,6 +458,46 @@ TEST(Search, MemoryIsThatOfTheFullestRank) {
     most = std::max(most, memory_of(scenario).peak() / least_memory_of(scenario).peak());
   }
   EXPECT_GT(most, 1.1);  // And that is more than of even routing.
+}
+
+// With failures the rent is that of the job and its spares for all days, as `orrery run` bills it;
+// without a number of spares, of as many as its sampled runs need.
+TEST(Search, GoodputRentsTheSparesThatARunRents) {
+  SearchRequest request = small_request(read_system("dgx-h100", test_place), 64, 64);
+  request.model = read_model("llama3-8b", test_place);
+  request.fixed = {{"cp", {"1"}}, {"mbs", {"1"}}, {"recompute", {"none"}}};
+  request.goal = Goal::goodput;
+  request.tokens = 1e12;
+  request.list.most = 2;
+  for (const std::optional<int> spares :
+       {std::optional<int>{}, std::optional{0}, std::optional{3}}) {
+    request.failures = AssumedFailures{read_reliability("default", {}), {}, spares, false};
+    const SearchResult found = search(request);
+    const JsonValue json = JsonValue::parse(
+        search_json(found, request, {"llama3-8b", {"dgx-h100"}, ""}), "search.json");
+    const Scenario& scenario = found.plans.front().result.scenario;
+    const JsonValue training = json.at("ranking").elements().front().at("with_failures");
+    const double days = training.at("days").number(0.0, 1e6);
+    const double rented = 64.0 + 8.0 * training.at("spares").number(0.0, 1e6);
+    const Economics economics = read_economics("h100-sxm", prices);
+    EXPECT_NEAR(training.at("rent_usd").at("high").number(0.0, 1e12),
+                economics.rent_usd_per_gpu_hour.high * rented * 24.0 * days, 1e-6 * rented * days);
+
+    RunQuestion question;
+    question.tokens = *request.tokens;
+    question.reliability = request.failures->profile;
+    question.policy.spares = spares;
+    const TrainingRun run =
+        sampled_run(scenario, found.plans.front().result.step_time, question, economics);
+    EXPECT_NEAR(training.at("spares").number(0.0, 1e6), run.spares.kept, spares ? 0.0 : 1.0);
+    EXPECT_NEAR(rented * 24.0 * days / run.bill.gpu_hours, 1.0, spares ? 0.03 : 0.15);
+    std::string text = search_text(found, request, {"llama3-8b", {"dgx-h100"}, ""});
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    EXPECT_NE(text.find(spares == 3 ? "3 spare nodes, which the rent includes"
+                        : spares    ? "0 spare nodes, which the rent includes"
+                                    : "a spare always at hand; the rent includes spares for 99 %"),
+              std::string::npos);
+  }
 }
 
 // Trained on something else: no plan, and no fault of the program.

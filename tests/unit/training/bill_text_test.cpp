@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "sim/cluster/system.hpp"
+#include "sim/core/catalog.hpp"
+#include "tests/support/scenarios.hpp"
+
 namespace orrery::bill_text_test {
 namespace {
 
@@ -25,8 +31,8 @@ TEST(BillText, SaysWhichKeysWouldFillItsGaps) {
             "  rent\n"
             "  to buy                8 nodes, 1 switch, 64 cables\n"
             "  energy\n"
-            "Not known are rent_usd_per_gpu_hour, pue: --economics FILE with these keys fills the "
-            "gaps.\n");
+            "Not known are rent_usd_per_gpu_hour, pue: --economics FILE with these keys\n"
+            "fills the gaps.\n");
 }
 
 TEST(BillText, PowerIsSaidWhereItsPriceIsNot) {
@@ -48,6 +54,24 @@ TEST(BillText, SaysWhyMoreIsBought) {
       bill_note(bill),
       "15 NVLink domains of 72 GPUs are bought for 1,024, as they are sold whole. The step was "
       "simulated on 16 of them, 64 GPUs in each, as schedulers place jobs.");
+}
+
+// The machines of a cloud are rented at prices that the range of their GPU need not hold.
+TEST(BillText, SaysWhoseTheRentIs) {
+  const std::set<std::string> clouds{"AWS", "Google Cloud"};
+  std::set<std::string> seen;
+  for (const std::string& name : list_catalog("topologies/systems")) {
+    const System system = read_system(name, test_place);
+    const bool of_cloud = name.rfind("aws-", 0) == 0 || name.rfind("gcp-", 0) == 0;
+    EXPECT_EQ(of_cloud, clouds.count(system.provider) == 1) << name;
+    EXPECT_EQ(!of_cloud, system.provider.empty()) << name;
+    Bill bill = ten_minutes();
+    bill.provider = system.provider;
+    const bool said = bill_note(bill).find(system.provider + "'s own price") != std::string::npos;
+    EXPECT_EQ(of_cloud, said) << name;
+    if (of_cloud) seen.insert(system.provider);
+  }
+  EXPECT_EQ(seen, clouds);
 }
 
 }  // namespace
