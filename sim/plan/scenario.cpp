@@ -411,7 +411,15 @@ OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const 
                       "use tp_overlap=false, or another software");
   const bool tp_overlap = request.tp_overlap.value_or(software.tp_overlap);
   plan.overlap_tp_gradients = tp_overlap && software.overlap_tp_gradients;
-  plan.tp_hidden = tp_overlap ? software.tp_hidden : 0.0;
+  // Traffic is pipelined into GEMMs by reads and writes over NVLink: user buffers of Transformer
+  // Engine (its issue 1071 and pull request 1470), symmetric memory of PyTorch.
+  const bool in_domain = system.nvlink_domain % plan.tp == 0;
+  plan.tp_hidden = tp_overlap && in_domain ? software.tp_hidden : 0.0;
+  if (request.tp_overlap.value_or(false) && !plan.tp_overlap())
+    return infeasible("tp_overlap",
+                      "its kernels send over NVLink, and groups of tp=" + text(plan.tp) +
+                          " leave domains of " + text(system.nvlink_domain) + " GPUs",
+                      "use tp_overlap=false, or a smaller tp");
   if (auto no = check_support(software, plan)) return *no;
 
   if (auto no = check_stage_layers(model, plan)) return *no;

@@ -127,7 +127,7 @@ struct Software {
 
   /// Input-gradient all-reduce overlaps the weight-gradient GEMM.
   bool overlap_tp_gradients = false;
-  double tp_hidden = 0.0;   ///< Share of tensor-parallel traffic pipelined into the GEMMs.
+  double tp_hidden = 0.0;   ///< Share of traffic in an NVLink domain that TP pipelines into GEMMs.
   bool tp_overlap = true;   ///< Default of the plan for both.
   bool overlap_pp = false;  ///< Stage transfers overlap compute.
   bool overlap_dp = false;  ///< Gradient reduction overlaps the last backward pass.

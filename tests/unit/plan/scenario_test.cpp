@@ -254,6 +254,37 @@ TEST(Scenario, TakesWhatThePlanSays) {
   EXPECT_EQ(s.plan.tp_hidden, 0.0);
 }
 
+// User buffers and symmetric memory send over NVLink: none of a group's traffic is pipelined into
+// GEMMs where it leaves its domain. What waits for no such kernel still overlaps.
+TEST(Scenario, TensorTrafficIsPipelinedInsideNvlinkDomains) {
+  const Model model = small_gpt(16, 4096, 64, 4096);
+  const auto plan = [&](const char* system, const char* software, int tp) {
+    PlanRequest request;
+    request.tp = tp;
+    request.gbs = 64;
+    return make_scenario(model, read_system(system, plan_file), read_software(software, plan_file),
+                         request, 64, plan_file)
+        .plan;
+  };
+  for (const int tp : {1, 2, 4, 8, 16, 32}) {
+    SCOPED_TRACE(tp);
+    EXPECT_EQ(plan("dgx-h200", "megatron-core", tp).tp_hidden, tp <= 8 ? 0.6 : 0.0);
+    EXPECT_TRUE(plan("dgx-h200", "megatron-core", tp).overlap_tp_gradients);
+    EXPECT_EQ(plan("gb200-nvl72", "megatron-core", tp).tp_hidden,
+              tp <= 8 ? 0.6 : 0.0);  // 16 do not divide 72.
+  }
+  PlanRequest request;
+  request.tp = 16;
+  request.gbs = 64;
+  request.tp_overlap = true;
+  EXPECT_EQ(error_text([&] {
+              make_scenario(model, read_system("dgx-h200", plan_file),
+                            read_software("torchtitan", plan_file), request, 64, plan_file);
+            }),
+            "plan.json: /tp_overlap: its kernels send over NVLink, and groups of tp=16 leave "
+            "domains of 8 GPUs; use tp_overlap=false, or a smaller tp");
+}
+
 TEST(Scenario, PicksTheSoftwareOfTheTime) {
   System volta = small_system();
   volta.gpu.architecture = Architecture::volta;
