@@ -268,7 +268,7 @@ int run_serve(const Arguments& arguments) {
   const ServingSetup setup = read_serving_setup(given.deployment);
   print_published_note(setup.model, given.deployment.keys);
   const ServingStep step = serving_step(setup, *iteration, command_line);
-  print_length_notes(setup, step.kv, longest_of(*iteration));
+  print_deployment_notes(setup, step.kv, longest_of(*iteration));
   const TokenCost cost = token_cost(step.tokens_per_s, static_cast<double>(setup.deployment.gpus()),
                                     read_economics(setup.system.gpu.name, given.traffic.economics));
   std::cout << (given.traffic.json ? serving_step_json(step, cost) : serving_step_text(step, cost));

@@ -117,10 +117,12 @@ void print_published_note(const Model& model, const DeploymentRequest& request) 
   if (!note.empty()) std::cerr << "orrery: note: " << note << "\n";
 }
 
-void print_length_notes(const ServingSetup& setup, const KvCapacity& kv, std::int64_t tokens) {
+void print_deployment_notes(const ServingSetup& setup, const KvCapacity& kv, std::int64_t tokens) {
   for (const std::string& note :
        length_notes(setup.model, setup.deployment, setup.engine, kv, tokens))
     std::cerr << "orrery: note: " << note << "\n";
+  const std::string doubt = unmeasured_note(setup.system, setup.deployment);
+  if (!doubt.empty()) std::cerr << "orrery: note: " << doubt << "\n";
 }
 
 namespace {

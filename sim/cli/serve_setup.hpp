@@ -32,8 +32,9 @@ ServingSetup read_serving_setup(const DeploymentOptions& given);
 /// Prints in which formats it is served if the user states none (published_note()) to stderr.
 void print_published_note(const Model& model, const DeploymentRequest& request);
 
-/// Prints what engines do about the lengths of such requests (length_notes()) to stderr.
-void print_length_notes(const ServingSetup& setup, const KvCapacity& kv, std::int64_t tokens);
+/// Prints what engines do about the lengths of such requests (length_notes()), and whether anything
+/// like it was published (unmeasured_note()), to stderr.
+void print_deployment_notes(const ServingSetup& setup, const KvCapacity& kv, std::int64_t tokens);
 
 /// Reads --step: "64x4096+2048@512". Errors (bad_input): no iteration.
 Iteration parse_iteration(const std::string& text);

@@ -295,7 +295,7 @@ int serve_traffic(const Options& options, const TrafficOptions& traffic, const S
       token_cost(run.output_tokens_per_s(), static_cast<double>(served.gpus), economics);
   note_small_limits(load.replay.slo, traffic.slo);
   const Request longest = longest_request(load);
-  print_length_notes(run.setup, run.kv,
+  print_deployment_notes(run.setup, run.kv,
                      std::int64_t{longest.prompt_tokens} + longest.output_tokens);
   if (goodput && !goodput->at_rate) load.traffic.rate = 0.0;
   ServingRunsByFigure by_runs = read_serving_runs(traffic.runs, run.setup);

@@ -413,7 +413,7 @@ OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const 
   plan.overlap_tp_gradients = tp_overlap && software.overlap_tp_gradients;
   // Traffic is pipelined into GEMMs by reads and writes over NVLink: user buffers of Transformer
   // Engine (its issue 1071 and pull request 1470), symmetric memory of PyTorch.
-  const bool in_domain = system.nvlink_domain % plan.tp == 0;
+  const bool in_domain = plan.gpus() <= system.nvlink_domain || system.nvlink_domain % plan.tp == 0;
   plan.tp_hidden = tp_overlap && in_domain ? software.tp_hidden : 0.0;
   if (request.tp_overlap.value_or(false) && !plan.tp_overlap())
     return infeasible("tp_overlap",

@@ -268,6 +268,13 @@ std::string published_note(const Model& model, const DeploymentRequest& request)
          " (its quantization_config); --weights bf16 says otherwise";
 }
 
+std::string unmeasured_note(const System& system, const Deployment& plan) {
+  if (plan.gpus() <= system.nvlink_domain || system.nvlink_domain % plan.tp == 0) return "";
+  return "groups of tp=" + std::to_string(plan.tp) +
+         " leave their NVLink domain: published runs of that kind, DeepSeek-R1 on 16 H100s in "
+         "2025, took two to five times the predicted time a token, beyond the range";
+}
+
 Deployment make_deployment(const Model& model, const System& system, const ServingEngine& engine,
                            const DeploymentRequest& request, int gpus, const Place& at) {
   Deployment plan;

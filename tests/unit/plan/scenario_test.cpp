@@ -270,8 +270,7 @@ TEST(Scenario, TensorTrafficIsPipelinedInsideNvlinkDomains) {
     SCOPED_TRACE(tp);
     EXPECT_EQ(plan("dgx-h200", "megatron-core", tp).tp_hidden, tp <= 8 ? 0.6 : 0.0);
     EXPECT_TRUE(plan("dgx-h200", "megatron-core", tp).overlap_tp_gradients);
-    EXPECT_EQ(plan("gb200-nvl72", "megatron-core", tp).tp_hidden,
-              tp <= 8 ? 0.6 : 0.0);  // 16 do not divide 72.
+    EXPECT_EQ(plan("gb200-nvl72", "megatron-core", tp).tp_hidden, 0.6);  // All in one rack.
   }
   PlanRequest request;
   request.tp = 16;

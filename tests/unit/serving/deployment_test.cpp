@@ -81,6 +81,19 @@ TEST(Deployment, ExpertsFillTheGpusOfAStage) {
   EXPECT_EQ(copies.moe_tp, 1);
 }
 
+TEST(Deployment, SaysWhereNoPublishedRunIsInItsRange) {
+  const auto says = [](const char* system, int tp, int gpus) {
+    DeploymentRequest request;
+    request.tp = tp;
+    const System of = read_system(system, {});
+    return !unmeasured_note(of, deployment("deepseek-v3", system, request, gpus)).empty();
+  };
+  EXPECT_TRUE(says("dgx-h100", 16, 16));
+  EXPECT_TRUE(says("dgx-h100", 16, 32));
+  EXPECT_FALSE(says("dgx-h100", 8, 32));
+  EXPECT_FALSE(says("gb200-nvl72", 16, 16));
+}
+
 TEST(Deployment, SmallGpusHaveSmallerIterations) {
   EXPECT_EQ(deployment("llama3.1-8b", "dgx-h100", {}, 1).budget, 8192);
   EXPECT_EQ(deployment("llama3.1-8b", "dgx-a100-80gb", {}, 1).budget, 2048);
