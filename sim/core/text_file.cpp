@@ -15,6 +15,8 @@
 namespace orrery {
 namespace {
 
+constexpr std::uintmax_t largest_text_bytes = 64u << 20;
+
 // Closes itself, whatever happens.
 class OpenFile {
  public:
@@ -60,6 +62,25 @@ std::string read_input_file(const std::string& path) {
   return text;
 }
 
+const std::string& read_standard_input() {
+  static const std::string all = [] {
+    std::string text;
+    std::string part(1 << 16, '\0');
+    for (;;) {
+      const ssize_t count = ::read(STDIN_FILENO, part.data(), part.size());
+      if (count == 0) return text;
+      if (count < 0 && errno != EINTR)
+        fail_input({standard_input, ""}, std::string{"cannot be read: "} + std::strerror(errno),
+                   "write to it, or name a file");
+      if (count > 0) text.append(part, 0, static_cast<std::size_t>(count));
+      if (text.size() > largest_text_bytes)
+        fail_input({standard_input, ""}, "holds more than the 64 MiB allowed",
+                   "keep only the lines of this run");
+    }
+  }();
+  return all;
+}
+
 FilesRead* FilesRead::innermost_ = nullptr;
 
 FilesRead::FilesRead() : outer_{innermost_} { innermost_ = this; }
@@ -80,17 +101,15 @@ constexpr std::string_view whitespace = " \t\n\r\v\f";
 
 std::string read_text_file(const std::string& path) {
   namespace fs = std::filesystem;
-  constexpr std::uintmax_t largest_file_bytes = 64u << 20;
+  if (path == standard_input) return read_standard_input();
   const Place place{path, ""};
   std::error_code code;
   const fs::file_status status = fs::status(path, code);
-  if (!fs::exists(status))
-    fail_input(place, "no such file",
-               path == "-" ? "save what standard input holds to a file" : "check the path");
+  if (!fs::exists(status)) fail_input(place, "no such file", "check the path");
   if (fs::is_directory(status)) fail_input(place, "is a directory", "name a file in it");
   if (!fs::is_regular_file(status)) fail_input(place, "is not a regular file", "save it to a file");
   const std::uintmax_t size = fs::file_size(path, code);
-  if (!code && size > largest_file_bytes)
+  if (!code && size > largest_text_bytes)
     fail_input(place, "has " + std::to_string(size >> 20) + " MiB, more than the 64 MiB allowed",
                "keep only the lines of this run");
   return read_input_file(path);

@@ -268,11 +268,20 @@ std::string published_note(const Model& model, const DeploymentRequest& request)
          " (its quantization_config); --weights bf16 says otherwise";
 }
 
-std::string unmeasured_note(const System& system, const Deployment& plan) {
-  if (plan.gpus() <= system.nvlink_domain || system.nvlink_domain % plan.tp == 0) return "";
-  return "groups of tp=" + std::to_string(plan.tp) +
-         " leave their NVLink domain: published runs of that kind, DeepSeek-R1 on 16 H100s in "
-         "2025, took two to five times the predicted time a token, beyond the range";
+std::vector<std::string> unmeasured_notes(const System& system, const Deployment& plan) {
+  std::vector<std::string> notes;
+  if (plan.gpus() > system.nvlink_domain && system.nvlink_domain % plan.tp != 0)
+    notes.push_back("groups of tp=" + std::to_string(plan.tp) +
+                    " leave their NVLink domain: published runs of that kind, DeepSeek-R1 on 16 "
+                    "H100s in 2025, took two to five times the predicted time a token, beyond the "
+                    "range");
+  constexpr int few_ranks = 8;
+  if (plan.ep > few_ranks)
+    notes.push_back("experts over " + std::to_string(plan.ep) +
+                    " ranks have the times of a router that loads one of them most, without a load "
+                    "balancer (EPLB): prompts of thousands of tokens take several times less with "
+                    "one");
+  return notes;
 }
 
 Deployment make_deployment(const Model& model, const System& system, const ServingEngine& engine,

@@ -93,9 +93,10 @@ CheckpointFormats checkpoint_of(const Model& model, const DeploymentRequest& req
 /// Says which published formats are served because the request states no others; "": none.
 std::string published_note(const Model& model, const DeploymentRequest& request);
 
-/// Says that nothing like the deployment was published within its range: tensor-parallel ranks on
-/// several nodes (tt-inference-server issue 356, sglang issue 3656). "": nothing to say.
-std::string unmeasured_note(const System& system, const Deployment& plan);
+/// What is known to lie beyond the ranges of such a deployment, a sentence each: tensor-parallel
+/// ranks on several nodes (tt-inference-server issue 356, sglang issue 3656), and experts over many
+/// ranks, whose tables were timed with an uneven router (docs/notes/serving-errors.md).
+std::vector<std::string> unmeasured_notes(const System& system, const Deployment& plan);
 
 /// Completes `request`: one stage, tensor parallelism over all GPUs of a replica, the formats of
 /// checkpoint_of(), the engine's defaults. Errors: bad_input for contradictions; infeasible for
