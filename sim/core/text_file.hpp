@@ -42,8 +42,8 @@ class FilesRead {
   std::set<std::string> paths_;
 };
 
-/// The text of a log, or of standard input. Errors (bad_input): no regular file, unreadable, or over
-/// 64 MiB, which no log or topology reaches (a whole NVL72 rack's dump is about 100 kB).
+/// The text of a log, or of standard input. Errors (bad_input): no regular file, unreadable, or
+/// over 64 MiB, which no log or topology reaches (a whole NVL72 rack's dump is about 100 kB).
 std::string read_text_file(const std::string& path);
 
 /// Refuses what is no text: nothing but blanks, NUL bytes, UTF-16. `what`: "an nccl-tests log".
