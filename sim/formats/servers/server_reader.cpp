@@ -154,7 +154,7 @@ void ServerReader::read_model() {
   checkpoint_ = read_checkpoint(name);
 }
 
-// What its own files state comes before its name, and its name before the catalog.
+// The checkpoint's own files take precedence over its name, and its name over the catalog.
 CheckpointFormats ServerReader::read_checkpoint(const std::string& name) const {
   if (!part_.catalog_name.empty()) return formats_of_name(name, &part_.model);
   std::string folder = answers_.model.value_or(name);
