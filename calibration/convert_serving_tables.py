@@ -49,9 +49,21 @@ OPS = {
     "mla_fwd_table": ("latent_prefill", ["batch", "heads"], "seq"),
     "moe_table": (
         "experts", ["hidden", "inter", "topk", "experts", "moe_tp", "moe_ep"], "tokens"),
+    "dispatched_prompts_table": (
+        "dispatched_prompts", ["hidden", "inter", "topk", "experts", "moe_tp", "moe_ep"], "tokens"),
+    "dispatched_experts_table": (
+        "dispatched_experts", ["hidden", "inter", "topk", "experts", "moe_tp", "moe_ep"], "tokens"),
     "allreduce_table": ("all_reduce", ["gpus"], "elements"),
     "mla_bmm_table": ("latent_products", ["heads"], "tokens"),
 }
+
+# Tables of experts and of those behind an all-to-all.
+EXPERTS = ["moe_table", "dispatched_prompts_table", "dispatched_experts_table"]
+
+# Routers whose rows are those of a rank with its even share of the tokens: SGLang's tables have an
+# even one, TensorRT-LLM's a load balancer (EPLB). How much more the fullest rank has, the simulator
+# says (sim/serving/deployment.hpp).
+EVEN_ROUTERS = {"sglang": "uniform", "trtllm": "power_law_1.01_eplb"}
 
 # Up to ten times the dense 16-bit peak where other tables of the GPU reach 0.4 to 0.8 of it.
 IMPOSSIBLE_PREFILLS = [("h200-sxm", "bfloat16"), ("h200-sxm", "fp8"),
@@ -126,6 +138,10 @@ def rows_of(table):
         sizes = dict(zip(names, row))
         if row[-1] < least:
             continue
+        if table["kind"].startswith("dispatched"):
+            if sizes["distribution"] == EVEN_ROUTERS[table["engine"].split(" ")[0]]:
+                yield sizes, row[-1]
+            continue
         if routers:
             known = routers[tuple(row[:at] + row[at + 1:-1])]
             even = is_even(sizes) and "balanced" in known
@@ -161,7 +177,7 @@ def converted(table, part=None):
     source = table["source"]
     json_rows = [list(key) + [times[key].get(size, 0) for size in at] for key in sorted(times)]
     formats = {}
-    if table["kind"] in ("gemm_table", "moe_table"):
+    if table["kind"] == "gemm_table" or table["kind"] in EXPERTS:
         formats["weights"] = FORMATS[table["dtype"]]
     if "kv_dtype" in table:
         formats["kv"] = FORMATS[table["kv_dtype"]]
@@ -182,7 +198,7 @@ def converted(table, part=None):
 
 def file_name(table, op):
     words = [op]
-    if table["kind"] in ("gemm_table", "moe_table"):
+    if table["kind"] == "gemm_table" or table["kind"] in EXPERTS:
         words.append(FORMATS[table["dtype"]])
     if "kv_dtype" in table:
         words.append("kv-" + FORMATS[table["kv_dtype"]])

@@ -219,8 +219,10 @@ void refuse_with_traces(const Options& options, const Arguments& plans) {
   refuse_run_option(option_about_a_run(options));
 }
 
+PricedMachine machine_of(const ComparedPlan& plan) { return {plan.range.gpu, plan.range.system}; }
+
 ComparedRun run_of(const NamedPlan& named, const CompareOptions& common,
-                   const std::vector<std::string>& gpus) {
+                   const std::vector<PricedMachine>& machines) {
   const ComparedPlan& plan = named.plan;
   RunQuestion question = run_question(named.run, named.inputs.plan);
   question.replicates = common.run.replicates;
@@ -229,7 +231,7 @@ ComparedRun run_of(const NamedPlan& named, const CompareOptions& common,
   const Scenario scenario = read_scenario(named.inputs);
   take_profile_of_faults(question, scenario);
   return {&plan, sampled_run(scenario, plan.range.step, question,
-                             read_economics(plan.range.gpu, common.economics, gpus))};
+                             read_economics(machine_of(plan), common.economics, machines))};
 }
 
 constexpr const char* compare_usage =
@@ -268,7 +270,7 @@ int run_compare(const Arguments& arguments) {
   std::vector<NamedPlan> named(words.size());
   std::vector<ComparedPlan> plans;
   std::vector<ComparedRun> runs;
-  std::vector<std::string> gpus;
+  std::vector<PricedMachine> machines;
   std::set<std::string> used;
   {
     LongWork line;
@@ -281,15 +283,16 @@ int run_compare(const Arguments& arguments) {
     if (!common.tokens) refuse_run_option(option_about_a_run(options));
     refuse_unused(options, used);
     require_one_model(plans);
-    for (const ComparedPlan& plan : plans) gpus.push_back(plan.range.gpu);
+    for (const ComparedPlan& plan : plans) machines.push_back(machine_of(plan));
     if (common.tokens)
-      for (const NamedPlan& one : named) runs.push_back(run_of(one, common, gpus));
+      for (const NamedPlan& one : named) runs.push_back(run_of(one, common, machines));
   }
   std::vector<PricedPlan> priced;
   std::vector<std::string> inputs;
   for (const NamedPlan& one : named) inputs.push_back(one.carried);
   for (const ComparedPlan& plan : plans) {
-    const Range rent = read_economics(plan.range.gpu, common.economics, gpus).rent_usd_per_gpu_hour;
+    const Range rent =
+        read_economics(machine_of(plan), common.economics, machines).rent_usd_per_gpu_hour;
     priced.push_back({plan, rent.known() ? std::optional{rent} : std::nullopt});
   }
   if (common.html)

@@ -143,7 +143,7 @@ int run_estimate(const Arguments& arguments) {
   // Errors in prices are reported before the work is done.
   std::optional<Economics> economics;
   if (given.tokens)
-    economics = read_economics(scenario.system.gpu.name, given.economics.value_or(""));
+    economics = read_economics(scenario.system, given.economics.value_or(""));
   else
     options.refuse({"economics"}, "prices of what?", "say how long to train: --tokens 15T");
   const std::optional<Seconds> measured = measured_step(given, inputs.plan);

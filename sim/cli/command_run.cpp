@@ -54,7 +54,7 @@ int run_run(const Arguments& arguments) {
   question.slower = slower;
   const Scenario scenario = read_scenario(inputs);
   take_profile_of_faults(question, scenario);
-  const Economics economics = read_economics(scenario.system.gpu.name, prices);
+  const Economics economics = read_economics(scenario.system, prices);
   const TrainingRun run = long_work([&] {
     const Seconds step = estimate(scenario, detail).result.step_time;
     return training_run(scenario, step, question, economics);

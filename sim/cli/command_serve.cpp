@@ -269,8 +269,10 @@ int run_serve(const Arguments& arguments) {
   print_published_note(setup.model, given.deployment.keys);
   const ServingStep step = serving_step(setup, *iteration, command_line);
   print_deployment_notes(setup, step.kv, longest_of(*iteration));
+  for (const std::string& note : batch_notes(setup, *iteration))
+    std::cerr << "orrery: note: " << note << "\n";
   const TokenCost cost = token_cost(step.tokens_per_s, static_cast<double>(setup.deployment.gpus()),
-                                    read_economics(setup.system.gpu.name, given.traffic.economics));
+                                    read_economics(setup.system, given.traffic.economics));
   std::cout << (given.traffic.json ? serving_step_json(step, cost) : serving_step_text(step, cost));
   return exit_ok;
 }

@@ -27,7 +27,7 @@ int print_step(const TrafficOptions& traffic, const PricedPools& pools,
   step.sending = pools.plan.sending;
   if (step.decode)
     step.cost = token_cost(step.decode->tokens_per_s, static_cast<double>(pools.plan.decode.gpus()),
-                           read_economics(pools.decode->setup.system.gpu.name, traffic.economics));
+                           read_economics(pools.decode->setup.system, traffic.economics));
   std::cout << (traffic.json ? pooled_step_json(step) : pooled_step_text(step));
   return exit_ok;
 }

@@ -92,8 +92,8 @@ void add_deployment(Options& options, DeploymentOptions& into) {
 
 void add_step(Options& options) {
   options.add("step", "NxC[+P[@K]]",
-              "one iteration: N decodes over C tokens each, a prompt of P tokens behind K cached "
-              "ones");
+              "one iteration of an attention rank (of each of dp x replicas): N decodes over C "
+              "tokens each, a prompt of P tokens behind K cached ones");
 }
 
 const std::string& named(const std::optional<std::string>& value, const std::string& option) {

@@ -287,7 +287,7 @@ int serve_traffic(const Options& options, const TrafficOptions& traffic, const S
     load.traffic.rate = goodput->rate > 0.0 ? goodput->rate : 1.0;
     load.list = requests_of(load);
   }
-  const Economics economics = read_economics(served.system.gpu.name, traffic.economics);
+  const Economics economics = read_economics(served.system, traffic.economics);
   ServingRun run = !goodput           ? serve_until_steady(served.run, load, served.replicas)
                    : goodput->at_rate ? *goodput->at_rate
                                       : *goodput->at_lowest;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/cluster/system.hpp"
 #include "sim/core/catalog.hpp"
 #include "sim/core/nearest.hpp"
 #include "sim/core/object_reader.hpp"
@@ -48,7 +49,8 @@ Range range_of(const JsonValue& json, double least) {
 
 Economics parse_economics(const JsonValue& json, Economics base) {
   require_schema(json, "orrery.economics/1");
-  std::vector<std::string> allowed{"schema", "gpu", "switch_ports", "switch_port_bandwidth"};
+  std::vector<std::string> allowed{"schema", "gpu", "system", "switch_ports",
+                                   "switch_port_bandwidth"};
   for (const Key& key : ranges) allowed.push_back(key.name);
   json.allow_only(allowed);
   for (const Key& key : ranges)
@@ -62,10 +64,33 @@ Economics parse_economics(const JsonValue& json, Economics base) {
 
 namespace {
 
-// The GPU that a file of prices names; nothing: it holds for all.
-std::optional<std::string> gpu_of(const JsonValue& file) {
-  const auto named = file.is_object() ? file.find("gpu") : std::nullopt;
+// What a file of prices names by `key`; nothing: it holds for all.
+std::optional<std::string> named_by(const JsonValue& file, const char* key) {
+  const auto named = file.is_object() ? file.find(key) : std::nullopt;
   return named ? std::optional{named->text()} : std::nullopt;
+}
+
+bool counts_for(const JsonValue& file, const PricedMachine& of) {
+  const auto gpu = named_by(file, "gpu"), system = named_by(file, "system");
+  return (!gpu || *gpu == of.gpu) && (!system || *system == of.system);
+}
+
+// Refuses a file whose `key` names none of what is asked about.
+void need_named(const JsonValue& file, const char* key, std::string PricedMachine::*member,
+                const std::vector<PricedMachine>& asked) {
+  const auto named = named_by(file, key);
+  std::vector<std::string> all;
+  for (const PricedMachine& one : asked)
+    if (named && *named != one.*member)
+      all.push_back(one.*member);
+    else
+      return;
+  fail_input(file.place() / key,
+             std::string{"holds prices of the "} +
+                 (member == &PricedMachine::gpu ? "GPU" : "system") + " '" + shown_text(*named) +
+                 "', and what is asked about has " + joined(all),
+             std::string{"name that "} + (member == &PricedMachine::gpu ? "GPU" : "system") +
+                 ", or leave the key out");
 }
 
 std::vector<std::string> listed_files(const std::string& files) {
@@ -74,35 +99,32 @@ std::vector<std::string> listed_files(const std::string& files) {
 
 }  // namespace
 
-std::vector<std::string> price_files(const std::string& gpu, const std::string& files) {
+PricedMachine::PricedMachine(const System& of) : gpu{of.gpu.name}, system{of.name} {}
+
+std::vector<std::string> price_files(const PricedMachine& of, const std::string& files) {
   std::vector<std::string> own;
   for (const std::string& file : listed_files(files))
-    if (const auto named = gpu_of(JsonValue::read_file(file)); !named || *named == gpu)
-      own.push_back(file);
+    if (counts_for(JsonValue::read_file(file), of)) own.push_back(file);
   return own;
 }
 
-Economics read_economics(const std::string& gpu, const std::string& files,
-                         const std::vector<std::string>& gpus) {
+Economics read_economics(const PricedMachine& of, const std::string& files,
+                         const std::vector<PricedMachine>& asked) {
   const std::string catalog_folder = "topologies/economics";
   const auto read = [](const std::string& path, const Economics& base) {
     return parse_economics(JsonValue::read_file(path), base);
   };
   Economics economics = read(find_in_catalog(catalog_folder, "site", {}), {});
   const std::vector<std::string> listed = list_catalog(catalog_folder);
-  if (std::find(listed.begin(), listed.end(), gpu) != listed.end())
-    economics = read(find_in_catalog(catalog_folder, gpu, {}), economics);
+  if (std::find(listed.begin(), listed.end(), of.gpu) != listed.end())
+    economics = read(find_in_catalog(catalog_folder, of.gpu, {}), economics);
+  const std::vector<PricedMachine> all = asked.empty() ? std::vector{of} : asked;
   for (const std::string& path : listed_files(files)) {
     const JsonValue file = JsonValue::read_file(path);
-    const auto named = gpu_of(file);
-    if (!named || *named == gpu)
-      economics = parse_economics(file, economics);
-    else if (std::find(gpus.begin(), gpus.end(), *named) == gpus.end())
-      fail_input({path, "/gpu"},
-                 "holds prices of the GPU '" + shown_text(*named) +
-                     "', and what is asked about has " +
-                     joined(gpus.empty() ? std::vector{gpu} : gpus),
-                 "name that GPU, or leave the key out");
+    need_named(file, "gpu", &PricedMachine::gpu, all);
+    need_named(file, "system", &PricedMachine::system, all);
+    const Economics with = parse_economics(file, economics);
+    if (counts_for(file, of)) economics = with;
   }
   return economics;
 }

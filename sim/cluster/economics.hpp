@@ -1,12 +1,15 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/units.hpp"
 
 namespace orrery {
+
+struct System;
 
 /// A range of a price or power: from the best offer to the list price, from the power of the GPUs
 /// alone to the limit of the node's power supplies.
@@ -49,15 +52,25 @@ struct Economics {
 /// ranges that are negative or reversed, a PUE below 1.
 Economics parse_economics(const JsonValue& json, Economics base);
 
+/// What prices are asked for: a GPU, and the system that it is bought or rented in ("": any).
+struct PricedMachine {
+  PricedMachine(std::string gpu_, std::string system_ = "")
+      : gpu{std::move(gpu_)}, system{std::move(system_)} {}
+  PricedMachine(const char* gpu_) : gpu{gpu_} {}
+  PricedMachine(const System& of);
+
+  std::string gpu, system;
+};
+
 /// topologies/economics/site.json, overridden by the GPU's file there and by the user's `files`
-/// ("": none; paths with commas between them), later ones over earlier ones. A file with "gpu"
-/// counts for that GPU alone. Keys in none of them are unknown.
-/// `gpus`: of all systems that are asked about; empty: `gpu` alone. Errors (bad_input): a file for
+/// ("": none; paths with commas between them), later ones over earlier ones. A file with "gpu" or
+/// "system" counts for that GPU or system alone. Keys in none of them are unknown.
+/// `asked`: all machines that are asked about; empty: `of` alone. Errors (bad_input): a file for
 /// none of them.
-Economics read_economics(const std::string& gpu, const std::string& files,
-                         const std::vector<std::string>& gpus = {});
-/// The user's files that count for a GPU.
-std::vector<std::string> price_files(const std::string& gpu, const std::string& files);
+Economics read_economics(const PricedMachine& of, const std::string& files,
+                         const std::vector<PricedMachine>& asked = {});
+/// The user's files that count for a machine.
+std::vector<std::string> price_files(const PricedMachine& of, const std::string& files);
 
 /// The keys of a document without a known range or a bound.
 std::vector<std::string> unknown_prices(const Economics& economics);

@@ -317,10 +317,4 @@ Gpu read_gpu(const std::string& word, const Place& at) {
   return parse_gpu(JsonValue::read_file(find_in_catalog("topologies/gpus", word, at)));
 }
 
-std::vector<std::string> gpu_names(const std::vector<System>& systems) {
-  std::vector<std::string> names;
-  for (const System& system : systems) names.push_back(system.gpu.name);
-  return names;
-}
-
 }  // namespace orrery

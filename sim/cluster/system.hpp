@@ -117,9 +117,6 @@ struct System {
 /// A latency of a link in a file. Errors (bad_input): no time, more than a tenth of a second.
 Seconds link_latency(const JsonValue& value);
 
-/// The names of the systems' GPUs.
-std::vector<std::string> gpu_names(const std::vector<System>& systems);
-
 /// `word`: a name in topologies/gpus or topologies/systems, or a path.
 Gpu read_gpu(const std::string& word, const Place& at);
 System read_system(const std::string& word, const Place& at);

@@ -27,6 +27,8 @@ const std::map<std::string, Columns>& columns_by_op() {
       {"latent_pre", {"heads", "tokens"}},
       {"latent_post", {"heads", "tokens"}},
       {"experts", {"hidden", "inter", "topk", "experts", "moe_tp", "moe_ep", "tokens"}},
+      {"dispatched_prompts", {"hidden", "inter", "topk", "experts", "moe_tp", "moe_ep", "tokens"}},
+      {"dispatched_experts", {"hidden", "inter", "topk", "experts", "moe_tp", "moe_ep", "tokens"}},
       {"all_reduce", {"gpus", "elements"}}};
   return all;
 }

@@ -43,6 +43,9 @@ struct ServingTable {
 ///     latent_prefill     batch heads seq
 ///     latent_pre, latent_post  heads tokens          its absorbed up-projections
 ///     experts            hidden inter topk experts moe_tp moe_ep tokens
+///     dispatched_prompts, dispatched_experts         as experts: of tokens that an all-to-all
+///                        brought, in kernels for long prompts and in those of CUDA graphs, with
+///                        every rank's share of the tokens even
 ///     all_reduce         gpus elements               elements of 16 bits
 std::vector<std::string> serving_table_columns(const std::string& op);
 

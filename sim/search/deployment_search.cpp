@@ -177,10 +177,10 @@ DeploymentContext prepare(const DeploymentSearchRequest& request,
   context.space = deployment_space(request.model, request.platforms, request.fixed,
                                    longest_of(works), request.pools);
   progress.layouts = static_cast<std::int64_t>(context.space.layouts.size());
-  std::vector<std::string> gpus;
-  for (const ServingPlatform& on : request.platforms) gpus.push_back(on.system.gpu.name);
+  std::vector<PricedMachine> machines;
+  for (const ServingPlatform& on : request.platforms) machines.emplace_back(on.system);
   for (const ServingPlatform& on : request.platforms) {
-    context.economics.push_back(read_economics(on.system.gpu.name, request.economics, gpus));
+    context.economics.push_back(read_economics(on.system, request.economics, machines));
     need_prices(request.goal, context.economics.back(), on.system.gpu.name);
   }
   price_layouts(request, context);

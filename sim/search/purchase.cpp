@@ -184,10 +184,10 @@ Purchase buy(const PurchaseRequest& request,
              const std::function<void(const PurchaseProgress&)>& watch) {
   std::vector<std::unique_ptr<SystemContext>> contexts;  // Workers are forked with them.
   std::vector<Economics> economics;
-  const std::vector<std::string> gpus = gpu_names(request.systems);
+  const std::vector<PricedMachine> machines{request.systems.begin(), request.systems.end()};
   for (const System& system : request.systems) {
     contexts.push_back(std::make_unique<SystemContext>(system));
-    economics.push_back(read_economics(system.gpu.name, request.economics, gpus));
+    economics.push_back(read_economics(system, request.economics, machines));
   }
   const std::size_t sizes = request.gpus.size();
   PurchaseProgress progress{request.systems.size() * sizes, 0};

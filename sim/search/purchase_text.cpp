@@ -348,7 +348,7 @@ std::string command_of(const PurchaseRow& row, const PurchaseRequest& request,
   if (request.reliability) text += " --reliability " + names.reliability;
   if (chosen_simulator() != Simulator::own) text += " --simulator " + name(chosen_simulator());
   const std::vector<std::string> files =
-      price_files(request.systems[row.system].gpu.name, request.economics);
+      price_files(request.systems[row.system], request.economics);
   return files.empty() ? text : text + " --economics " + joined(files, ",");
 }
 

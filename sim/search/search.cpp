@@ -46,8 +46,8 @@ SearchContext::SearchContext(const SearchRequest& request) {
     contexts.push_back(std::make_unique<EstimateContext>(system));
     economics.emplace_back();
     if (needs_prices(request)) {
-      economics.back() =
-          read_economics(system.gpu.name, request.economics, gpu_names(request.systems));
+      economics.back() = read_economics(system, request.economics,
+                                        {request.systems.begin(), request.systems.end()});
       require_prices(request.goal, *economics.back(), system.gpu.name);
     }
     for (int gpus : request.gpus)

@@ -1,8 +1,10 @@
 #include "sim/serving/deployment.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/core/nearest.hpp"
+#include "sim/core/number_text.hpp"
 #include "sim/core/object_reader.hpp"
 #include "sim/core/value_list.hpp"
 #include "sim/serving/kernel_roof.hpp"
@@ -36,16 +38,55 @@ void share_experts(const Model& model, const DeploymentRequest& request, Deploym
   plan.moe_tp = request.moe_tp.value_or(std::max(1, stage / plan.ep));
 }
 
-bool cuts_attention(const Model& model, const Deployment& plan) {
-  const bool cuts_keys =
-      model.latent || model.kv_heads % plan.tp == 0 || plan.tp % model.kv_heads == 0;
-  return model.heads % plan.tp == 0 && cuts_keys && model.ffn % plan.tp == 0;
+// Columns of a weight that are cut for tensor parallelism, and into how many.
+struct CutColumns {
+  const char* key;  ///< Of the deployment.
+  const char* what;
+  std::int64_t columns = 0;
+  int ranks = 1;
+};
+
+// Formats in blocks of 128 x 128 are cut between blocks by engines that check it.
+constexpr std::int64_t block_columns = 128;
+
+std::vector<CutColumns> cuts_of_blocks(const Model& model, const ServingEngine& engine,
+                                       const Deployment& plan) {
+  std::vector<CutColumns> cuts;
+  if (!engine.cuts_whole_blocks) return cuts;
+  if (plan.weights == Dtype::fp8_block) {
+    cuts.push_back({"tp", "columns of the MLP", model.ffn, plan.tp});
+    if (model.experts && model.experts->shared_ffn > 0)
+      cuts.push_back({"tp", "columns of the shared experts", model.experts->shared_ffn, plan.tp});
+  }
+  if (plan.attention == Dtype::fp8_block && !model.latent)
+    cuts.push_back({"tp", "columns of the queries", model.heads * model.head_dim, plan.tp});
+  if (model.experts && plan.experts == Dtype::fp8_block)
+    cuts.push_back({"moe_tp", "columns of an expert", model.experts->ffn, plan.moe_tp});
+  return cuts;
 }
 
-bool cuts_experts(const Model& model, const Deployment& plan) {
-  if (!model.experts) return plan.ep == 1 && plan.moe_tp == 1 && plan.dp == 1;
-  return std::int64_t{plan.moe_tp} * plan.ep == plan.stage_gpus() &&
-         model.experts->count % plan.ep == 0 && model.experts->ffn % plan.moe_tp == 0;
+bool cuts_blocks(const CutColumns& cut) {
+  return cut.ranks > 1 &&
+         (cut.columns % cut.ranks != 0 || cut.columns / cut.ranks % block_columns != 0);
+}
+
+bool shares_experts(const ServingEngine& engine, const Deployment& plan) {
+  return !engine.experts_over_all || plan.ep == 1 || plan.ep == plan.stage_gpus();
+}
+
+// The engine can cut the model so.
+bool cuts(const Model& model, const ServingEngine& engine, const Deployment& plan) {
+  const bool cuts_keys =
+      model.latent || model.kv_heads % plan.tp == 0 || plan.tp % model.kv_heads == 0;
+  if (model.heads % plan.tp != 0 || !cuts_keys || model.ffn % plan.tp != 0) return false;
+  if (!model.experts) {
+    if (plan.ep != 1 || plan.moe_tp != 1 || plan.dp != 1) return false;
+  } else if (std::int64_t{plan.moe_tp} * plan.ep != plan.stage_gpus() ||
+             (model.experts->count + plan.redundant_experts) % plan.ep != 0 ||
+             model.experts->ffn % plan.moe_tp != 0 || !shares_experts(engine, plan)) {
+    return false;
+  }
+  return std::ranges::none_of(cuts_of_blocks(model, engine, plan), cuts_blocks);
 }
 
 // GPUs that whole replicas fill: as many as are there, but at least one.
@@ -61,13 +102,14 @@ OptionTexts with_gpus(OptionTexts options, std::int64_t filled, std::int64_t gpu
 }
 
 // The largest tp below the plan's that cuts the model, with --gpus if replicas fix them.
-OptionTexts smaller_tp(const Model& model, const DeploymentRequest& request, const Deployment& plan,
+OptionTexts smaller_tp(const Model& model, const ServingEngine& engine,
+                       const DeploymentRequest& request, const Deployment& plan,
                        std::int64_t gpus) {
   for (Deployment smaller = plan; --smaller.tp >= 1;) {
     const std::int64_t replica = smaller.replica_gpus();
     const std::int64_t filled = request.replicas ? replica * *request.replicas : gpus;
     share_experts(model, request, smaller);
-    if (filled % replica == 0 && cuts_attention(model, smaller) && cuts_experts(model, smaller))
+    if (filled % replica == 0 && cuts(model, engine, smaller))
       return with_gpus({{"tp", std::to_string(smaller.tp)}}, filled, gpus);
   }
   return {};
@@ -85,62 +127,93 @@ void need_divides(const Place& at, const char* what, std::int64_t whole, std::in
         remedy);
 }
 
-void cut_attention(const Model& model, const DeploymentRequest& request, const Deployment& plan,
-                   int gpus, const Place& at) {
-  if (cuts_attention(model, plan)) return;
-  const std::string remedy = use(smaller_tp(model, request, plan, gpus), at);
+void cut_attention(const Model& model, const ServingEngine& engine,
+                   const DeploymentRequest& request, const Deployment& plan, int gpus,
+                   const Place& at) {
+  const std::string remedy = use(smaller_tp(model, engine, request, plan, gpus), at);
   need_divides(at / "tp", "heads", model.heads, plan.tp, remedy);
   need_divides(at / "tp", "columns of the MLP", model.ffn, plan.tp, remedy);
-  fail_infeasible(at / "tp",
-                  std::to_string(model.kv_heads) + " key heads cannot be cut or copied over " +
-                      std::to_string(plan.tp) + " ranks",
-                  remedy);
+  if (!model.latent && model.kv_heads % plan.tp != 0 && plan.tp % model.kv_heads != 0)
+    fail_infeasible(at / "tp",
+                    std::to_string(model.kv_heads) + " key heads cannot be cut or copied over " +
+                        std::to_string(plan.tp) + " ranks",
+                    remedy);
 }
 
-// The nearest ep that shares the experts of a stage, or a smaller tp.
-OptionTexts other_ep(const Model& model, const DeploymentRequest& request, const Deployment& plan,
-                     int gpus) {
+// The nearest ep that shares the experts of a stage, copies of experts that fill its ranks, or a
+// smaller tp.
+OptionTexts other_ep(const Model& model, const ServingEngine& engine,
+                     const DeploymentRequest& request, const Deployment& plan, int gpus) {
   const auto stage = static_cast<int>(plan.stage_gpus());
   std::optional<Deployment> nearest;
   Deployment other = plan;
   for (other.ep = 1; other.ep <= stage; ++other.ep) {
     other.moe_tp = stage / other.ep;
-    if (cuts_experts(model, other) &&
+    if (cuts(model, engine, other) &&
         (!nearest || std::abs(other.ep - plan.ep) < std::abs(nearest->ep - plan.ep)))
       nearest = other;
   }
-  if (!nearest) return smaller_tp(model, request, plan, gpus);
+  if (!nearest && plan.dp > 1) {
+    const std::int64_t count = model.experts->count;
+    other = plan;
+    other.redundant_experts = static_cast<int>((other.ep - count % other.ep) % other.ep);
+    if (cuts(model, engine, other))
+      return {{"eplb", "true"}, {"redundant_experts", std::to_string(other.redundant_experts)}};
+  }
+  if (!nearest) return smaller_tp(model, engine, request, plan, gpus);
   OptionTexts options{{"ep", std::to_string(nearest->ep)}};
   if (request.moe_tp) options.emplace_back("moe_tp", std::to_string(nearest->moe_tp));
   return with_gpus(options, filled_gpus(request, plan, gpus), gpus);
 }
 
-void cut_experts(const Model& model, const DeploymentRequest& request, const Deployment& plan,
-                 int gpus, const Place& at) {
-  if (cuts_experts(model, plan)) return;
+void cut_experts(const Model& model, const ServingEngine& engine, const DeploymentRequest& request,
+                 const Deployment& plan, int gpus, const Place& at) {
   if (!model.experts) {
     if (plan.ep > 1 || plan.moe_tp > 1)
       fail_input(at / (plan.ep > 1 ? "ep" : "moe_tp"), "the model has no experts", "leave it out");
+    if (plan.dp == 1) return;
     fail_input(at / "dp", "the model has no experts, so that copies of its attention share nothing",
                "use replicas");
   }
-  const std::string remedy = use(other_ep(model, request, plan, gpus), at);
+  const std::string remedy = use(other_ep(model, engine, request, plan, gpus), at);
   if (std::int64_t{plan.moe_tp} * plan.ep != plan.stage_gpus())
     fail_input(at / "ep",
                "moe_tp x ep (" + std::to_string(plan.moe_tp) + " x " + std::to_string(plan.ep) +
                    ") is not tp x dp (" + std::to_string(plan.tp) + " x " +
                    std::to_string(plan.dp) + ")",
                remedy);
-  need_divides(at / "ep", "experts", model.experts->count, plan.ep, remedy);
+  need_divides(at / "ep",
+               plan.redundant_experts > 0 ? "experts, redundant ones included," : "experts",
+               model.experts->count + plan.redundant_experts, plan.ep, remedy);
   need_divides(at / "moe_tp", "columns of an expert", model.experts->ffn, plan.moe_tp, remedy);
+  if (!shares_experts(engine, plan))
+    fail_infeasible(at / "ep",
+                    "the engine '" + engine.name + "' shares experts over all " +
+                        std::to_string(plan.stage_gpus()) + " ranks of a stage or over none",
+                    remedy);
+}
+
+void cut_blocks(const Model& model, const ServingEngine& engine, const DeploymentRequest& request,
+                const Deployment& plan, int gpus, const Place& at) {
+  for (const CutColumns& cut : cuts_of_blocks(model, engine, plan))
+    if (cuts_blocks(cut))
+      fail_infeasible(
+          at / cut.key,
+          std::to_string(cut.columns) + " " + cut.what + " over " + std::to_string(cut.ranks) +
+              " ranks do not fall between fp8 blocks of " + std::to_string(block_columns) +
+              ", which the engine '" + engine.name + "' needs",
+          use(cut.key == std::string{"moe_tp"} ? other_ep(model, engine, request, plan, gpus)
+                                               : smaller_tp(model, engine, request, plan, gpus),
+              at));
 }
 
 // Derives unspecified degrees from the number of GPUs and the other degrees.
-void settle_degrees(const Model& model, const System& system, const DeploymentRequest& request,
-                    int gpus, const Place& at, Deployment& plan) {
+void settle_degrees(const Model& model, const System& system, const ServingEngine& engine,
+                    const DeploymentRequest& request, int gpus, const Place& at, Deployment& plan) {
   plan.pp = request.pp.value_or(1);
   plan.dp = request.dp.value_or(1);
   plan.replicas = request.replicas.value_or(1);
+  plan.redundant_experts = request.redundant_experts.value_or(0);
   const std::int64_t others = std::int64_t{plan.pp} * plan.dp * plan.replicas;
   if (!request.tp && gpus % others != 0)
     fail_infeasible({"", "--gpus"},
@@ -149,15 +222,16 @@ void settle_degrees(const Model& model, const System& system, const DeploymentRe
                     "use a multiple of " + std::to_string(others));
   plan.tp = request.tp.value_or(static_cast<int>(gpus / others));
   share_experts(model, request, plan);
-  cut_attention(model, request, plan, gpus, at);
-  cut_experts(model, request, plan, gpus, at);
+  cut_attention(model, engine, request, plan, gpus, at);
+  cut_experts(model, engine, request, plan, gpus, at);
+  cut_blocks(model, engine, request, plan, gpus, at);
   const std::int64_t replica = plan.replica_gpus();
   if (!request.replicas && gpus % replica != 0) {
     const std::int64_t filled = filled_gpus(request, plan, gpus);
     std::vector<std::string> ways;
     if (system.max_gpus == 0 || filled <= system.max_gpus)
       ways.push_back("--gpus " + std::to_string(filled));
-    if (const OptionTexts tp = smaller_tp(model, request, plan, gpus); !tp.empty())
+    if (const OptionTexts tp = smaller_tp(model, engine, request, plan, gpus); !tp.empty())
       ways.push_back(options_text(tp, at));
     fail_infeasible(at / "tp",
                     "replicas of " + std::to_string(replica) + " GPUs (tp " +
@@ -209,6 +283,25 @@ void settle_formats(const Model& model, const System& system, const ServingEngin
       fail_infeasible(at / "experts", no->problem, no->remedy);
 }
 
+// Load balancing and overlapped halves are of experts behind an all-to-all.
+void settle_dispatch(const Model& model, const Place& at, const Deployment& plan) {
+  for (const auto& [key, is_on] :
+       {std::pair{"eplb", plan.eplb}, std::pair{"redundant_experts", plan.redundant_experts > 0},
+        std::pair{"two_batch", plan.two_batch}})
+    if (is_on && !model.experts) fail_input(at / key, "the model has no experts", "leave it out");
+  if (plan.eplb && (plan.dp == 1 || plan.ep == 1))
+    fail_input(at / "eplb", "needs experts and attention over ranks (dp and ep above 1)",
+               "leave it out, or add --dp and --ep");
+  if (plan.redundant_experts > 0 && !plan.eplb)
+    fail_input(at / "redundant_experts", "is for a balancer of experts", "add --eplb true");
+  if (plan.two_batch && !plan.dispatches)
+    fail_input(at / "two_batch",
+               "hides the all-to-all of experts, which copies of attention (dp) have over more "
+               "than " +
+                   std::to_string(most_undispatched) + " ranks, or with --eplb true",
+               "leave it out");
+}
+
 void settle_mixing(const ServingEngine& engine, const DeploymentRequest& request, const Place& at,
                    Deployment& plan) {
   const SchedulerKind& scheduler = *engine.scheduler;
@@ -232,6 +325,11 @@ void settle_speculation(const Model& model, const ServingEngine& engine,
 }
 
 }  // namespace
+
+double Deployment::fullest_experts() const {
+  constexpr double with_balancer = 1.2, power_of_ranks = 0.2;
+  return eplb ? with_balancer : std::pow(ep, power_of_ranks);
+}
 
 std::string options_text(const OptionTexts& options, const Place& at) {
   const bool of_pool = at.file.starts_with("--");
@@ -281,12 +379,15 @@ std::vector<std::string> unmeasured_notes(const System& system, const Deployment
                     " leave their NVLink domain: published runs of that kind, DeepSeek-R1 on 16 "
                     "H100s in 2025, took two to five times the predicted time a token, beyond the "
                     "range");
-  constexpr int few_ranks = 8;
-  if (plan.ep > few_ranks)
+  if (plan.ep > most_undispatched && !plan.dispatches)
     notes.push_back("experts over " + std::to_string(plan.ep) +
-                    " ranks have the times of a router that loads one of them most, without a load "
-                    "balancer (EPLB): prompts of thousands of tokens take several times less with "
-                    "one");
+                    " ranks that all hold all tokens have the times of a router that loads one of "
+                    "them most: prompts take several times less behind an all-to-all (--dp " +
+                    std::to_string(plan.ep) + " --tp 1)");
+  else if (plan.dispatches && !plan.eplb)
+    notes.push_back(
+        "without a balancer of experts their fullest rank has " + fixed(plan.fullest_experts(), 1) +
+        " times the mean one's tokens; --eplb true (--enable-eplb) places them by load");
   return notes;
 }
 
@@ -295,7 +396,7 @@ Deployment make_deployment(const Model& model, const System& system, const Servi
   Deployment plan;
   plan.request = request;
   settle_formats(model, system, engine, request, at, plan);
-  settle_degrees(model, system, request, gpus, at, plan);
+  settle_degrees(model, system, engine, request, gpus, at, plan);
   if (system.max_gpus > 0 && gpus > system.max_gpus)
     fail_infeasible({"", "--gpus"}, system.name + " has " + std::to_string(system.max_gpus),
                     "use no more");
@@ -310,6 +411,12 @@ Deployment make_deployment(const Model& model, const System& system, const Servi
   plan.max_seqs = request.max_seqs.value_or(small ? usual.small_gpu_max_seqs : usual.max_seqs);
   plan.max_length = request.max_length.value_or(0);
   plan.block = request.block.value_or(usual.block);
+  plan.eplb = request.eplb.value_or(false);
+  plan.two_batch = request.two_batch.value_or(false);
+  const bool wide =
+      plan.ep > most_undispatched || plan.eplb || plan.stage_gpus() > system.nvlink_domain;
+  plan.dispatches = plan.dp > 1 && plan.ep > 1 && wide && system.wiring != NodeWiring::pcie;
+  settle_dispatch(model, at, plan);
   plan.frees_windows = engine.memory.frees_windows;
   plan.kv_share = request.kv_share.value_or(engine.memory.share);
   plan.chunked = request.chunked.value_or(usual.chunked);
@@ -430,6 +537,13 @@ std::vector<DeploymentKey> all_keys() {
             "ranks that share the experts (default 1, with dp tp x dp)"),
       field("moe_tp", &D::moe_tp, expert_ranks,
             "ranks that share each expert (default tp x dp / ep)"),
+      field("eplb", &D::eplb, truth(),
+            "experts are placed by their load: vllm's and sglang's --enable-eplb (default false)"),
+      field("redundant_experts", &D::redundant_experts, whole(0, 1 << 16),
+            "copies of experts that the balancer places beside the model's own (default 0)"),
+      field("two_batch", &D::two_batch, truth(),
+            "halves of a batch hide each other's all-to-all: vllm's --enable-dbo, sglang's "
+            "--enable-two-batch-overlap (default false)"),
       field("replicas", &D::replicas, whole(1, 1 << 20),
             "copies of all of it (default: as many as the GPUs hold)"),
       field("weights", &D::weights, weights,

@@ -25,7 +25,8 @@ struct DeploymentRequest {
   std::optional<std::int64_t> ends_16bit;
   std::optional<std::int64_t> budget, max_seqs, max_length, block;
   std::optional<double> kv_share;
-  std::optional<bool> chunked, mixed;
+  std::optional<bool> chunked, mixed, eplb, two_batch;
+  std::optional<int> redundant_experts;
   std::optional<Bytes> host_kv;
   std::optional<Speculation> speculate;
 };
@@ -49,8 +50,15 @@ struct Deployment {
   bool frees_windows = false;  ///< MemoryRule::frees_windows.
   double kv_share = 0.0;       ///< Share of GPU memory, by the engine's MemoryRule.
   bool chunked = true;
-  bool mixed = true;  ///< Decodes run in iterations with prompts; else prompts go first.
-  Bytes host_kv;      ///< Host memory of each GPU for keys and values; 0: none.
+  /// Tokens go to the ranks of their experts by an all-to-all over NVLink or the network, whose
+  /// kernels and products are those of wide expert parallelism; else the experts' kernels leave out
+  /// those of other ranks.
+  bool dispatches = false;
+  bool eplb = false;          ///< The engine places experts by their load.
+  bool two_batch = false;     ///< Halves of a batch hide each other's exchange.
+  int redundant_experts = 0;  ///< Copies of experts beside the model's own.
+  bool mixed = true;          ///< Decodes run in iterations with prompts; else prompts go first.
+  Bytes host_kv;              ///< Host memory of each GPU for keys and values; 0: none.
   std::optional<Speculation> speculation;
   std::shared_ptr<const Model> drafter;  ///< The draft model; null: no model drafts.
   DeploymentRequest request;             ///< The options that the deployment completes.
@@ -61,10 +69,21 @@ struct Deployment {
   }
   /// Tokens of each request that a decode step computes.
   int step_tokens() const { return 1 + (speculation ? speculation->tokens : 0); }
+  /// Tokens of the fullest rank of experts over the mean rank's, behind a dispatch. Without a
+  /// balancer ep^0.2, which is what a router of power law 0.8 sends to the fullest of 4 to 64 ranks
+  /// (1.3, 1.4, 1.6, 2.1, 2.2 by the times of SGLang's kernels of H100 against an even one's:
+  /// aiconfigurator, wideep_context_moe_perf, 65,536 tokens and more). With one 1.2: DeepSeek-V3's
+  /// prompts on 32 H100s take 1.18 times as long as with an even router where experts and the
+  /// exchange are some nine tenths of a layer (lmsys.org/blog/2025-05-05-large-scale-ep, which has
+  /// 1.49 for no balancer).
+  double fullest_experts() const;
   std::int64_t stage_gpus() const { return std::int64_t{tp} * dp; }
   std::int64_t replica_gpus() const { return stage_gpus() * pp; }
   std::int64_t gpus() const { return replica_gpus() * replicas; }
 };
+
+/// Most ranks of experts without a balancer whose tokens are not dispatched inside a domain.
+inline constexpr int most_undispatched = 8;
 
 /// The most requests in one of the batches that take turns in a pipeline.
 std::int64_t batch_limit(const ServingEngine& engine, const Deployment& plan);

@@ -128,7 +128,7 @@ Coordinates coordinates(const std::string& op, std::span<const std::int64_t> siz
   if (op == "decode_attention") at.x[window_column] = sizes[4] > 0 ? octaves_of_a_window : 0.0;
   if (op == "decode_attention" || op == "prefill_attention")
     at.x[head_dim_column] *= weight_of_head_dim;
-  if (op == "experts") {
+  if (is_of_experts(op)) {
     const double tp = at.x[moe_tp_column], ep = at.x[moe_ep_column];
     at.x[moe_tp_column] = tp + ep;
     at.x[moe_ep_column] = weight_of_layout * (tp - ep);
@@ -141,7 +141,7 @@ Coordinates coordinates(const std::string& op, std::span<const std::int64_t> siz
 RoofRates roof_rates(const Gpu& gpu, const std::string& op, const KernelFormats& formats) {
   if (op == "all_reduce")
     return {FlopPerSecond{}, gpu.nvlink == BytesPerSecond{} ? gpu.pcie : gpu.nvlink};
-  const bool weights = op == "gemm" || op == "experts";
+  const bool weights = op == "gemm" || is_of_experts(op);
   // Attention multiplies in 16 bits, whatever the format of the cache.
   const FlopPerSecond peak = weights ? peak_of(gpu, formats.weights, {}) : gpu.peak_16bit;
   return {peak, gpu.memory_bandwidth};
@@ -163,11 +163,11 @@ FittedTable::FittedTable(const ServingTable& table, const KernelFormats& formats
   }
 }
 
-FittedTable::Time FittedTable::at(std::span<const std::int64_t> sizes,
-                                  const RoofRates& rates) const {
+FittedTable::Time FittedTable::at(std::span<const std::int64_t> sizes, const RoofRates& rates,
+                                  const KernelFormats& formats) const {
   const auto [value, exact, outside] = fit_.at(coordinates(op_, sizes).span());
   const Seconds roof =
-      kernel_roof(op_, kernel_work(op_, formats_, sizes), rates.peak, rates.bandwidth);
+      kernel_roof(op_, kernel_work(op_, formats, sizes), rates.peak, rates.bandwidth);
   return {roof * std::exp(value), exact, outside};
 }
 

@@ -75,7 +75,12 @@ class FittedTable {
     double outside = 0.0;  ///< Octaves outside all rows.
   };
   /// Time at these rates, which differ from measured_on if the table is a proxy for another GPU.
-  Time at(std::span<const std::int64_t> sizes, const RoofRates& rates) const;
+  Time at(std::span<const std::int64_t> sizes, const RoofRates& rates) const {
+    return at(sizes, rates, formats_);
+  }
+  /// The same of other formats, at the efficiency of the table's own.
+  Time at(std::span<const std::int64_t> sizes, const RoofRates& rates,
+          const KernelFormats& formats) const;
   double outside(std::span<const std::int64_t> sizes) const;
 
   const std::string& title() const { return title_; }

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "sim/moe/expert_exchange.hpp"
 #include "sim/serving/iteration_prices.hpp"
 
 namespace orrery {
@@ -95,18 +96,6 @@ void IterationPrices::mlp_products(std::int64_t m, std::vector<IterationPart>& p
     mlp("gemm.shared", expert_layers_, model_.experts->shared_ffn, plan_.tp);
 }
 
-// Ranks of a stage are adjacent. Those in other domains than one of them get their share of `bytes`
-// over its NIC, overlapped with NVLink's.
-Seconds IterationPrices::exchange_time(Bytes bytes) const {
-  const auto ranks = static_cast<double>(plan_.stage_gpus());
-  const double domain = std::min(ranks, static_cast<double>(system_.nvlink_domain));
-  const Seconds inside = (domain / ranks) * bytes / exchange_rate(system_);
-  if (ranks == domain) return exchange_start + inside;
-  const Seconds outside =
-      (1.0 - domain / ranks) * bytes / (system_.network_efficiency * system_.nic);
-  return exchange_start + network_start_ + std::max(inside, outside);
-}
-
 // Without NVLink there are no kernels that send each token to its experts: all ranks get all
 // tokens, and add up the results of each one's experts (vllm/config/parallel.py: all2all_backend is
 // allgather_reducescatter; tensorrt_llm/_torch/modules/fused_moe/fused_moe_cutlass.py: allgather,
@@ -131,8 +120,86 @@ IterationPart IterationPrices::gathered_exchange(std::int64_t m) const {
           {}};
 }
 
+void IterationPrices::router(std::vector<IterationPart>& parts) const {
+  if (engine_.small.router > Seconds{})
+    parts.push_back({"router",
+                     expert_layers_,
+                     static_cast<double>(expert_layers_) * engine_.small.router,
+                     Tag::interpolated,
+                     {},
+                     {},
+                     {}});
+}
+
+// DeepEP's kernels bring tokens to their experts' ranks and results back: the low-latency ones with
+// products of masked rows, for decodes, or the normal ones with contiguous rows, for prompts. The
+// faster of the two counts, as engines choose by phase. The fullest rank takes the time of so many
+// more tokens.
+void IterationPrices::dispatched_experts(std::int64_t m, std::vector<IterationPart>& parts) const {
+  Experts experts = *model_.experts;
+  if (plan_.redundant_experts > 0) {
+    experts.count += plan_.redundant_experts;
+    experts.groups = experts.groups_per_token = 1;  // Copies lie outside their experts' groups.
+  }
+  const auto layers = static_cast<double>(expert_layers_);
+  const double fullest = plan_.fullest_experts();
+  const std::array<std::int64_t, 7> sizes{
+      model_.hidden,
+      experts.ffn,
+      experts.per_token,
+      experts.count,
+      plan_.moe_tp,
+      plan_.ep,
+      std::llround(fullest * static_cast<double>(m * plan_.dp))};
+  ExchangeShape shape;
+  shape.group = reduce_.neighbours(static_cast<int>(plan_.stage_gpus()));
+  shape.hidden = model_.hidden;
+  shape.experts = experts.count;
+  shape.top_k = experts.per_token;
+  shape.dispatched = is_narrow(plan_.experts) ? Dtype::fp8 : Dtype::bf16;
+  ExchangeLoad load = uniform_exchange(experts, shape.group.ranks, shape.group.per_domain,
+                                       static_cast<double>(m * plan_.dp) / shape.group.ranks);
+  for (ExchangeLoad::Ports* ports : {&load.direct, &load.rails, &load.once}) {
+    ports->scale_up *= fullest;
+    ports->network *= fullest;
+  }
+  load.received *= fullest;
+
+  struct Way {
+    KernelTime products;
+    ExchangeCost exchange;
+    Seconds time() const {
+      return products.time + exchange.dispatch.time() + exchange.combine.time();
+    }
+  };
+  const ExpertExchange exchange{reduce_.collectives()};
+  const auto way = [&](ExpertDispatcher dispatcher, bool in_graph) {
+    return Way{kernels_->dispatched_experts(plan_.experts, sizes, in_graph),
+               exchange(dispatcher, shape, load)};
+  };
+  const Way masked = way(ExpertDispatcher::deepep_low_latency, true);
+  const Way contiguous = way(ExpertDispatcher::deepep, false);
+  const auto& [products, cost] = masked.time() < contiguous.time() ? masked : contiguous;
+  const KernelWork work = kernel_work("dispatched_experts", {plan_.experts, Dtype::bf16}, sizes);
+  parts.push_back({"experts", expert_layers_, layers * products.time, products.tag,
+                   layers * work.bytes, layers * work.flop,
+                   peak_of(system_.gpu, plan_.experts, {})});
+  router(parts);
+  const auto bytes = [](const CollectiveCost& one) {
+    return one.scale_up_bytes + one.network_bytes;
+  };
+  parts.push_back({"exchange",
+                   2 * expert_layers_,
+                   layers * (cost.dispatch.time() + cost.combine.time()),
+                   std::max(cost.dispatch.tag, cost.combine.tag),
+                   layers * (bytes(cost.dispatch) + bytes(cost.combine)),
+                   {},
+                   {}});
+}
+
 void IterationPrices::expert_layers(std::int64_t m, std::vector<IterationPart>& parts) const {
   if (expert_layers_ == 0) return;
+  if (plan_.dispatches) return dispatched_experts(m, parts);
   const Experts& experts = *model_.experts;
   const auto layers = static_cast<double>(expert_layers_);
   const std::array<std::int64_t, 7> sizes{model_.hidden, experts.ffn,  experts.per_token,
@@ -142,14 +209,12 @@ void IterationPrices::expert_layers(std::int64_t m, std::vector<IterationPart>& 
   const KernelWork work = kernel_work("experts", {plan_.experts, Dtype::bf16}, sizes);
   parts.push_back({"experts", expert_layers_, layers * one.time, one.tag, layers * work.bytes,
                    layers * work.flop, peak_of(system_.gpu, plan_.experts, {})});
-  if (engine_.small.router > Seconds{})
-    parts.push_back(
-        {"router", expert_layers_, layers * engine_.small.router, Tag::interpolated, {}, {}, {}});
+  router(parts);
   if (plan_.ep == 1 || plan_.dp == 1) return;
   if (system_.wiring == NodeWiring::pcie) return parts.push_back(gathered_exchange(m));
   const auto reached = static_cast<double>(std::min<std::int64_t>(experts.per_token, plan_.ep));
   const Bytes bytes{2.0 * static_cast<double>(m * model_.hidden) * reached};
-  const Seconds each = exchange_time(bytes);
+  const Seconds each = exchange_start + bytes / exchange_rate(system_);
   parts.push_back({"exchange",
                    2 * expert_layers_,
                    2.0 * layers * each,
@@ -224,7 +289,26 @@ void IterationPrices::between_products(std::int64_t m, std::vector<IterationPart
                    {}});
 }
 
+// Two halves of the tokens that take turns: the exchange of one runs beside the products of the
+// other, and what is longer than they are is seen. Attention over the cache, which does not depend
+// on the tokens alone, is not counted on to hide it.
 std::vector<IterationPart> IterationPrices::dense_parts(std::int64_t tokens) const {
+  if (!plan_.two_batch || !plan_.dispatches || tokens < 2) return undivided_parts(tokens);
+  std::vector<IterationPart> parts = undivided_parts((tokens + 1) / 2);
+  Seconds others;
+  for (IterationPart& part : parts) {
+    part.count *= 2;
+    part.time = 2.0 * part.time;
+    part.bytes = 2.0 * part.bytes;
+    part.flop = 2.0 * part.flop;
+    if (part.op != "exchange") others += part.time;
+  }
+  for (IterationPart& part : parts)
+    if (part.op == "exchange") part.time = std::max(Seconds{}, part.time - others);
+  return parts;
+}
+
+std::vector<IterationPart> IterationPrices::undivided_parts(std::int64_t tokens) const {
   std::vector<IterationPart> parts;
   attention_products(tokens, parts);
   mlp_products(tokens, parts);

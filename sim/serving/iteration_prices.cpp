@@ -5,8 +5,6 @@
 #include <cassert>
 #include <cmath>
 
-#include "sim/measurements/exchange_constants.hpp"
-
 namespace orrery {
 namespace {
 
@@ -46,11 +44,19 @@ GroupReduce::GroupReduce(const System& system, const ServingKernels& kernels)
       kernels_{&kernels},
       has_measured_links_{has_measured_links(system, kernels.measured_gpu())} {}
 
-KernelTime GroupReduce::by_nccl(CollectiveKind kind, int gpus, Bytes tensor) const {
+const CollectiveTime& GroupReduce::collectives() const {
   if (!nccl_) nccl_ = std::make_shared<CollectiveTime>(system_);
+  return *nccl_;
+}
+
+GroupShape GroupReduce::neighbours(int gpus) const {
   const int domain = std::min(gpus, system_.nvlink_domain);
   const int domains = (gpus + domain - 1) / domain;
-  const CollectiveCost cost = (*nccl_)(kind, tensor, {gpus, domains, gpus / domains});
+  return {gpus, domains, gpus / domains};
+}
+
+KernelTime GroupReduce::by_nccl(CollectiveKind kind, int gpus, Bytes tensor) const {
+  const CollectiveCost cost = collectives()(kind, tensor, neighbours(gpus));
   return {cost.time(), cost.tag};
 }
 
@@ -130,20 +136,15 @@ IterationPrices::IterationPrices(const Model& model, const System& system,
     const bool local = !model.layer_is_local.empty() && model.layer_is_local[at];
     ++layers_by_window_[local ? model.window : 0];
   }
-  if (plan_.dp > 1 && plan_.stage_gpus() > system.nvlink_domain) {
-    // DeepEP's low-latency dispatch has these constants (docs/explanation/collectives.md).
-    const ExchangeConstants network =
-        read_exchange_kernels(system.gpu.name).deepep_low_latency.dispatch.remote;
-    const double domains =
-        std::ceil(static_cast<double>(plan_.stage_gpus()) / system.nvlink_domain);
-    network_start_ = network.network_base + std::log2(domains) * network.network_hop;
-  }
   if (!plan_.drafter) return;
   Deployment drafts = plan_;
   drafts.speculation.reset();
   drafts.drafter.reset();
   drafts.pp = 1;
-  if (!plan_.drafter->experts) drafts.dp = drafts.ep = drafts.moe_tp = 1;
+  if (!plan_.drafter->experts) {
+    drafts.dp = drafts.ep = drafts.moe_tp = 1;
+    drafts.dispatches = false;
+  }
   // Heads trained for a model are kept in 16 bits.
   drafts.ends_16bit = 0;
   if (plan_.speculation->method == DraftMethod::eagle)

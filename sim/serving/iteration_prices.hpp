@@ -26,6 +26,10 @@ class GroupReduce {
   KernelTime operator()(int gpus, std::int64_t elements) const;
   /// A collective by NCCL over `gpus` GPUs. `tensor`: its size as CollectiveTime counts it.
   KernelTime by_nccl(CollectiveKind kind, int gpus, Bytes tensor) const;
+  /// Costs of the system's collectives.
+  const CollectiveTime& collectives() const;
+  /// `gpus` neighbouring GPUs.
+  GroupShape neighbours(int gpus) const;
 
  private:
   System system_;
@@ -136,6 +140,7 @@ class IterationPrices {
 
  private:
   std::vector<IterationPart> dense_parts(std::int64_t tokens) const;
+  std::vector<IterationPart> undivided_parts(std::int64_t tokens) const;
   std::vector<IterationPart> decode_parts(std::int64_t requests, std::int64_t context) const;
   std::vector<IterationPart> prefill_parts(const PrefillChunk& chunk) const;
   std::vector<IterationPart> head_parts(std::int64_t rows) const;
@@ -146,7 +151,8 @@ class IterationPrices {
   void attention_products(std::int64_t tokens, std::vector<IterationPart>& parts) const;
   void mlp_products(std::int64_t tokens, std::vector<IterationPart>& parts) const;
   void expert_layers(std::int64_t tokens, std::vector<IterationPart>& parts) const;
-  Seconds exchange_time(Bytes bytes) const;
+  void router(std::vector<IterationPart>& parts) const;
+  void dispatched_experts(std::int64_t tokens, std::vector<IterationPart>& parts) const;
   IterationPart gathered_exchange(std::int64_t tokens) const;
   Bytes bytes_between_products() const;
   void between_products(std::int64_t tokens, std::vector<IterationPart>& parts) const;
@@ -159,7 +165,6 @@ class IterationPrices {
   GroupReduce reduce_;
   std::unique_ptr<const IterationPrices> drafter_;  // One token's draft; null: no kernels.
   int dense_layers_ = 0, expert_layers_ = 0;
-  Seconds network_start_;  // Latency of an exchange that leaves an NVLink domain.
   std::map<std::int64_t, int> layers_by_window_;
   mutable std::map<std::int64_t, Seconds> known_dense_, known_head_;
   mutable std::map<std::pair<std::int64_t, std::int64_t>, Seconds> known_decode_;

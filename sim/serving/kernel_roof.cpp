@@ -24,6 +24,8 @@ const std::map<std::string, Seconds>& starts() {
                                                   {"latent_pre", microseconds(3)},
                                                   {"latent_post", microseconds(3)},
                                                   {"experts", microseconds(8)},
+                                                  {"dispatched_prompts", microseconds(8)},
+                                                  {"dispatched_experts", microseconds(8)},
                                                   {"all_reduce", microseconds(4)}};
   return all;
 }
@@ -43,6 +45,10 @@ KernelWork gemm_work(double n, double k, double m, Dtype format) {
 }
 
 }  // namespace
+
+bool is_of_experts(const std::string& op) {
+  return op == "experts" || op == "dispatched_prompts" || op == "dispatched_experts";
+}
 
 double distinct_experts(std::int64_t experts, std::int64_t ep, std::int64_t per_token,
                         double tokens, double evenness) {
@@ -84,11 +90,12 @@ KernelWork kernel_work(const std::string& op, const KernelFormats& formats,
     return {Flop{2.0 * size(1) * size(0) * latent_rank * latent_nope},
             Bytes{elements_16_bit * size(0) *
                   (latent_rank * latent_nope + size(1) * (latent_rank + latent_nope))}};
-  if (op == "experts") {
+  if (is_of_experts(op)) {
     const double hidden = size(0), inter = size(1), per_token = size(2), tp = size(4), ep = size(5),
                  tokens = size(6);
     const double rows = tokens * per_token / ep;  // Rows of a rank's products.
-    const double read = distinct_experts(sizes[3], sizes[5], sizes[2], tokens, power_law_evenness);
+    const double read = distinct_experts(sizes[3], sizes[5], sizes[2], tokens,
+                                         op == "experts" ? power_law_evenness : 1.0);
     const double weights = 3.0 * hidden * inter / tp;
     const bool fused = std::isinf(facts(formats.weights).fused_rows);
     const double written =

@@ -71,7 +71,8 @@ Bytes layer_weights(const Model& model, const Gpu& gpu, const Deployment& plan, 
   const auto hidden = static_cast<double>(model.hidden);
   bytes += bytes_16_bit * hidden * static_cast<double>(experts.count);  // The router.
   bytes += linear * gates * hidden * static_cast<double>(experts.shared_ffn) / plan.tp;
-  bytes += expert_bytes(model, gpu, plan) * static_cast<double>(experts.count) / plan.ep;
+  bytes += expert_bytes(model, gpu, plan) *
+           static_cast<double>(experts.count + plan.redundant_experts) / plan.ep;
   return Bytes{bytes};
 }
 

@@ -136,6 +136,8 @@ std::vector<Field<ServingEngine>> engine_keys() {
       figure("client", &E::client, duration),
       figure("kernels", &E::kernels, names),
       optional(field("kernels_of", &E::kernels_of, by_name(names))),
+      optional(figure("experts_over_all", &E::experts_over_all, truth())),
+      optional(figure("cuts_whole_blocks", &E::cuts_whole_blocks, truth())),
       optional(figure("dispatches_quantised", &E::dispatches_quantised, truth())),
       optional(figure("all_reduce", &E::all_reduce, any_text())),
       optional(figure("kv_of_checkpoint", &E::takes_kv_of_checkpoint, truth())),

@@ -130,6 +130,10 @@ struct ServingEngine {
   std::map<std::string, std::vector<std::string>> kernels_of;
   /// Tokens go to experts of other ranks in the experts' format; else in 16 bits.
   bool dispatches_quantised = false;
+  /// Experts are shared by all ranks of a stage or by none.
+  bool experts_over_all = false;
+  /// Weights in fp8 blocks are cut over ranks only between blocks of 128 columns.
+  bool cuts_whole_blocks = false;
   /// The KV cache has the format that a checkpoint names, unless the server is told another.
   bool takes_kv_of_checkpoint = false;
   std::string all_reduce;  ///< Engine of the all-reduce tables; "nccl": NCCL's, as in training.

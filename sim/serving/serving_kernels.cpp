@@ -127,7 +127,8 @@ const FittedTable* ServingKernels::nearest(const TableSet& table_set,
 
 KernelTime ServingKernels::fresh_price(const TableSet& table_set, const std::string& op,
                                        const KernelFormats& formats,
-                                       std::span<const std::int64_t> sizes) const {
+                                       std::span<const std::int64_t> sizes,
+                                       std::optional<KernelFormats> priced) const {
   const RoofRates own = roof_rates(gpu_, op, formats);
   const FittedTable* nearest = ServingKernels::nearest(table_set, sizes);
   if (!nearest) {
@@ -139,7 +140,8 @@ KernelTime ServingKernels::fresh_price(const TableSet& table_set, const std::str
   }
   const std::string& title = nearest->title();
   if (std::find(used_.begin(), used_.end(), title) == used_.end()) used_.push_back(title);
-  const FittedTable::Time found = nearest->at(sizes, own);
+  const FittedTable::Time found =
+      priced ? nearest->at(sizes, own, *priced) : nearest->at(sizes, own);
   const bool is_own = nearest->gpu() == gpu_.name && nearest->engine() == engine_.kernels.front();
   return {found.time, tag_of(found, is_own)};
 }
@@ -245,6 +247,23 @@ KernelTime ServingKernels::experts(Dtype format, std::span<const std::int64_t> s
                           moved - kernel_work("experts", {}, sizes).bytes, gpu_.memory_bandwidth);
   return cold(price("experts", "-" + name(measured_as(format)), formats, sizes), moved,
               least_product);
+}
+
+KernelTime ServingKernels::dispatched_experts(Dtype format, std::span<const std::int64_t> sizes,
+                                              bool in_graph) const {
+  const KernelFormats formats{format, Dtype::bf16};
+  const auto tables_of = [&](const std::string& op, Dtype measured) -> const TableSet& {
+    return table_set(op, "-" + name(measured), {measured, Dtype::bf16});
+  };
+  std::string op = "dispatched_experts";
+  Dtype measured = measured_as(format);
+  if (tables_of(op, measured).tables.empty() && !lacks_units(table_gpu_, Dtype::fp8_block))
+    measured = Dtype::fp8_block;
+  if (!in_graph && !tables_of("dispatched_prompts", measured).tables.empty())
+    op = "dispatched_prompts";
+  KernelTime time = fresh_price(tables_of(op, measured), op, formats, sizes, formats);
+  if (measured != format) time.tag = Tag::default_value;
+  return cold(time, kernel_work(op, formats, sizes).bytes, least_product);
 }
 
 std::optional<KernelTime> ServingKernels::all_reduce(int gpus, std::int64_t elements) const {

@@ -59,6 +59,11 @@ class ServingKernels {
   KernelTime latent_products(std::int64_t heads, std::int64_t tokens) const;
   /// `sizes` as serving_table_columns("experts") names them.
   KernelTime experts(Dtype format, std::span<const std::int64_t> sizes) const;
+  /// The same behind an all-to-all, of a rank with the mean one's share of `sizes`' tokens. Another
+  /// format than those measured (fp8 in blocks; nvfp4) has the first one's efficiency.
+  /// `in_graph`: the kernels of CUDA graphs, else those of long prompts, if the engine has others.
+  KernelTime dispatched_experts(Dtype format, std::span<const std::int64_t> sizes,
+                                bool in_graph) const;
 
   /// A custom all-reduce; empty if none was measured over so many GPUs.
   std::optional<KernelTime> all_reduce(int gpus, std::int64_t elements) const;
@@ -82,8 +87,10 @@ class ServingKernels {
                    std::span<const std::int64_t> sizes) const;
   const TableSet& tables_of_larger_groups() const;
   static const FittedTable* nearest(const TableSet& table_set, std::span<const std::int64_t> sizes);
+  // `priced`: formats of what is priced, if the tables were measured with others.
   KernelTime fresh_price(const TableSet& table_set, const std::string& op,
-                         const KernelFormats& formats, std::span<const std::int64_t> sizes) const;
+                         const KernelFormats& formats, std::span<const std::int64_t> sizes,
+                         std::optional<KernelFormats> priced = {}) const;
   KernelTime cold(const KernelTime& hot, Bytes bytes, Seconds least) const;
 
   Gpu gpu_;

@@ -70,6 +70,19 @@ ServingSetup make_serving_setup(const Model& model, const std::string& system,
   return setup;
 }
 
+std::vector<std::string> batch_notes(const ServingSetup& setup, const Iteration& iteration) {
+  const Deployment& plan = setup.deployment;
+  std::vector<std::string> notes;
+  if (const std::int64_t most = batch_limit(setup.engine, plan); iteration.decodes > most)
+    notes.push_back(plural(iteration.decodes, "decode") + " are more than the " + grouped(most) +
+                    " requests of an iteration (max_seqs): the engine would take turns");
+  if (iteration.tokens() > plan.budget)
+    notes.push_back(plural(iteration.tokens(), "token") + " are more than the " +
+                    grouped(plan.budget) +
+                    " of an iteration (budget): the engine would take turns");
+  return notes;
+}
+
 ServingStep serving_step(const ServingSetup& setup, const Iteration& iteration, const Place& at) {
   const PricedServing priced{setup};
   need_memory(setup, iteration, priced.kv, at);

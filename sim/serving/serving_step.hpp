@@ -42,6 +42,9 @@ struct ServingStep {
 /// Tokens of its longest request, decodes being as long as they are on average.
 std::int64_t longest_of(const Iteration& iteration);
 
+/// One sentence for each limit of the engine's scheduler that the iteration exceeds.
+std::vector<std::string> batch_notes(const ServingSetup& setup, const Iteration& iteration);
+
 /// Errors (infeasible): memory does not hold the iteration's requests, with what is missing.
 ServingStep serving_step(const ServingSetup& setup, const Iteration& iteration, const Place& at);
 

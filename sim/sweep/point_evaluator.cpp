@@ -64,10 +64,10 @@ SweepInputs read_inputs(const Sweep& sweep) {
     }
   }
   if (!sweep.tokens) return inputs;
-  std::vector<std::string> gpus;
-  for (const auto& [name, system] : inputs.systems) gpus.push_back(system.gpu.name);
+  std::vector<PricedMachine> machines;
+  for (const auto& [name, system] : inputs.systems) machines.emplace_back(system);
   for (const auto& [name, system] : inputs.systems)
-    inputs.economics.emplace(name, read_economics(system.gpu.name, sweep.economics, gpus));
+    inputs.economics.emplace(name, read_economics(system, sweep.economics, machines));
   return inputs;
 }
 

@@ -83,20 +83,24 @@ class FlagsWriter {
     if (plan_.dp > 1) add("--data-parallel-size", plan_.dp);
     if (plan_.ep > 1) {
       add("--enable-expert-parallel");
-      if (plan_.moe_tp > 1)
-        leave_out("no flag cuts experts over " + std::to_string(plan_.ep) + " of " +
-                  std::to_string(plan_.stage_gpus()) + " ranks; the command cuts them over all");
+      if (plan_.eplb) add("--enable-eplb");
+      if (plan_.redundant_experts > 0)
+        add("--eplb-config",
+            "'{\"num_redundant_experts\":" + std::to_string(plan_.redundant_experts) + "}'");
+      if (plan_.two_batch) add("--enable-dbo");
     }
     if (!quantization_.empty()) add("--quantization", quantization_);
     if (half_) add("--dtype", "float16");
     if (!cache_.empty()) add("--kv-cache-dtype", cache_);
-    if (plan_.budget != usual_.budget) add("--max-num-batched-tokens", plan_.budget);
-    if (plan_.max_seqs != usual_.max_seqs) add("--max-num-seqs", plan_.max_seqs);
+    if (says(&DeploymentRequest::budget, &Deployment::budget))
+      add("--max-num-batched-tokens", plan_.budget);
+    if (says(&DeploymentRequest::max_seqs, &Deployment::max_seqs))
+      add("--max-num-seqs", plan_.max_seqs);
     if (states_length_) add("--max-model-len", plan_.max_length);
-    if (plan_.kv_share != usual_.kv_share)
+    if (says(&DeploymentRequest::kv_share, &Deployment::kv_share))
       add("--gpu-memory-utilization", share_text(plan_.kv_share));
-    if (plan_.block != usual_.block) add("--block-size", plan_.block);
-    if (plan_.chunked != usual_.chunked)
+    if (says(&DeploymentRequest::block, &Deployment::block)) add("--block-size", plan_.block);
+    if (says(&DeploymentRequest::chunked, &Deployment::chunked))
       add(plan_.chunked ? "--enable-chunked-prefill" : "--no-enable-chunked-prefill");
     if (!spec_.prefix_cache) add("--no-enable-prefix-caching");
     if (plan_.host_kv > Bytes{}) {
@@ -131,21 +135,29 @@ class FlagsWriter {
       add("--enable-dp-attention");
     }
     if (plan_.ep > 1) add("--ep-size", plan_.ep);
+    // DeepEP holds each expert on one rank.
+    if (plan_.dispatches && plan_.moe_tp == 1) add("--moe-a2a-backend", "deepep");
+    if (plan_.eplb) add("--enable-eplb");
+    if (plan_.redundant_experts > 0) add("--ep-num-redundant-experts", plan_.redundant_experts);
+    if (plan_.two_batch) add("--enable-two-batch-overlap");
     if (!quantization_.empty()) add("--quantization", quantization_);
     if (half_) add("--dtype", "float16");
     if (!cache_.empty()) add("--kv-cache-dtype", cache_);
     // Both count for all copies of attention together.
     if (!plan_.chunked) {
       add("--chunked-prefill-size", -1);
-      if (plan_.budget != usual_.budget) add("--max-prefill-tokens", plan_.budget);
-    } else if (plan_.budget != usual_.budget) {
+      if (says(&DeploymentRequest::budget, &Deployment::budget))
+        add("--max-prefill-tokens", plan_.budget);
+    } else if (says(&DeploymentRequest::budget, &Deployment::budget)) {
       add("--chunked-prefill-size", plan_.budget * plan_.dp);
     }
     if (plan_.mixed) add("--enable-mixed-chunk");
-    if (plan_.max_seqs != usual_.max_seqs) add("--max-running-requests", plan_.max_seqs * plan_.dp);
+    if (says(&DeploymentRequest::max_seqs, &Deployment::max_seqs))
+      add("--max-running-requests", plan_.max_seqs * plan_.dp);
     if (states_length_) add("--context-length", plan_.max_length);
-    if (plan_.kv_share != usual_.kv_share) add("--mem-fraction-static", share_text(plan_.kv_share));
-    if (plan_.block != usual_.block) add("--page-size", plan_.block);
+    if (says(&DeploymentRequest::kv_share, &Deployment::kv_share))
+      add("--mem-fraction-static", share_text(plan_.kv_share));
+    if (says(&DeploymentRequest::block, &Deployment::block)) add("--page-size", plan_.block);
     if (!spec_.prefix_cache) add("--disable-radix-cache");
     if (plan_.host_kv > Bytes{}) {
       add("--enable-hierarchical-cache");
@@ -195,21 +207,26 @@ class FlagsWriter {
                   std::to_string(plan_.stage_gpus()) + " ranks; the command copies it on each");
     }
     if (plan_.ep > 1) set("moe_expert_parallel_size", plan_.ep);
+    if (plan_.eplb)
+      leave_out("the balancer of experts is a file of its own: moe_config.load_balancer");
+    if (plan_.two_batch) leave_out("no setting overlaps two halves of a batch");
     if (plan_.ep > 1 && plan_.moe_tp > 1) set("moe_tensor_parallel_size", plan_.moe_tp);
     if (half_) set("dtype", "float16");
-    if (plan_.budget != usual_.budget) set("max_num_tokens", plan_.budget);
-    if (plan_.max_seqs != usual_.max_seqs) set("max_batch_size", plan_.max_seqs);
+    if (says(&DeploymentRequest::budget, &Deployment::budget)) set("max_num_tokens", plan_.budget);
+    if (says(&DeploymentRequest::max_seqs, &Deployment::max_seqs))
+      set("max_batch_size", plan_.max_seqs);
     if (states_length_) set("max_seq_len", plan_.max_length);
-    if (plan_.chunked != usual_.chunked)
+    if (says(&DeploymentRequest::chunked, &Deployment::chunked))
       set("enable_chunked_prefill", plan_.chunked ? "true" : "false");
     std::string cache;
     const auto keep = [&](const char* key, const std::string& value) {
       cache += std::string{"  "} + key + ": " + value + "\n";
     };
     if (!cache_.empty()) keep("dtype", cache_);
-    if (plan_.kv_share != usual_.kv_share)
+    if (says(&DeploymentRequest::kv_share, &Deployment::kv_share))
       keep("free_gpu_memory_fraction", share_text(plan_.kv_share));
-    if (plan_.block != usual_.block) keep("tokens_per_block", std::to_string(plan_.block));
+    if (says(&DeploymentRequest::block, &Deployment::block))
+      keep("tokens_per_block", std::to_string(plan_.block));
     if (!spec_.prefix_cache) keep("enable_block_reuse", "false");
     if (plan_.host_kv > Bytes{})
       keep("host_cache_size", std::to_string(std::llround(plan_.host_kv.si())));
@@ -225,6 +242,12 @@ class FlagsWriter {
       const std::string drafter = drafter_name();
       if (!drafter.empty()) flags_.settings += "  speculative_model_dir: " + drafter + "\n";
     }
+  }
+
+  // What was asked for, or differs from what the engine does by itself.
+  template <class T>
+  bool says(std::optional<T> DeploymentRequest::*asked, T Deployment::*value) const {
+    return plan_.request.*asked || plan_.*value != usual_.*value;
   }
 
   void add(const std::string& word) { flags_.command.push_back(word); }

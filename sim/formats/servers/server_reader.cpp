@@ -251,6 +251,29 @@ void ServerReader::read_formats(const std::string& quantization, const std::stri
   part_.notes.push_back(all + ", by " + checkpoint_.said_by);
 }
 
+// A balancer of experts, and halves of a batch that hide each other's all-to-all.
+void ServerReader::read_dispatch(const std::string& overlap, const std::string& redundant) {
+  const auto degree = [&](const char* key) {
+    return part_.keys.contains(key) ? part_.keys[key].get<int>() : 1;
+  };
+  const bool copies_attention = degree("dp") > 1 && degree("ep") > 1;
+  const bool balances = flag("enable_eplb", false);
+  if (balances) {
+    if (copies_attention) {
+      part_.keys["eplb"] = true;
+      if (const std::int64_t copies = having(redundant).number(redundant, 0); copies > 0)
+        part_.keys["redundant_experts"] = copies;
+    } else {
+      note("enable_eplb", "balances experts, which counts where attention is copied (dp)");
+    }
+  }
+  if (!flag(overlap, false)) return;
+  if (copies_attention && (balances || degree("ep") > most_undispatched))
+    part_.keys["two_batch"] = true;
+  else
+    note(overlap, "overlaps two halves of a batch, which is modelled for an all-to-all of experts");
+}
+
 // `method`: "mtp", "eagle3", "draft" or "ngram".
 void ServerReader::read_draft(const std::string& method, const std::string& model,
                               std::int64_t tokens, const std::string& paths) {
@@ -276,12 +299,11 @@ void ServerReader::read_draft(const std::string& method, const std::string& mode
 namespace {
 
 // Settings that are on and not priced so. All engines share the list: their names do not clash.
-constexpr std::array<PricedOtherwise, 20> otherwise{
+constexpr std::array<PricedOtherwise, 19> otherwise{
     {{"enforce_eager|disable_cuda_graph", "launches kernels one by one; assumed: CUDA graphs"},
-     {"enable_dbo|enable_two_batch_overlap",
-      "overlaps two halves of a batch, which is not modelled"},
-     {"enable_eplb|moe_config.load_balancer|eplb_config",
-      "balances experts; their load is that of the tables' router (docs/explanation/serving.md)"},
+     {"moe_config.load_balancer",
+      "balances experts; their load is that of the tables' router (docs/explanation/serving.md): "
+      "orrery serve --eplb true"},
      {"swap_space", "was for preemption by swapping; modelled is computing again"},
      {"stream_interval", "sends several tokens at a time; ITL is priced token by token"},
      {"disable_overlap_schedule|disable_overlap_scheduler",

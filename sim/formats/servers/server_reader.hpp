@@ -69,6 +69,7 @@ class ServerReader {
                     const std::string& cache);
   void read_draft(const std::string& method, const std::string& model, std::int64_t tokens,
                   const std::string& paths);
+  void read_dispatch(const std::string& overlap, const std::string& redundant);
   void read_vllm();
   void read_vllm_draft();
   void read_vllm_role();

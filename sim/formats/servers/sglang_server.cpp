@@ -32,6 +32,7 @@ void ServerReader::read_sglang() {
     part_.keys["moe_tp"] = ranks / parts;
   }
   if (!attention && copies > 1) part_.keys["replicas"] = copies;
+  read_dispatch("enable_two_batch_overlap", "ep_num_redundant_experts");
   refuse_on("cpu_offload_gb", "keeps weights on the host, which is not modelled");
   refuse_on("enable_lora|lora_paths", "serves LoRA adapters, which are not modelled");
   refuse_on("is_embedding", "makes no answers");

@@ -19,6 +19,7 @@ void ServerReader::read_vllm() {
   } else if (copies > 1) {
     part_.keys["replicas"] = copies;
   }
+  read_dispatch("enable_dbo", "eplb_config.num_redundant_experts|num_redundant_experts");
   for (const char* cut : {"decode_context_parallel_size|dcp", "prefill_context_parallel_size|pcp"})
     refuse_on(cut, "cuts the KV cache over ranks by tokens, which is not modelled");
   refuse_on("cpu_offload_gb", "keeps weights on the host, which is not modelled");

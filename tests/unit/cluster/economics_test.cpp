@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "sim/core/catalog.hpp"
 #include "tests/support/error_text.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace orrery::economics_test {
 namespace {
@@ -41,6 +44,31 @@ TEST(Economics, ALaterDocumentWinsKeyByKey) {
   EXPECT_DOUBLE_EQ(both.usd_per_kwh.low, 0.05);
   EXPECT_DOUBLE_EQ(both.usd_per_kwh.high, 0.2);
   EXPECT_FALSE(both.switch_usd.known());
+}
+
+// A cloud's quote is for its own system, whatever else has the same GPU.
+TEST(Economics, AFileCountsForTheGpuOrTheSystemThatItNames) {
+  const TemporaryFolder folder;
+  const auto file = [&](const std::string& name, const std::string& keys) {
+    std::ofstream{folder.path() / name} << R"({"schema": "orrery.economics/1", )" << keys << "}";
+    return (folder.path() / name).string();
+  };
+  const std::string cloud = file("cloud.json", R"("system": "aws-p5", "rent_usd_per_gpu_hour": 4)");
+  const std::string gpu = file("gpu.json", R"("gpu": "h100-sxm", "rent_usd_per_gpu_hour": 2)");
+  const std::vector<PricedMachine> asked{{"h100-sxm", "dgx-h100"}, {"h100-sxm", "aws-p5"}};
+  const auto rent = [&](const PricedMachine& of, const std::string& files) {
+    return read_economics(of, files, asked).rent_usd_per_gpu_hour.low;
+  };
+  EXPECT_EQ(rent(asked[0], gpu + "," + cloud), 2.0);
+  EXPECT_EQ(rent(asked[1], gpu + "," + cloud), 4.0);
+  EXPECT_EQ(rent(asked[1], cloud + "," + gpu), 2.0);  // Later files win.
+  EXPECT_EQ(price_files(asked[0], gpu + "," + cloud), std::vector{gpu});
+  EXPECT_EQ(error_text([&] {
+              read_economics({"h100-sxm", "dgx-h100"}, cloud);
+            }),
+            cloud +
+                ": /system: holds prices of the system 'aws-p5', and what is asked about has "
+                "dgx-h100; name that system, or leave the key out");
 }
 
 TEST(Economics, WhatCannotBeMeantIsRefused) {

@@ -18,6 +18,21 @@ constexpr GroupShape node{8, 1, 8};
 
 System system(const char* name) { return read_system(name, test_place); }
 
+// NCCL runs the same protocols over both, and RoCE's switches are slower: with the same GPUs and
+// NICs, no collective between nodes is faster over it.
+TEST(CollectiveTime, RoceIsNoFasterThanInfiniBand) {
+  const CollectiveTime infiniband{system("dgx-h200")}, roce{system("hgx-h200-roce")};
+  for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather,
+                                    CollectiveKind::reduce_scatter, CollectiveKind::all_to_all})
+    for (const int nodes : {2, 3, 8, 64})
+      for (double bytes = 8.0; bytes <= 8192.0 * mib; bytes *= 2.0) {
+        const GroupShape group{8 * nodes, nodes, 8};
+        EXPECT_LE(infiniband(kind, Bytes{bytes}, group).time().si(),
+                  roce(kind, Bytes{bytes}, group).time().si())
+            << name(kind) << " " << nodes << " nodes, " << bytes << " bytes";
+      }
+}
+
 // calibration/data/collectives/a100-sxm-80gb.json, all_gather on 8: one sweep, whose last points
 // are those of 256 and 512 MiB.
 std::vector<MeasuredCurve::Point> last_points() {

@@ -72,13 +72,92 @@ TEST(Deployment, ExpertsFillTheGpusOfAStage) {
   EXPECT_EQ(sharded.ep, 1);
   EXPECT_EQ(sharded.moe_tp, 8);
   request.ep = 4;
-  EXPECT_EQ(deployment("deepseek-v3", "dgx-h200", request, 8).moe_tp, 2);
+  EXPECT_EQ(deployment("deepseek-v3", "dgx-h200", request, 8, "sglang").moe_tp, 2);
   request = {};
   request.tp = 1;
   request.dp = 8;
   const Deployment copies = deployment("deepseek-v3", "dgx-h200", request, 8);
   EXPECT_EQ(copies.ep, 8);
   EXPECT_EQ(copies.moe_tp, 1);
+}
+
+// vLLM's enable_expert_parallel shares experts over tp x dp; SGLang's ep_size over any divisor.
+TEST(Deployment, VllmSharesExpertsOverAllRanksOrNone) {
+  DeploymentRequest request;
+  request.tp = 8;
+  for (const int ep : {2, 4}) {
+    request.ep = ep;
+    EXPECT_EQ(refusal("deepseek-v3", "dgx-h200", request, 8),
+              "--ep: the engine 'vllm' shares experts over all 8 ranks of a stage or over none; "
+              "use --ep 1");
+    EXPECT_EQ(deployment("deepseek-v3", "dgx-h200", request, 8, "sglang").moe_tp, 8 / ep);
+  }
+  for (const int ep : {1, 8}) {
+    request.ep = ep;
+    EXPECT_EQ(deployment("deepseek-v3", "dgx-h200", request, 8).ep, ep);
+  }
+}
+
+// "The output_size of gate's and up's weight = 192 is not divisible by weight quantization block_n
+// = 128": Qwen3-235B's experts of 1,536 columns over 8 ranks, in vLLM and in SGLang.
+TEST(Deployment, Fp8BlocksAreCutBetweenBlocks) {
+  DeploymentRequest request;
+  request.weights = Dtype::fp8_block;
+  const auto feasible = [&](const std::string& model, const std::string& engine, int tp, int ep) {
+    request.tp = tp;
+    request.ep = ep;
+    try {
+      deployment(model, "dgx-h200", request, 8, engine);
+    } catch (const Error&) {
+      return false;
+    }
+    return true;
+  };
+  for (const char* engine : {"vllm", "sglang"}) {
+    for (const int tp : {1, 2, 4, 8}) {
+      EXPECT_EQ(feasible("qwen3-235b-a22b", engine, tp, 1), 1536 / tp % 128 == 0) << tp;
+      EXPECT_EQ(feasible("qwen3-30b-a3b", engine, tp, 1), 768 / tp % 128 == 0) << tp;
+      EXPECT_TRUE(feasible("qwen3-235b-a22b", engine, tp, tp)) << tp;
+      EXPECT_TRUE(feasible("deepseek-v3", engine, tp, 1)) << tp;
+    }
+  }
+  EXPECT_TRUE(feasible("qwen3-235b-a22b", "trtllm", 8, 1));
+  request.tp = 8;
+  request.ep = 1;
+  EXPECT_EQ(refusal("qwen3-235b-a22b", "dgx-h200", request, 8),
+            "--moe_tp: 1536 columns of an expert over 8 ranks do not fall between fp8 blocks of "
+            "128, which the engine 'vllm' needs; use --ep 8");
+  request.weights = Dtype::fp8;  // A scale a tensor.
+  EXPECT_EQ(deployment("qwen3-235b-a22b", "dgx-h200", request, 8).moe_tp, 8);
+}
+
+TEST(Deployment, ABalancerNeedsExpertsOverRanks) {
+  DeploymentRequest request;
+  request.tp = 8;
+  request.eplb = true;
+  EXPECT_EQ(refusal("deepseek-v3", "dgx-h200", request, 8),
+            "--eplb: needs experts and attention over ranks (dp and ep above 1); leave it out, or "
+            "add --dp and --ep");
+  request.eplb.reset();
+  request.redundant_experts = 32;
+  EXPECT_EQ(refusal("deepseek-v3", "dgx-h200", request, 8),
+            "--redundant_experts: is for a balancer of experts; add --eplb true");
+  request = {};
+  request.tp = 1;
+  request.dp = 72;
+  request.eplb = true;
+  EXPECT_EQ(refusal("deepseek-v3", "dgx-h100", request, 72),
+            "--ep: 256 experts cannot be cut into 72; use --eplb true --redundant_experts 32");
+  request.redundant_experts = 32;
+  EXPECT_EQ(deployment("deepseek-v3", "dgx-h100", request, 72).ep, 72);
+  request.dp = 8;
+  request.two_batch = true;
+  EXPECT_TRUE(deployment("deepseek-v3", "dgx-h100", request, 8).two_batch);
+  request.eplb.reset();
+  request.redundant_experts.reset();
+  EXPECT_EQ(refusal("deepseek-v3", "dgx-h100", request, 8),
+            "--two_batch: hides the all-to-all of experts, which copies of attention (dp) have "
+            "over more than 8 ranks, or with --eplb true; leave it out");
 }
 
 TEST(Deployment, SaysWhatLiesBeyondItsRange) {

@@ -57,11 +57,9 @@ TEST(ImportedServers, VariablesOfTheScriptAreSetOutside) {
 TEST(ImportedServers, ExpertsOverCopiesOfAttentionAndDrafts) {
   const ImportedRun run = run_of(file("vllm_experts.sh"), {{"accepted", "0.8/0.5"}});
   EXPECT_EQ(words_of(run),
-            "model=deepseek-v3 engine=vllm gpus=8 tp=1 pp=1 dp=8 ep=8 moe_tp=1 replicas=1 "
-            "weights=fp8_block experts=fp8_block kv=bf16 max_length=163840 "
+            "model=deepseek-v3 engine=vllm gpus=8 tp=1 pp=1 dp=8 ep=8 moe_tp=1 eplb=true "
+            "replicas=1 weights=fp8_block experts=fp8_block kv=bf16 max_length=163840 "
             "speculate=mtp:2@0.8/0.5");
-  EXPECT_THAT(run.notes, Contains("enable_eplb balances experts; their load is that of the "
-                                  "tables' router (docs/explanation/serving.md)"));
 }
 
 TEST(ImportedServers, DraftsWithoutARateAreRefused) {
