@@ -107,7 +107,7 @@ bool is_harmless_by_kind(const std::string& key) {
        {"_token_id", "_token_ids", "_token_index", "_dropout", "_pdrop", "_eps", "_std", "_coef",
         "_attn_implementation", "attn_implementation", "attn_impl", "_version"})
     if (key.ends_with(end)) return true;
-  for (const char* begin : {"_", "vision_", "video_", "audio_", "image_", "mm_"})
+  for (const char* begin : {"_", "vision_", "video_", "audio_", "image_", "mm_", "vit_"})
     if (key.starts_with(begin)) return true;
   return false;
 }
@@ -184,6 +184,9 @@ const Family* family_named(const std::string& type) {
 
 // Drafts of speculative decoding carry the model_type of an ordinary model.
 void refuse_draft(const JsonValue& json) {
+  if (const auto words = json.find("draft_vocab_size"))
+    words->fail("is of a model that drafts tokens for another, whose layers it reads",
+                "name that model");
   const auto classes = json.find("architectures");
   if (!classes || classes->elements().empty()) return;
   const JsonValue first = classes->elements().front();
@@ -206,8 +209,8 @@ const Family* family_in(const JsonValue& json) {
             "take a model of attention and MLPs or experts");
     const std::string near = nearest(word, hugging_face_types());
     type->fail("the model_type '" + shown_text(word) + "' is unknown",
-               (near.empty() ? "" : "did you mean '" + near + "'? ") + "known are " +
-                   joined(hugging_face_types()));
+               near.empty() ? "known are " + joined(hugging_face_types())
+                            : "did you mean '" + near + "'?");
   }
   if (const auto classes = json.find("architectures"); classes && !classes->elements().empty()) {
     const JsonValue first = classes->elements().front();

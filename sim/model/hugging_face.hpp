@@ -17,8 +17,8 @@ class ConfigKeys {
 
   const JsonValue& json() const { return json_; }
 
-  /// Looks a key up under any of its spellings; two that disagree are an error. "a/b" is the key b of
-  /// the object a. Null counts as absent.
+  /// Looks a key up under any of its spellings; two that disagree are an error. "a/b" is the key b
+  /// of the object a. Null counts as absent.
   std::optional<JsonValue> find(const std::vector<std::string>& spellings);
   /// A size of at least 1. Errors: absent without a default.
   std::int64_t size(const std::vector<std::string>& spellings, std::int64_t maximum,

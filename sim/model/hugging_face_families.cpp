@@ -1,7 +1,6 @@
 #include "sim/model/hugging_face_families.hpp"
 
-#include <algorithm>
-
+#include "sim/model/hugging_face_exceptions.hpp"
 #include "sim/model/model.hpp"
 
 namespace orrery {
@@ -116,150 +115,6 @@ Model sized(int layers, std::int64_t hidden, std::int64_t heads, std::int64_t ff
   return model;
 }
 
-void refuse_sharing(ConfigKeys& config, Model&) {
-  config.refuse_if_set("use_cla", "layers that share keys and values are not modelled");
-  config.refuse_if_set("use_mla", "this model's latent attention is not modelled");
-}
-
-// The table of positions has two rows that no token reads (OPTLearnedPositionalEmbedding).
-void read_opt(ConfigKeys& config, Model& model) {
-  model.learned_positions = model.max_sequence + 2;
-  if (const auto width = config.find({"word_embed_proj_dim"});
-      width && width->integer(1, max_width) != model.hidden)
-    width->fail("means tables narrower than the layers, which nothing prices",
-                "take a model whose embeddings are as wide as its layers");
-  if (!config.flag("do_layer_norm_before", true))
-    config.json()
-        .at("do_layer_norm_before")
-        .fail("means norms behind the layers, which nothing prices", "take another model");
-}
-
-// Falcon 7B has one key/value head and one norm for both blocks; 40B and 180B have the "new decoder
-// architecture", with groups of heads and a norm each.
-void read_falcon(ConfigKeys& config, Model& model) {
-  const bool grouped = config.flag("new_decoder_architecture", false);
-  const bool one_key = config.flag("multi_query", true);
-  const auto keys = config.find({"num_kv_heads", "n_head_kv"});
-  model.kv_heads = grouped && keys       ? keys->integer(1, max_heads)
-                   : !grouped && one_key ? 1
-                                         : model.heads;
-  model.rotary = !config.flag("alibi", false);
-  model.parallel_residual = config.flag("parallel_attn", true) || grouped;
-  const auto norms = config.find({"num_ln_in_parallel_attn"});
-  const bool has_one = norms ? norms->integer(0, 2) < 2 : !grouped;
-  model.norms_per_layer = model.parallel_residual && has_one ? 1 : 2;
-}
-
-// Attention of MPT is described by an object of its own; its norms have no biases unless its
-// matrices have.
-void read_mpt(ConfigKeys& config, Model& model) {
-  const auto ratio = config.find({"expansion_ratio"});
-  model.ffn = model.hidden * (ratio ? ratio->integer(1, 1000) : 4);
-  const auto no_bias = config.find({"no_bias"});
-  model.qkv_bias = model.out_bias = model.mlp_bias = no_bias && !no_bias->boolean();
-  const auto kind = config.find({"attn_config/attn_type"});
-  if (kind && kind->text() == "multiquery_attention") model.kv_heads = 1;
-  const auto alibi = config.find({"attn_config/alibi"});
-  if (alibi && !alibi->boolean())
-    alibi->fail("means other positions than MPT's class in transformers has", "take another model");
-  const auto norms = config.find({"attn_config/qk_ln"});
-  if (norms && norms->boolean()) model.qk_norm = model.wide_qk_norm = true;
-  config.refuse_if_set("attn_config/prefix_lm", "only causal attention is modelled");
-}
-
-void read_one_key_head(ConfigKeys& config, Model& model) {
-  model.kv_heads = config.flag("multi_query", true) ? 1 : model.heads;
-}
-
-// Global and local layers in turn, or as often as the lists say: [[["global", "local"], 12]].
-void read_gpt_neo(ConfigKeys& config, Model& model) {
-  std::vector<bool> local;
-  if (const auto groups = config.find({"attention_types"}))
-    for (const JsonValue& group : groups->elements()) {
-      const auto parts = group.elements();
-      if (parts.size() != 2)
-        group.fail("is not a list of words and how often it repeats", "write [[\"global\"], 24]");
-      for (std::int64_t i = parts[1].integer(1, max_layers); i > 0; --i)
-        for (const JsonValue& word : parts[0].elements())
-          if (local.size() < static_cast<std::size_t>(max_layers))
-            local.push_back(word.text() == "local");
-    }
-  config.find({"attention_layers"});
-  for (int layer = static_cast<int>(local.size()); layer < model.layers; ++layer)
-    local.push_back(layer % 2 == 1);
-  local.resize(static_cast<std::size_t>(model.layers));
-  set_layer_windows(config, model, config.count({"window_size"}, max_tokens, 256), local);
-}
-
-// Layers with positions attend inside chunks, which count as windows: the same up to one chunk, and
-// more work beyond. intermediate_size is that of an expert and of the shared one.
-void read_llama4(ConfigKeys& config, Model& model) {
-  model.experts->shared_ffn = model.experts->ffn;
-  model.ffn = config.size({"intermediate_size_mlp"}, max_width, 16'384);
-  const std::int64_t chunk = config.count({"attention_chunk_size"}, max_tokens, 8192);
-  const std::int64_t interval = config.size({"no_rope_layer_interval"}, max_layers, 4);
-  std::vector<bool> local;
-  if (const auto listed = config.find({"no_rope_layers"}))
-    for (const JsonValue& layer : listed->elements()) local.push_back(layer.integer(0, 1) == 1);
-  for (int layer = static_cast<int>(local.size()); layer < model.layers; ++layer)
-    local.push_back((layer + 1) % interval != 0);
-  local.resize(static_cast<std::size_t>(model.layers));
-  set_layer_windows(config, model, chunk, local);
-}
-
-// The first Qwen writes the width of both inner matrices together.
-void read_qwen(ConfigKeys&, Model& model) { model.ffn = std::max<std::int64_t>(1, model.ffn / 2); }
-
-// ChatGLM2, 3 and GLM-4 as first published: one group of key/value heads for several heads.
-void read_chatglm(ConfigKeys& config, Model& model) {
-  model.kv_heads = config.flag("multi_query_attention", false)
-                       ? config.size({"multi_query_group_num"}, max_heads, 1)
-                       : model.heads;
-  model.vocab = config.size({"padded_vocab_size"}, max_tokens, model.vocab);
-  if (!config.flag("rmsnorm", true)) {
-    model.norm = NormKind::layer;
-    model.norm_bias = true;
-  }
-  config.refuse_if_set("prefix_projection", "trained prefixes are not modelled");
-  config.refuse_if_set("pre_seq_len", "trained prefixes are not modelled");
-}
-
-// Without queries' and keys' rotation a Baichuan has ALiBi: 13B, whose file has no
-// max_position_embeddings.
-void read_baichuan(ConfigKeys& config, Model& model) {
-  if (config.json().has("max_position_embeddings")) return;
-  model.rotary = false;
-  model.max_sequence = config.size({"model_max_length"}, max_tokens, model.max_sequence);
-}
-
-// One norm where both blocks read the same input.
-void read_stablelm(ConfigKeys&, Model& model) {
-  if (model.parallel_residual) model.norms_per_layer = 1;
-  model.wide_qk_norm = model.qk_norm;
-}
-
-void read_wide_norms(ConfigKeys&, Model& model) { model.wide_qk_norm = model.qk_norm; }
-
-// MiniMax's first text model had linear attention in the layers of another type than 1.
-void read_minimax_m2(ConfigKeys& config, Model& model) {
-  if (const auto types = config.find({"attn_type_list"}))
-    for (const JsonValue& type : types->elements())
-      if (type.integer(0, 100) != 1)
-        type.fail("is a layer of linear attention, which nothing prices",
-                  "take a model of attention and MLPs or experts");
-  const auto norms = config.find({"qk_norm_type"});
-  model.wide_qk_norm = model.qk_norm && !(norms && norms->text() == "per_head");
-}
-
-void read_hunyuan_moe(ConfigKeys& config, Model& model) {
-  refuse_sharing(config, model);
-  config.refuse_if_set("use_mixed_mlp_moe", "layers that differ are not modelled");
-  config.refuse_if_set("moe_layer_num_skipped", "layers that differ are not modelled");
-  if (model.experts->count > 1) return;  // One expert is the MLP of a dense model.
-  model.experts.reset();
-  model.layer_has_experts.clear();
-}
-
 }  // namespace
 
 const std::vector<Family>& hugging_face_families() {
@@ -296,6 +151,9 @@ const std::vector<Family>& hugging_face_families() {
   const Model qwen3_moe = sized(24, 2048, 32, 6144, 151'936, gated(32'768, {head_norms}));
   const Model mistral = kv_heads(8, sized(32, 4096, 32, 14'336, 32'000, gated(131'072)));
   const Model gpt2 = four_h(tied(learned(plain(1024, {all_biases}))));
+  const Model gpt_oss = heads_of(
+      64, kv_heads(8, gated(131'072,
+                            {all_biases, {&Model::attention_sinks, &Model::clamped_activation}})));
   const Model gemma = tied(heads_of(256, gated(8192)));
   const Model gemma3 =
       kv_heads(4, sized(26, 2304, 8, 9216, 262'208,
@@ -304,6 +162,8 @@ const std::vector<Family>& hugging_face_families() {
       heads_of(128, kv_heads(8, sized(48, 5120, 40, 8192, 202'048, gated(131'072))));
   const Model glm = kv_heads(2, heads_of(128, gated(131'072, {qkv_biases})));
   const std::vector<FamilySwitch> of_qkv{{"attention_bias", qkv_biases}};
+  const std::vector<FamilySwitch> bias_and_norms{{"attention_bias", attention_biases},
+                                                 {"use_qk_norm", head_norms}};
   const std::vector<FamilySwitch> use_bias{{"use_bias", all_biases}};
   const auto qwen_window = [&](Family family) { return windowed(family, Window::qwen, 4096); };
   const auto any_window = [&](Family family) { return windowed(family, Window::all, 0); };
@@ -325,34 +185,42 @@ const std::vector<Family>& hugging_face_families() {
       {"llama", "LlamaFor", sized(32, 4096, 32, 11'008, 32'000, gated(2048)), both_biases},
       {"llava", "LlavaLlama", gated(2048), both_biases},
       any_window({"mistral", "MistralFor", mistral, {}}),
-      any_window({"ministral3", "Ministral3", kv_heads(8, heads_of(128, sized(34, 4096, 32, 14'336,
-                  131'072, gated(262'144)))), {}}),
+      any_window({"ministral3",
+                  "Ministral3",
+                  kv_heads(8, heads_of(128, sized(34, 4096, 32, 14'336, 131'072, gated(262'144)))),
+                  {}}),
       any_window({"ministral", "MinistralFor", mistral, {}}),
       {"granite", "GraniteFor", gated(2048), both_biases},
       {"helium", "Helium", heads_of(128, gated(4096)), both_biases},
-      {"smollm3", "SmolLM3", tied(gated(32'768)), both_biases, Window::qwen, 4096, 0, {},
-       "no_rope_layers no_rope_layer_interval"},
-      {"seed_oss", "SeedOss", heads_of(128, gated(524'288, {qkv_biases})),
-       {{"attention_bias", qkv_biases}, {"attention_out_bias", {&Model::out_bias}},
+      harmless("no_rope_layers no_rope_layer_interval",
+               qwen_window({"smollm3", "SmolLM3", tied(gated(32'768)), both_biases})),
+      {"seed_oss",
+       "SeedOss",
+       heads_of(128, gated(524'288, {qkv_biases})),
+       {{"attention_bias", qkv_biases},
+        {"attention_out_bias", {&Model::out_bias}},
         {"mlp_bias", mlp_biases}}},
       {"arcee", "Arcee", ungated(gated(4096)), both_biases},
       {"apertus", "Apertus", ungated(gated(65'536, {head_norms})), attention_bias},
       {"exaone", "ExaoneFor", gated(2048), {}},
       {"ernie4_5", "Ernie4_5ForCausal", tied(heads_of(128, gated(131'072))), use_bias},
-      {"hunyuan_v1_dense", "HunYuanDenseV1", gated(2048, {head_norms}),
-       {{"attention_bias", attention_biases}, {"use_qk_norm", head_norms}}, Window::none, 0, 0, {},
-       "dense_list", refuse_sharing},
+      harmless("dense_list", with_rest({"hunyuan_v1_dense", "HunYuanDenseV1",
+                                        gated(2048, {head_norms}), bias_and_norms},
+                                       refuse_sharing)),
       {"internlm", "InternLMFor", gated(2048, {attention_biases}), {{"bias", attention_biases}}},
       {"internlm2", "InternLM2For", gated(32'768), {{"bias", attention_biases}}},
-      {"internlm3", "InternLM3For", gated(32'768), {{"qkv_bias", qkv_biases},
-                                                      {"bias", {&Model::out_bias, &Model::mlp_bias}}}},
+      {"internlm3",
+       "InternLM3For",
+       gated(32'768),
+       {{"qkv_bias", qkv_biases}, {"bias", {&Model::out_bias, &Model::mlp_bias}}}},
       with_rest({"baichuan", "Baichuan", gated(4096), {}}, read_baichuan),
       {"Yi", "YiFor", gated(4096), {}},
       {"aquila", "Aquila", gated(2048), {}},
       {"xverse", "Xverse", gated(2048), {}},
       {"orion", "Orion", layer_normed(gated(4096), true), attention_bias},
       {"minicpm", "MiniCPMFor", tied(gated(2048)), attention_bias},
-      harmless("head_dim qk_head_dim", {"minicpm3", "MiniCPM3For", tied(latent(gated(32'768))), {}}),
+      harmless("head_dim qk_head_dim",
+               {"minicpm3", "MiniCPM3For", tied(latent(gated(32'768))), {}}),
       any_window({"phi3", "Phi3For", gated(4096), attention_bias}),
       any_window({"phi3_v", "Phi3V", gated(4096), attention_bias}),
       // Queries, keys and values with biases.
@@ -363,12 +231,16 @@ const std::vector<Family>& hugging_face_families() {
       qwen_window({"qwen2_5_vl_text", "Qwen2_5_VLText", qwen2_vl, {}}),
       qwen_window({"qwen2_5_omni_text", "Qwen2_5OmniText", qwen2_omni, {}}),
       qwen_window({"mimo", "MiMoFor", gated(32'768, {qkv_biases}), of_qkv}),
-      harmless("ffn_inter_padding_size no_bias", with_rest({"qwen", "QWen", gated(8192, {qkv_biases}), {}}, read_qwen)),
+      harmless("ffn_inter_padding_size no_bias",
+               with_rest({"qwen", "QWen", gated(8192, {qkv_biases}), {}}, read_qwen)),
       {"glm", "GlmFor", glm, of_qkv},
       {"glm4", "Glm4ForCausal", four_norms(glm), of_qkv},
       {"glm4v_text", "Glm4vText", four_norms(kv_heads(2, gated(32'768, {qkv_biases}))), of_qkv},
-      with_rest({"chatglm", "ChatGLM", gated(2048),
-                 {{"add_qkv_bias", qkv_biases}, {"add_bias_linear", {&Model::out_bias, &Model::mlp_bias}}}},
+      with_rest({"chatglm",
+                 "ChatGLM",
+                 gated(2048),
+                 {{"add_qkv_bias", qkv_biases},
+                  {"add_bias_linear", {&Model::out_bias, &Model::mlp_bias}}}},
                 read_chatglm),
       // Norms of queries and keys.
       qwen_window({"qwen3", "Qwen3For", qwen3, attention_bias}),
@@ -377,41 +249,65 @@ const std::vector<Family>& hugging_face_families() {
       windowed({"exaone4", "Exaone4", kv_heads(32, gated(2048, {head_norms})), {}}, Window::pattern,
                4096, 4),
       {"olmo2", "Olmo2", wide_norms(gated(2048)), attention_bias},
-      windowed({"olmo3", "Olmo3", wide_norms(gated(2048)), attention_bias}, Window::pattern, 4096, 4),
+      windowed({"olmo3", "Olmo3", wide_norms(gated(2048)), attention_bias}, Window::pattern, 4096,
+               4),
       // Norms of OLMo have no parameters, and are counted like others.
       {"olmo", "OlmoFor", layer_normed(gated(2048), false), attention_bias},
       // Gemma.
       {"gemma", "GemmaFor", gemma, attention_bias},
-      windowed({"gemma2", "Gemma2For", four_norms(gemma), attention_bias}, Window::first_of_two, 4096),
-      windowed({"gemma3", "Gemma3ForConditional", gemma3, attention_bias}, Window::pattern, 4096, 6),
-      windowed({"gemma3_text", "Gemma3ForCausal", gemma3, attention_bias}, Window::pattern, 4096, 6),
+      windowed({"gemma2", "Gemma2For", four_norms(gemma), attention_bias}, Window::first_of_two,
+               4096),
+      windowed({"gemma3", "Gemma3ForConditional", gemma3, attention_bias}, Window::pattern, 4096,
+               6),
+      windowed({"gemma3_text", "Gemma3ForCausal", gemma3, attention_bias}, Window::pattern, 4096,
+               6),
       // Layer norms.
       {"gpt2", "GPT2", gpt2, {}},
       with_rest({"gpt_bigcode", "GPTBigCode", gpt2, {}}, read_one_key_head),
-      {"gpt_neo", "GPTNeoFor",
-       four_h(tied(learned(plain(2048, {{&Model::out_bias, &Model::mlp_bias}})))), {}, Window::own, 0,
-       0, {}, "", read_gpt_neo},
+      with_rest(
+          windowed({"gpt_neo",
+                    "GPTNeoFor",
+                    four_h(tied(learned(plain(2048, {{&Model::out_bias, &Model::mlp_bias}})))),
+                    {}},
+                   Window::own, 0),
+          read_gpt_neo),
       {"gptj", "GPTJ", parallel(1, four_h(plain(2048, {mlp_biases}))), {}},
       {"codegen", "CodeGen", parallel(1, four_h(plain(2048, {mlp_biases}))), {}},
-      {"gpt_neox", "GPTNeoX", parallel(2, plain(2048, {all_biases})),
-       {{"attention_bias", attention_biases}, {"use_parallel_residual", {&Model::parallel_residual}}}},
-      with_rest({"opt", "OPT", tied(learned(plain(2048, {all_biases}))),
-                 {{"layer_norm_elementwise_affine", {&Model::norm_bias}},
-                  {"enable_bias", all_biases}}}, read_opt),
+      {"gpt_neox",
+       "GPTNeoX",
+       parallel(2, plain(2048, {all_biases})),
+       {{"attention_bias", attention_biases},
+        {"use_parallel_residual", {&Model::parallel_residual}}}},
+      with_rest(
+          {"opt",
+           "OPT",
+           tied(learned(plain(2048, {all_biases}))),
+           {{"layer_norm_elementwise_affine", {&Model::norm_bias}}, {"enable_bias", all_biases}}},
+          read_opt),
       {"bloom", "Bloom", four_h(tied(alibi(plain(2048, {all_biases})))), {}},
-      with_rest({"mpt", "MPT", layer_normed(tied(alibi(four_h(plain(2048)))), false), {}}, read_mpt),
-      with_rest({"falcon", "Falcon", tied(four_h(plain(2048))), {{"bias", all_biases}}}, read_falcon),
+      with_rest({"mpt", "MPT", layer_normed(tied(alibi(four_h(plain(2048)))), false), {}},
+                read_mpt),
+      with_rest({"falcon", "Falcon", tied(four_h(plain(2048))), {{"bias", all_biases}}},
+                read_falcon),
       {"phi", "PhiFor", parallel(1, plain(2048, {all_biases})), {}},
-      any_window({"starcoder2", "Starcoder2", tied(kv_heads(2, plain(4096, {all_biases}))), use_bias}),
+      any_window(
+          {"starcoder2", "Starcoder2", tied(kv_heads(2, plain(4096, {all_biases}))), use_bias}),
       {"nemotron", "NemotronFor", plain(4096), both_biases},
-      with_rest({"stablelm", "StableLm", layer_normed(gated(4096), true),
-                 {{"use_qkv_bias", qkv_biases}, {"qk_layernorm", head_norms},
-                  {"use_parallel_residual", {&Model::parallel_residual}}}}, read_stablelm),
+      with_rest({"stablelm",
+                 "StableLm",
+                 layer_normed(gated(4096), true),
+                 {{"use_qkv_bias", qkv_biases},
+                  {"qk_layernorm", head_norms},
+                  {"use_parallel_residual", {&Model::parallel_residual}}}},
+                read_stablelm),
       with_rest({"cohere", "CohereFor", parallel(1, layer_normed(tied(gated(8192)), false)),
-                 {{"attention_bias", attention_biases}, {"use_qk_norm", head_norms}}}, read_wide_norms),
-      harmless("use_embedding_sharing use_gated_activation use_parallel_block use_parallel_embedding",
-               windowed({"cohere2", "Cohere2", parallel(1, layer_normed(tied(gated(8192)), false)),
-                         attention_bias}, Window::pattern, 4096, 4)),
+                 bias_and_norms},
+                read_wide_norms),
+      harmless(
+          "use_embedding_sharing use_gated_activation use_parallel_block use_parallel_embedding",
+          windowed({"cohere2", "Cohere2", parallel(1, layer_normed(tied(gated(8192)), false)),
+                    attention_bias},
+                   Window::pattern, 4096, 4)),
       // Experts, of which all layers have some or only some layers have any.
       any_window(mixed({"mixtral", "Mixtral", mistral, {}},
                        {.own_width = false, .count = 8, .per_token = 2})),
@@ -421,50 +317,63 @@ const std::vector<Family>& hugging_face_families() {
       mixed({"granitemoeshared", "GraniteMoeShared", gated(2048), attention_bias}, by_ffn),
       mixed({"olmoe", "Olmoe", wide_norms(gated(4096)), attention_bias}, by_ffn),
       mixed({"dbrx", "Dbrx", layer_normed(gated(2048), false), {}}, by_ffn),
-      qwen_window(mixed({"qwen2_moe", "Qwen2Moe", gated(32'768, {qkv_biases}),
-                         {{"qkv_bias", qkv_biases}}}, {})),
-      harmless("use_qk_norm", qwen_window(mixed({"qwen3_moe", "Qwen3Moe", qwen3_moe, attention_bias}, {}))),
+      qwen_window(mixed(
+          {"qwen2_moe", "Qwen2Moe", gated(32'768, {qkv_biases}), {{"qkv_bias", qkv_biases}}}, {})),
+      harmless("use_qk_norm",
+               qwen_window(mixed({"qwen3_moe", "Qwen3Moe", qwen3_moe, attention_bias}, {}))),
       qwen_window(mixed({"qwen3_vl_moe", "Qwen3VLMoeFor", qwen3_moe, attention_bias}, {})),
       qwen_window(mixed({"qwen3_vl_moe_text", "Qwen3VLMoeText", qwen3_moe, attention_bias}, {})),
-      mixed({"glm4_moe", "Glm4MoeFor", gated(131'072),
+      mixed({"glm4_moe",
+             "Glm4MoeFor",
+             gated(131'072),
              {{"attention_bias", qkv_biases}, {"use_qk_norm", head_norms}}},
             {.shared = 1, .dense_layers = 1, .correction_bias = true}),
       mixed({"glm4v_moe_text", "Glm4vMoeText", gated(131'072), of_qkv},
             {.shared = 1, .dense_layers = 1, .correction_bias = true}),
       // Its files name layers that predict further tokens, which its checkpoints do not have.
       harmless("use_mtp num_mtp_modules mtp_transformer_layers",
-               with_rest(mixed({"minimax_m2", "MiniMaxM2", wide_norms(gated(196'608)),
+               with_rest(mixed({"minimax_m2",
+                                "MiniMaxM2",
+                                wide_norms(gated(196'608)),
                                 {{"use_qk_norm", head_norms}}},
-                               {.own_width = false, .correction_bias = true}), read_minimax_m2)),
+                               {.own_width = false, .correction_bias = true}),
+                         read_minimax_m2)),
       mixed({"ernie4_5_moe", "Ernie4_5_Moe", tied(gated(131'072)), use_bias},
             {.shared = 2, .dense_layers = 1, .correction_bias = true}),
-      qwen_window(mixed({"dots1", "Dots1", gated(2048, {head_norms}), attention_bias},
-                        deepseek_experts)),
-      with_rest(mixed({"hunyuan_v1_moe", "HunYuanMoEV1", gated(2048, {head_norms}),
-                       {{"attention_bias", attention_biases}, {"use_qk_norm", head_norms}}},
-                      {.own_width = false, .shared = 1}), read_hunyuan_moe),
-harmless("anyres_pooling_size class_num dense_list im_end_id im_newline_id im_start_id mask_init_id num_media_embeds org_vocab_size pad_id pool_type text_end_id text_start_id video_end_id video_start_id xdrope_section vit_input_resolution vit_mapping_type vit_patch vit_path vit_token vit_type vit_used_rms_norm anyres_vit_max_image_size max_image_size moe_replace_router",
-      with_rest(mixed({"hunyuan", "HunYuanFor", gated(2048, {head_norms}),
-                       {{"attention_bias", attention_biases}, {"mlp_bias", mlp_biases}, {"use_qk_norm", head_norms}}},
-                      {.own_width = false, .shared = 1}), read_hunyuan_moe)),
-      mixed({"bailing_moe", "BailingMoe", gated(16'384),
+      qwen_window(
+          mixed({"dots1", "Dots1", gated(2048, {head_norms}), attention_bias}, deepseek_experts)),
+      with_rest(mixed({"hunyuan_v1_moe", "HunYuanMoEV1", gated(2048, {head_norms}), bias_and_norms},
+                      {.own_width = false, .shared = 1}),
+                read_hunyuan_moe),
+      harmless(
+          "use_rotary_pos_emb anyres_pooling_size class_num dense_list im_end_id im_newline_id "
+          "im_start_id mask_init_id num_media_embeds org_vocab_size pad_id pool_type "
+          "text_end_id text_start_id xdrope_section moe_replace_router",
+          with_rest(mixed({"hunyuan",
+                           "HunYuanFor",
+                           gated(2048, {head_norms}),
+                           {{"attention_bias", attention_biases},
+                            {"mlp_bias", mlp_biases},
+                            {"use_qk_norm", head_norms}}},
+                          {.own_width = false, .shared = 1}),
+                    read_hunyuan_moe)),
+      mixed({"bailing_moe",
+             "BailingMoe",
+             gated(16'384),
              {{"use_qkv_bias", qkv_biases}, {"use_bias", {&Model::out_bias, &Model::mlp_bias}}}},
             {}),
       mixed({"deepseek", "DeepseekFor", gated(2048), attention_bias}, {}),
-      windowed(mixed({"gpt_oss", "GptOss", [] {
-               Model model = heads_of(64, kv_heads(8, gated(131'072, {all_biases})));
-               model.attention_sinks = model.clamped_activation = true;
-               return model;
-             }(), attention_bias}, {.own_width = false, .count = 128, .per_token = 4}),
-             Window::first_of_two, 128),
+      windowed(mixed({"gpt_oss", "GptOss", gpt_oss, attention_bias},
+                     {.own_width = false, .count = 128, .per_token = 4}),
+               Window::first_of_two, 128),
       chunked("llama4_text", "Llama4ForCausal"),
       chunked("llama4", "Llama4ForConditional"),
       // Latent attention.
       deepseek("deepseek_v2", "DeepseekV2", {}, 4096),
       deepseek("deepseek_v3", "DeepseekV3", deepseek_experts, 4096),
       deepseek("kimi_k2", "KimiK2", deepseek_experts, 4096),
-      deepseek("glm4_moe_lite", "Glm4MoeLite", {.shared = 1, .dense_layers = 1, .correction_bias = true},
-               202'752),
+      deepseek("glm4_moe_lite", "Glm4MoeLite",
+               {.shared = 1, .dense_layers = 1, .correction_bias = true}, 202'752),
       deepseek("mistral4", "Mistral4", {.shared = 1}, 1'048'576),
   };
   return all;

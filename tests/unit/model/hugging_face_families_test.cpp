@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
 
+#include "sim/core/value_list.hpp"
 #include "sim/model/hugging_face.hpp"
+#include "sim/model/model_name.hpp"
 #include "tests/support/error_text.hpp"
 
 namespace orrery::hugging_face_families_test {
@@ -225,7 +228,8 @@ TEST(HuggingFaceFamilies, EqualTheCatalog) {
       "num_attention_heads": 48, "num_key_value_heads": 8, "head_dim": 128,
       "intermediate_size": 1536, "vocab_size": 200064, "num_local_experts": 256,
       "num_experts_per_tok": 8, "use_qk_norm": true, "qk_norm_type": "per_layer",
-      "use_routing_bias": true, "scoring_func": "sigmoid", "attn_type_list": [1, 1], "use_mtp": true,
+      "use_routing_bias": true, "scoring_func": "sigmoid", "attn_type_list": [1, 1],
+      "use_mtp": true,
       "num_mtp_modules": 3, "shared_intermediate_size": 0})");
   equal("nemotron-4-340b", R"({"model_type": "nemotron", "num_hidden_layers": 96,
       "hidden_size": 18432, "num_attention_heads": 96, "num_key_value_heads": 8,
@@ -244,7 +248,8 @@ TEST(HuggingFaceFamilies, EqualTheCatalog) {
 TEST(HuggingFaceFamilies, ReadWhatUsersHave) {
   const Model python = parse(R"({"model_type": "llama", "num_hidden_layers": 32,
       "hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 8,
-      "intermediate_size": 14336, "vocab_size": 128256, "repetition_penalty": Infinity, "temperature": -Infinity, "top_p": NaN})");
+      "intermediate_size": 14336, "vocab_size": 128256, "repetition_penalty": Infinity,
+      "temperature": -Infinity, "top_p": NaN})");
   EXPECT_EQ(count_parameters(python).total, 8'030'261'248);
   const Model coder = parse(R"({"model_type": "qwen3_moe", "qkv_bias": false, "use_qk_norm": true,
       "shared_expert_intermediate_size": 0, "num_hidden_layers": 62, "hidden_size": 6144,
@@ -264,13 +269,52 @@ TEST(HuggingFaceFamilies, ReadWhatUsersHave) {
   EXPECT_EQ(count_parameters(kimi).total, 1'026'408'232'448);
 }
 
+// public_configs.tsv is what record_public_configs.py printed: every config.json of some public
+// repositories, by commit and path, with its parameters or the reason why it was refused.
+TEST(HuggingFaceFamilies, ThePublicConfigsAreStillReadAsRecorded) {
+  ::setenv("ORRERY_DATA", ORRERY_TEST_SOURCE, 1);
+  std::ifstream table{std::string{ORRERY_TEST_SOURCE} + "/tests/unit/model/public_configs.tsv"};
+  std::string line;
+  std::getline(table, line);
+  int rows = 0, of_catalog = 0, of_types = 0;
+  for (; std::getline(table, line); ++rows) {
+    const std::vector<std::string> cells = split(line, "\t");
+    ASSERT_EQ(cells.size(), 5u) << line;
+    const std::string &path = cells[2], &result = cells[4];
+    if (cells[3] == "read") {
+      // Files are called "Qwen--Qwen3-8B_config.json" or "Qwen/Qwen3-32B.json".
+      std::string name = path.substr(0, path.rfind(path.ends_with("_config.json") ? '_' : '.'));
+      if (const std::size_t dashes = name.rfind("--"); dashes != name.npos)
+        name = name.substr(dashes + 2);
+      const auto known = catalog_model(name);
+      // EAGLE's are drafts of one layer, named after their models.
+      if (!known || cells[0] == "SafeAILab/EAGLE") continue;
+      // The catalog's MiniMax-M2.5 has norms of queries and keys of one head's width: 2 / 1e6 less.
+      const std::int64_t catalog = count_parameters(read_model(*known, {"", ""})).total;
+      EXPECT_LT(std::abs(catalog - std::stoll(result)) * 100'000, catalog) << line;
+      ++of_catalog;
+    } else if (const std::size_t quote = result.find("model_type '"); quote != result.npos) {
+      const std::string type =
+          result.substr(quote + 12, result.find('\'', quote + 12) - quote - 12);
+      const std::string error = error_text([&] { parse(R"({"model_type": ")" + type + "\"}"); });
+      EXPECT_TRUE(error.starts_with("config.json: " + result.substr(result.find("/model_type"))))
+          << line << error;
+      ++of_types;
+    }
+  }
+  EXPECT_GE(rows, 270);
+  EXPECT_GE(of_catalog, 28);
+  EXPECT_GE(of_types, 70);
+}
+
 // A switch that is off changes no shape, whatever its name; one that is on may.
 TEST(HuggingFaceFamilies, UnknownSwitchesThatAreOffChangeNothing) {
   for (const Family& family : hugging_face_families()) {
     if (family.absent.latent || family.experts || family.type == "mpt") continue;
     const auto with = [&](const std::string& value) {
       return R"({"model_type": ")" + family.type + R"(", "num_hidden_layers": 4, "hidden_size": 512,
-          "num_attention_heads": 8, "intermediate_size": 1024, "vocab_size": 1000, "switch_of_another": )" +
+          "num_attention_heads": 8, "intermediate_size": 1024, "vocab_size": 1000,
+          "switch_of_another": )" +
              value + "}";
     };
     for (const char* off : {"false", "null", "0", "0.0", "[]", "{}", "\"\""})
@@ -280,6 +324,30 @@ TEST(HuggingFaceFamilies, UnknownSwitchesThatAreOffChangeNothing) {
                 "config.json: the key 'switch_of_another' is unknown and may change the model's "
                 "shape; remove it if it does not");
   }
+}
+
+// Any key of any of these files with a wrong value: a refusal that names the file, or a model whose
+// parameters can be counted.
+TEST(HuggingFaceFamilies, NoWrongValueDoesHarm) {
+  int refused = 0, read = 0;
+  for (const Published& model : published()) {
+    const JsonValue config = JsonValue::parse(model.config, "config.json");
+    for (const std::string& key : config.keys())
+      for (const char* wrong : {"-1", "0", "0.5", "1e30", "9223372036854775807", "\"x\"", "[]",
+                                "{}", "[[-1]]", "[[[\"local\"], 9999]]", "true", "null", "NaN"}) {
+        SCOPED_TRACE(model.name + " " + key + " <- " + wrong);
+        const std::string text = config.with(key, JsonValue::parse(wrong, "")).compact();
+        try {
+          EXPECT_GT(count_parameters(parse(text)).total, 0);
+          ++read;
+        } catch (const Error& error) {
+          EXPECT_TRUE(std::string{error.what()}.starts_with("config.json: ")) << error.what();
+          ++refused;
+        }
+      }
+  }
+  EXPECT_GT(refused, 2000);
+  EXPECT_GT(read, 300);
 }
 
 // No two families share a type, and none hides behind another's classes.
