@@ -277,7 +277,11 @@ Model read_model(const std::string& word, const Place& at) {
   const std::vector<std::string> known = list_catalog("workloads/models");
   const bool is_path = fs::exists(word, code) || word.ends_with(".json");
   if (!is_path && std::find(known.begin(), known.end(), word) == known.end()) {
-    if (const auto same = catalog_model(word)) return read_model(*same, at);
+    if (const auto same = catalog_model(word)) {
+      if (!names_weight_format(word)) return read_model(*same, at);
+      fail_input(at, "'" + shown_text(word) + "' names weights of fewer bits than '" + *same + "'",
+                 "write '" + *same + "'; a deployment takes the format as --weights");
+    }
     if (is_hub_name(word))
       fail_input(at, "'" + shown_text(word) + "' is neither a file nor in the catalog",
                  nearest_catalog_models(word) +

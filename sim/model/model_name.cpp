@@ -65,6 +65,13 @@ std::vector<std::string> words_of_shape(const std::string& name) {
 
 }  // namespace
 
+bool names_weight_format(const std::string& name) {
+  const std::vector<std::string> words = words_of_name(name);
+  return std::any_of(words.begin(), words.end(), [](const std::string& word) {
+    return word == "fp8" || word.starts_with("quantized");
+  });
+}
+
 bool is_hub_name(const std::string& name) {
   const std::size_t slash = name.find('/');
   return slash != name.npos && slash > 0 && slash + 1 < name.size() && name[0] != '.' &&

@@ -10,6 +10,9 @@ namespace orrery {
 /// may follow the size. Empty if there is none.
 std::optional<std::string> catalog_model(const std::string& name);
 
+/// The name says that the weights are of a format below 16 bits, which its shape does not.
+bool names_weight_format(const std::string& name);
+
 /// "organisation/name": a name of the hub, unless a file lies there.
 bool is_hub_name(const std::string& name);
 
