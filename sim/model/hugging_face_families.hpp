@@ -57,7 +57,9 @@ struct Family {
 
 /// Defaults are those of the configuration classes in huggingface/transformers
 /// (src/transformers/models/<model_type>/configuration_<model_type>.py), or of the class next to
-/// the published weights where transformers has none.
+/// the published weights where transformers has none. Compared with these files in 2026: dbrx,
+/// dots1, ernie4_5_moe, exaone4, glm, glm4, glm4_moe_lite, gpt_neo, hunyuan_v1_moe, ministral3,
+/// mistral4, mpt, nemotron, phi, qwen2_moe, seed_oss, stablelm, starcoder2.
 const std::vector<Family>& hugging_face_families();
 
 /// Reads a family's keys. `is_part` says that the file is the text part of another.

@@ -15,6 +15,8 @@ namespace {
 
 Model parse(const std::string& text) { return parse_model(JsonValue::parse(text, "config.json")); }
 
+// Totals and values are as known of the models' pages, but were not looked up there again for this
+// test; those of DBRX, MPT-7B and Hunyuan-A13B were compared with copies of their config.json.
 struct Published {
   std::string name;        // On Hugging Face's hub.
   std::int64_t total;      // "Model size" of its page: the sum over its safetensors' shapes.
