@@ -64,7 +64,7 @@ const std::vector<std::string> harmless_keys = words_in(R"(
   architectures auto_map base_model_pp_plan base_model_tp_plan begin_suppress_tokens bad_words_ids
   bos_token cache_implementation chunk_size_feed_forward custom_pipelines diversity_penalty
   do_sample dtype early_stopping encoder_no_repeat_ngram_size eos_token
-  exponential_decay_length_penalty finetuning_task id2label is_decoder label2id length_penalty
+  exponential_decay_length_penalty finetuning_task id2label is_decoder is_llama_config label2id length_penalty
   max_length min_length model_max_length model_type name no_repeat_ngram_size num_beam_groups
   num_beams num_labels num_return_sequences output_attentions output_hidden_states output_past
   output_router_logits output_scores pos_emb predict_special_tokens prefix problem_type
@@ -168,7 +168,7 @@ const WordPairs unpriced_types = words_by_meaning({
     {"linear attention (gated delta nets)",
      "olmo_hybrid qwen3_next qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text"},
     {"convolutions", "lfm2 lfm2_moe yuan"},
-    {"recurrent layers", "recurrent_gemma rwkv rwkv7 xlstm"},
+    {"recurrent layers", "recurrent_gemma rwkv rwkv5 rwkv6 rwkv7 xlstm"},
     {"layers of cross-attention to images", "mllama mllama_text_model"},
     {"embeddings in every layer, and layers that share keys and values", "gemma3n gemma3n_text"},
     {"layers whose heads differ in width", "gemma4 gemma4_text"},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sim/core/value_list.hpp"
 #include "sim/model/hugging_face_families.hpp"
 
 namespace orrery {
@@ -41,21 +42,22 @@ void read_falcon(ConfigKeys& config, Model& model) {
   model.norms_per_layer = model.parallel_residual && has_one ? 1 : 2;
 }
 
-// Attention of MPT is described by an object of its own; its norms have no biases unless its
-// matrices have.
+// MPT's class in transformers knows these keys, and has one value of each; its norms have no biases.
 void read_mpt(ConfigKeys& config, Model& model) {
-  const auto ratio = config.find({"expansion_ratio"});
-  model.ffn = model.hidden * (ratio ? ratio->integer(1, 1000) : 4);
-  const auto no_bias = config.find({"no_bias"});
-  model.qkv_bias = model.out_bias = model.mlp_bias = no_bias && !no_bias->boolean();
-  const auto kind = config.find({"attn_config/attn_type"});
-  if (kind && kind->text() == "multiquery_attention") model.kv_heads = 1;
-  const auto alibi = config.find({"attn_config/alibi"});
-  if (alibi && !alibi->boolean())
-    alibi->fail("means other positions than MPT's class in transformers has", "take another model");
-  const auto norms = config.find({"attn_config/qk_ln"});
-  if (norms && norms->boolean()) model.qk_norm = model.wide_qk_norm = true;
-  config.refuse_if_set("attn_config/prefix_lm", "only causal attention is modelled");
+  for (const auto& [key, only] : WordPairs{{"expansion_ratio", "4"},
+                                           {"no_bias", "true"},
+                                           {"attn_config/attn_type", "\"multihead_attention\""},
+                                           {"attn_config/alibi", "true"},
+                                           {"attn_config/qk_ln", "false"},
+                                           {"attn_config/prefix_lm", "false"}})
+    if (const auto value = config.find({key}); value && value->compact() != only)
+      value->fail("is not " + only + ", which MPT's class in transformers always has",
+                  "take another model");
+  model.kv_heads = model.heads;
+}
+
+void refuse_bias(ConfigKeys& config, Model&) {
+  config.refuse_if_set("use_bias", "biases of MLPs without those of experts are not modelled");
 }
 
 void read_one_key_head(ConfigKeys& config, Model& model) {

@@ -99,8 +99,8 @@ Model four_h(Model model) {
   return model;
 }
 
-Model latent(Model model) {
-  model.latent.emplace();
+Model latent(const LatentAttention& sizes, Model model) {
+  model.latent = sizes;
   return model;
 }
 
@@ -138,8 +138,9 @@ const std::vector<Family>& hugging_face_families() {
     return family;
   };
 
-  const FamilyExperts by_ffn{.own_width = false};
+  const FamilyExperts by_ffn{.width = of_ffn};
   const FamilyExperts deepseek_experts{.correction_bias = true};
+  const LatentAttention of_deepseek{1536, 512, 128, 64, 128};
   const Model qwen2 =
       kv_heads(32, sized(32, 4096, 32, 22'016, 151'936, gated(32'768, {qkv_biases})));
   const Model qwen2_vl =
@@ -148,62 +149,82 @@ const std::vector<Family>& hugging_face_families() {
       kv_heads(4, sized(28, 3584, 28, 18'944, 152'064, gated(32'768, {qkv_biases})));
   const Model qwen3 = kv_heads(
       32, heads_of(128, sized(32, 4096, 32, 22'016, 151'936, gated(32'768, {head_norms}))));
-  const Model qwen3_moe = sized(24, 2048, 32, 6144, 151'936, gated(32'768, {head_norms}));
+  const Model qwen3_vl = [&] {
+    Model model = qwen3;
+    model.max_sequence = 128'000;
+    return model;
+  }();
+  const Model qwen3_moe =
+      kv_heads(4, sized(24, 2048, 32, 6144, 151'936, gated(32'768, {head_norms})));
+  const Model qwen3_vl_moe =
+      kv_heads(16, sized(24, 2048, 16, 5632, 151'936, gated(128'000, {head_norms})));
   const Model mistral = kv_heads(8, sized(32, 4096, 32, 14'336, 32'000, gated(131'072)));
   const Model gpt2 = four_h(tied(learned(plain(1024, {all_biases}))));
-  const Model gpt_oss = heads_of(
-      64, kv_heads(8, gated(131'072,
-                            {all_biases, {&Model::attention_sinks, &Model::clamped_activation}})));
-  const Model gemma = tied(heads_of(256, gated(8192)));
+  const Model gpt_oss = sized(
+      36, 2880, 64, 2880, 201'088,
+      heads_of(64, kv_heads(8, gated(131'072,
+                                     {all_biases,
+                                      {&Model::attention_sinks, &Model::clamped_activation}}))));
+  const Model gemma =
+      kv_heads(16, sized(28, 3072, 16, 24'576, 256'000, tied(heads_of(256, gated(8192)))));
+  const Model gemma2 = four_norms(kv_heads(4, sized(26, 2304, 8, 9216, 256'000, gemma)));
   const Model gemma3 =
       kv_heads(4, sized(26, 2304, 8, 9216, 262'208,
                         tied(four_norms(heads_of(256, gated(131'072, {head_norms}))))));
   const Model llama4 =
       heads_of(128, kv_heads(8, sized(48, 5120, 40, 8192, 202'048, gated(131'072))));
   const Model glm = kv_heads(2, heads_of(128, gated(131'072, {qkv_biases})));
+  const Model glm4v =
+      four_norms(kv_heads(2, sized(40, 4096, 32, 13'696, 151'552, gated(32'768, {qkv_biases}))));
+  const Model cohere2 =
+      parallel(1, layer_normed(sized(40, 8192, 64, 22'528, 256'000, tied(gated(8192))), false));
+  const FamilyExperts qwen3_vl_experts{.width = 1408, .count = 60, .per_token = 4};
   const std::vector<FamilySwitch> of_qkv{{"attention_bias", qkv_biases}};
   const std::vector<FamilySwitch> bias_and_norms{{"attention_bias", attention_biases},
                                                  {"use_qk_norm", head_norms}};
   const std::vector<FamilySwitch> use_bias{{"use_bias", all_biases}};
-  const auto qwen_window = [&](Family family) { return windowed(family, Window::qwen, 4096); };
+  const auto qwen_window = [&](Family family) { return windowed(family, Window::qwen, 4096, 28); };
+  const auto listed = [&](Family family) { return windowed(family, Window::listed, 4096); };
   const auto any_window = [&](Family family) { return windowed(family, Window::all, 0); };
   const auto chunked = [&](const char* type, const char* architecture) {
     return harmless(
         "use_qk_norm moe_layers",
         with_rest(mixed(windowed({type, architecture, llama4, attention_bias}, Window::own, 0),
-                        {.own_width = false, .count = 16, .per_token = 1}),
+                        {.width = of_ffn, .count = 16, .per_token = 1}),
                   read_llama4));
   };
-  const auto deepseek = [&](const char* type, const char* architecture, FamilyExperts experts,
-                            std::int64_t longest) {
-    return harmless("head_dim qk_head_dim",
-                    mixed({type, architecture, latent(gated(longest)), {}}, experts));
+  const auto deepseek = [&](const char* type, const char* architecture, const Model& model,
+                            FamilyExperts experts) {
+    return harmless("head_dim qk_head_dim", mixed({type, architecture, model, {}}, experts));
   };
 
   static const std::vector<Family> all{
       // Llama and its copies.
       {"llama", "LlamaFor", sized(32, 4096, 32, 11'008, 32'000, gated(2048)), both_biases},
       {"llava", "LlavaLlama", gated(2048), both_biases},
-      any_window({"mistral", "MistralFor", mistral, {}}),
+      windowed({"mistral", "MistralFor", mistral, {}}, Window::all, 4096),
       any_window({"ministral3",
                   "Ministral3",
                   kv_heads(8, heads_of(128, sized(34, 4096, 32, 14'336, 131'072, gated(262'144)))),
                   {}}),
-      any_window({"ministral", "MinistralFor", mistral, {}}),
-      {"granite", "GraniteFor", gated(2048), both_biases},
-      {"helium", "Helium", heads_of(128, gated(4096)), both_biases},
+      windowed({"ministral", "MinistralFor", mistral, {}}, Window::all, 4096),
+      {"granite", "GraniteFor", sized(32, 4096, 32, 11'008, 32'000, gated(2048)), both_biases},
+      {"helium",
+       "Helium",
+       kv_heads(20, heads_of(128, gated(4096))),
+       {{"attention_bias", qkv_biases}, {"mlp_bias", mlp_biases}}},
       harmless("no_rope_layers no_rope_layer_interval",
-               qwen_window({"smollm3", "SmolLM3", tied(gated(32'768)), both_biases})),
+               listed({"smollm3", "SmolLM3", tied(kv_heads(4, gated(32'768))), both_biases})),
       {"seed_oss",
        "SeedOss",
-       heads_of(128, gated(524'288, {qkv_biases})),
+       kv_heads(8, heads_of(128, gated(524'288, {qkv_biases}))),
        {{"attention_bias", qkv_biases},
         {"attention_out_bias", {&Model::out_bias}},
         {"mlp_bias", mlp_biases}}},
       {"arcee", "Arcee", ungated(gated(4096)), both_biases},
       {"apertus", "Apertus", ungated(gated(65'536, {head_norms})), attention_bias},
       {"exaone", "ExaoneFor", gated(2048), {}},
-      {"ernie4_5", "Ernie4_5ForCausal", tied(heads_of(128, gated(131'072))), use_bias},
+      {"ernie4_5", "Ernie4_5ForCausal", tied(kv_heads(2, heads_of(128, gated(131'072)))), use_bias},
       harmless("dense_list", with_rest({"hunyuan_v1_dense", "HunYuanDenseV1",
                                         gated(2048, {head_norms}), bias_and_norms},
                                        refuse_sharing)),
@@ -220,8 +241,9 @@ const std::vector<Family>& hugging_face_families() {
       {"orion", "Orion", layer_normed(gated(4096), true), attention_bias},
       {"minicpm", "MiniCPMFor", tied(gated(2048)), attention_bias},
       harmless("head_dim qk_head_dim",
-               {"minicpm3", "MiniCPM3For", tied(latent(gated(32'768))), {}}),
-      any_window({"phi3", "Phi3For", gated(4096), attention_bias}),
+               {"minicpm3", "MiniCPM3For", tied(latent({}, gated(32'768))), {}}),
+      harmless("full_attn_mod interpolate_factor",
+               any_window({"phi3", "Phi3For", gated(4096), attention_bias})),
       any_window({"phi3_v", "Phi3V", gated(4096), attention_bias}),
       // Queries, keys and values with biases.
       qwen_window({"qwen2", "Qwen2For", qwen2, {}}),
@@ -229,13 +251,13 @@ const std::vector<Family>& hugging_face_families() {
       qwen_window({"qwen2_vl_text", "Qwen2VLText", qwen2_vl, {}}),
       qwen_window({"qwen2_5_vl", "Qwen2_5_VLFor", qwen2_vl, {}}),
       qwen_window({"qwen2_5_vl_text", "Qwen2_5_VLText", qwen2_vl, {}}),
-      qwen_window({"qwen2_5_omni_text", "Qwen2_5OmniText", qwen2_omni, {}}),
+      windowed({"qwen2_5_omni_text", "Qwen2_5OmniText", qwen2_omni, {}}, Window::qwen, 32'768, 28),
       qwen_window({"mimo", "MiMoFor", gated(32'768, {qkv_biases}), of_qkv}),
       harmless("ffn_inter_padding_size no_bias",
                with_rest({"qwen", "QWen", gated(8192, {qkv_biases}), {}}, read_qwen)),
       {"glm", "GlmFor", glm, of_qkv},
       {"glm4", "Glm4ForCausal", four_norms(glm), of_qkv},
-      {"glm4v_text", "Glm4vText", four_norms(kv_heads(2, gated(32'768, {qkv_biases}))), of_qkv},
+      {"glm4v_text", "Glm4vText", glm4v, of_qkv},
       with_rest({"chatglm",
                  "ChatGLM",
                  gated(2048),
@@ -244,8 +266,8 @@ const std::vector<Family>& hugging_face_families() {
                 read_chatglm),
       // Norms of queries and keys.
       qwen_window({"qwen3", "Qwen3For", qwen3, attention_bias}),
-      qwen_window({"qwen3_vl", "Qwen3VLFor", qwen3, attention_bias}),
-      qwen_window({"qwen3_vl_text", "Qwen3VLText", qwen3, attention_bias}),
+      qwen_window({"qwen3_vl", "Qwen3VLFor", qwen3_vl, attention_bias}),
+      qwen_window({"qwen3_vl_text", "Qwen3VLText", qwen3_vl, attention_bias}),
       windowed({"exaone4", "Exaone4", kv_heads(32, gated(2048, {head_norms})), {}}, Window::pattern,
                4096, 4),
       {"olmo2", "Olmo2", wide_norms(gated(2048)), attention_bias},
@@ -255,8 +277,7 @@ const std::vector<Family>& hugging_face_families() {
       {"olmo", "OlmoFor", layer_normed(gated(2048), false), attention_bias},
       // Gemma.
       {"gemma", "GemmaFor", gemma, attention_bias},
-      windowed({"gemma2", "Gemma2For", four_norms(gemma), attention_bias}, Window::first_of_two,
-               4096),
+      windowed({"gemma2", "Gemma2For", gemma2, attention_bias}, Window::first_of_two, 4096),
       windowed({"gemma3", "Gemma3ForConditional", gemma3, attention_bias}, Window::pattern, 4096,
                6),
       windowed({"gemma3_text", "Gemma3ForCausal", gemma3, attention_bias}, Window::pattern, 4096,
@@ -289,13 +310,13 @@ const std::vector<Family>& hugging_face_families() {
                 read_mpt),
       with_rest({"falcon", "Falcon", tied(four_h(plain(2048))), {{"bias", all_biases}}},
                 read_falcon),
-      {"phi", "PhiFor", parallel(1, plain(2048, {all_biases})), {}},
-      any_window(
-          {"starcoder2", "Starcoder2", tied(kv_heads(2, plain(4096, {all_biases}))), use_bias}),
+      {"phi", "PhiFor", parallel(1, plain(2048, {all_biases})), {{"qk_layernorm", head_norms}}},
+      harmless("mlp_type", any_window({"starcoder2", "Starcoder2",
+                                       tied(kv_heads(2, plain(4096, {all_biases}))), use_bias})),
       {"nemotron", "NemotronFor", plain(4096), both_biases},
       with_rest({"stablelm",
                  "StableLm",
-                 layer_normed(gated(4096), true),
+                 kv_heads(32, layer_normed(gated(4096), true)),
                  {{"use_qkv_bias", qkv_biases},
                   {"qk_layernorm", head_norms},
                   {"use_parallel_residual", {&Model::parallel_residual}}}},
@@ -305,45 +326,58 @@ const std::vector<Family>& hugging_face_families() {
                 read_wide_norms),
       harmless(
           "use_embedding_sharing use_gated_activation use_parallel_block use_parallel_embedding",
-          windowed({"cohere2", "Cohere2", parallel(1, layer_normed(tied(gated(8192)), false)),
-                    attention_bias},
-                   Window::pattern, 4096, 4)),
+          windowed({"cohere2", "Cohere2", cohere2, attention_bias}, Window::pattern, 4096, 4)),
       // Experts, of which all layers have some or only some layers have any.
       any_window(mixed({"mixtral", "Mixtral", mistral, {}},
-                       {.own_width = false, .count = 8, .per_token = 2})),
-      any_window(mixed({"phimoe", "PhimoeFor", layer_normed(gated(131'072), true), attention_bias},
-                       {.own_width = false, .count = 16, .per_token = 2})),
+                       {.width = of_ffn, .count = 8, .per_token = 2})),
+      any_window(mixed(
+          {"phimoe", "PhimoeFor", kv_heads(8, layer_normed(gated(131'072), true)), attention_bias},
+          {.width = of_ffn, .count = 16, .per_token = 2})),
       mixed({"granitemoe", "GraniteMoeFor", gated(2048), attention_bias}, by_ffn),
       mixed({"granitemoeshared", "GraniteMoeShared", gated(2048), attention_bias}, by_ffn),
       mixed({"olmoe", "Olmoe", wide_norms(gated(4096)), attention_bias}, by_ffn),
-      mixed({"dbrx", "Dbrx", layer_normed(gated(2048), false), {}}, by_ffn),
-      qwen_window(mixed(
-          {"qwen2_moe", "Qwen2Moe", gated(32'768, {qkv_biases}), {{"qkv_bias", qkv_biases}}}, {})),
-      harmless("use_qk_norm",
-               qwen_window(mixed({"qwen3_moe", "Qwen3Moe", qwen3_moe, attention_bias}, {}))),
-      qwen_window(mixed({"qwen3_vl_moe", "Qwen3VLMoeFor", qwen3_moe, attention_bias}, {})),
-      qwen_window(mixed({"qwen3_vl_moe_text", "Qwen3VLMoeText", qwen3_moe, attention_bias}, {})),
+      mixed({"dbrx", "Dbrx", kv_heads(1, layer_normed(gated(2048), false)), {}}, by_ffn),
+      listed(mixed({"qwen2_moe",
+                    "Qwen2Moe",
+                    kv_heads(16, gated(32'768, {qkv_biases})),
+                    {{"qkv_bias", qkv_biases}}},
+                   {.shared_width = 5632})),
+      harmless("use_qk_norm", listed(mixed({"qwen3_moe", "Qwen3Moe", qwen3_moe, attention_bias},
+                                           {.width = 768, .count = 128, .per_token = 8}))),
+      listed(
+          mixed({"qwen3_vl_moe", "Qwen3VLMoeFor", qwen3_vl_moe, attention_bias}, qwen3_vl_experts)),
+      listed(mixed({"qwen3_vl_moe_text", "Qwen3VLMoeText", qwen3_vl_moe, attention_bias},
+                   qwen3_vl_experts)),
       mixed({"glm4_moe",
              "Glm4MoeFor",
-             gated(131'072),
+             kv_heads(8, gated(131'072)),
              {{"attention_bias", qkv_biases}, {"use_qk_norm", head_norms}}},
             {.shared = 1, .dense_layers = 1, .correction_bias = true}),
-      mixed({"glm4v_moe_text", "Glm4vMoeText", gated(131'072), of_qkv},
-            {.shared = 1, .dense_layers = 1, .correction_bias = true}),
+      mixed(
+          {"glm4v_moe_text", "Glm4vMoeText",
+           kv_heads(8, sized(46, 4096, 96, 10'944, 151'424, gated(65'536, {qkv_biases}))), of_qkv},
+          {.width = 1408,
+           .count = 128,
+           .per_token = 8,
+           .shared = 1,
+           .dense_layers = 1,
+           .correction_bias = true}),
       // Its files name layers that predict further tokens, which its checkpoints do not have.
       harmless("use_mtp num_mtp_modules mtp_transformer_layers",
                with_rest(mixed({"minimax_m2",
                                 "MiniMaxM2",
-                                wide_norms(gated(196'608)),
+                                wide_norms(kv_heads(8, heads_of(128, gated(196'608)))),
                                 {{"use_qk_norm", head_norms}}},
-                               {.own_width = false, .correction_bias = true}),
+                               {.width = of_ffn, .correction_bias = true}),
                          read_minimax_m2)),
-      mixed({"ernie4_5_moe", "Ernie4_5_Moe", tied(gated(131'072)), use_bias},
-            {.shared = 2, .dense_layers = 1, .correction_bias = true}),
-      qwen_window(
-          mixed({"dots1", "Dots1", gated(2048, {head_norms}), attention_bias}, deepseek_experts)),
+      with_rest(mixed({"ernie4_5_moe", "Ernie4_5_Moe", tied(kv_heads(4, gated(131'072))), {}},
+                      {.shared = 2, .dense_layers = 1, .correction_bias = true}),
+                refuse_bias),
+      windowed(mixed({"dots1", "Dots1", kv_heads(32, gated(2048, {head_norms})), attention_bias},
+                     deepseek_experts),
+               Window::after, 4096, 62),
       with_rest(mixed({"hunyuan_v1_moe", "HunYuanMoEV1", gated(2048, {head_norms}), bias_and_norms},
-                      {.own_width = false, .shared = 1}),
+                      {.width = of_ffn, .shared = 1}),
                 read_hunyuan_moe),
       harmless(
           "use_rotary_pos_emb anyres_pooling_size class_num dense_list im_end_id im_newline_id "
@@ -355,7 +389,7 @@ const std::vector<Family>& hugging_face_families() {
                            {{"attention_bias", attention_biases},
                             {"mlp_bias", mlp_biases},
                             {"use_qk_norm", head_norms}}},
-                          {.own_width = false, .shared = 1}),
+                          {.width = of_ffn, .shared = 1}),
                     read_hunyuan_moe)),
       mixed({"bailing_moe",
              "BailingMoe",
@@ -364,17 +398,29 @@ const std::vector<Family>& hugging_face_families() {
             {}),
       mixed({"deepseek", "DeepseekFor", gated(2048), attention_bias}, {}),
       windowed(mixed({"gpt_oss", "GptOss", gpt_oss, attention_bias},
-                     {.own_width = false, .count = 128, .per_token = 4}),
+                     {.width = of_ffn, .count = 128, .per_token = 4}),
                Window::first_of_two, 128),
       chunked("llama4_text", "Llama4ForCausal"),
       chunked("llama4", "Llama4ForConditional"),
       // Latent attention.
-      deepseek("deepseek_v2", "DeepseekV2", {}, 4096),
-      deepseek("deepseek_v3", "DeepseekV3", deepseek_experts, 4096),
-      deepseek("kimi_k2", "KimiK2", deepseek_experts, 4096),
-      deepseek("glm4_moe_lite", "Glm4MoeLite",
-               {.shared = 1, .dense_layers = 1, .correction_bias = true}, 202'752),
-      deepseek("mistral4", "Mistral4", {.shared = 1}, 1'048'576),
+      deepseek("deepseek_v2", "DeepseekV2", latent(of_deepseek, gated(2048)), {.shared = 2}),
+      deepseek("deepseek_v3", "DeepseekV3",
+               latent(of_deepseek, sized(61, 7168, 128, 18'432, 129'280, gated(4096))),
+               {.width = 2048,
+                .count = 256,
+                .per_token = 8,
+                .shared = 1,
+                .dense_layers = 3,
+                .correction_bias = true,
+                .groups = 8,
+                .groups_per_token = 4}),
+      deepseek("kimi_k2", "KimiK2", latent(of_deepseek, gated(4096)), deepseek_experts),
+      deepseek("glm4_moe_lite", "Glm4MoeLite", latent({768, 512, 192, 64, 256}, gated(202'752)),
+               {.shared = 1, .dense_layers = 1, .correction_bias = true}),
+      deepseek(
+          "mistral4", "Mistral4",
+          latent({1024, 256, 64, 64, 128}, sized(36, 4096, 32, 12'288, 131'072, gated(1'048'576))),
+          {.width = 2048, .count = 128, .per_token = 4, .shared = 1}),
   };
   return all;
 }

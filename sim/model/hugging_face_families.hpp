@@ -21,20 +21,26 @@ enum class FamilyWindow {
   all,
   first_of_two,
   pattern,  ///< All but each `sliding_window_pattern`-th.
-  qwen,     ///< From `max_window_layers` on, if `use_sliding_window` says so.
+  after,    ///< From `max_window_layers` on; absent, `pattern`.
+  qwen,     ///< The same if `use_sliding_window` says so.
+  listed,   ///< If `use_sliding_window` says so, those that `layer_types` names.
   own,      ///< Read by `Family::rest`.
 };
 
 /// A family's width of the MLP: where a file has none, it is four times the hidden size.
 constexpr std::int64_t four_times_hidden = -4;
 
+/// The width of an expert that is the file's intermediate_size.
+constexpr std::int64_t of_ffn = -1;
+
 /// Experts where a file does not say how many and where.
 struct FamilyExperts {
-  bool own_width = true;  ///< False: intermediate_size is the width of an expert.
+  std::int64_t width = 0, count = 0, per_token = 0;  ///< 0: the file must say it.
   std::int64_t shared = 0;
+  std::int64_t shared_width = 0;  ///< Of all shared experts together; 0: that of `shared` experts.
   std::int64_t dense_layers = 0;
   bool correction_bias = false;
-  std::int64_t count = 0, per_token = 0;  ///< 0: the file must say it.
+  std::int64_t groups = 1, groups_per_token = 1;
 };
 
 /// What a model_type of transformers is. All families share one table of their keys' spellings
@@ -55,11 +61,12 @@ struct Family {
   void (*rest)(ConfigKeys&, Model&) = nullptr;  ///< Reads what no other field says.
 };
 
-/// Defaults are those of the configuration classes in huggingface/transformers
-/// (src/transformers/models/<model_type>/configuration_<model_type>.py), or of the class next to
-/// the published weights where transformers has none. Compared with these files in 2026: dbrx,
-/// dots1, ernie4_5_moe, exaone4, glm, glm4, glm4_moe_lite, gpt_neo, hunyuan_v1_moe, ministral3,
-/// mistral4, mpt, nemotron, phi, qwen2_moe, seed_oss, stablelm, starcoder2.
+/// Defaults are those of the configuration classes in huggingface/transformers 5.2
+/// (src/transformers/models/<model_type>/configuration_<model_type>.py), with which
+/// transformers_classes.tsv of the tests compares them. Without a class there are, and follow the
+/// files next to the published weights: llava, exaone, internlm, internlm2, internlm3, baichuan, Yi,
+/// aquila, xverse, orion, minicpm, minicpm3, phi3_v, mimo, qwen, chatglm, bailing_moe, deepseek,
+/// hunyuan, kimi_k2.
 const std::vector<Family>& hugging_face_families();
 
 /// Reads a family's keys. `is_part` says that the file is the text part of another.

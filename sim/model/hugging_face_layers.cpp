@@ -54,10 +54,13 @@ void read_sizes(ConfigKeys& config, const Family& family, bool is_part, Model& m
   model.layers = static_cast<int>(config.size(layers_keys, max_layers, of_part(absent.layers)));
   model.hidden = config.size(hidden_keys, max_width, of_part(absent.hidden));
   model.heads = config.size(heads_keys, max_heads, of_part(absent.heads));
-  model.kv_heads = config.size(kv_heads_keys, max_heads,
-                               is_part && absent.kv_heads && !config.is_null("num_key_value_heads")
-                                   ? absent.kv_heads
-                                   : model.heads);
+  const bool by_class = absent.kv_heads && !config.is_null("num_key_value_heads");
+  model.kv_heads = config.size(kv_heads_keys, max_heads, by_class ? absent.kv_heads : model.heads);
+  if (by_class && !config.find(kv_heads_keys) && model.heads % absent.kv_heads != 0)
+    config.json().fail("the key 'num_key_value_heads' is missing, and the default of the class, " +
+                           std::to_string(absent.kv_heads) + ", does not divide " +
+                           std::to_string(model.heads) + " heads",
+                       "add it");
   // A width of 4 h stands for itself in every file that leaves it out.
   const bool four = absent.ffn == four_times_hidden;
   model.ffn = config.size(ffn_keys, max_width, four ? 4 * model.hidden : of_part(absent.ffn));
@@ -75,13 +78,16 @@ void read_sizes(ConfigKeys& config, const Family& family, bool is_part, Model& m
 }
 
 // Multi-head latent attention as DeepSeek's classes call it.
-void read_latent(ConfigKeys& config, Model& model) {
+void read_latent(ConfigKeys& config, const LatentAttention& absent, Model& model) {
   config.refuse_if_set("attention_bias", "biases of latent attention are not modelled");
-  model.latent = LatentAttention{.q_rank = config.count({"q_lora_rank"}, max_width, 0),
-                                 .kv_rank = config.size({"kv_lora_rank"}, max_width),
-                                 .nope_dim = config.size({"qk_nope_head_dim"}, max_width),
-                                 .rope_dim = config.size({"qk_rope_head_dim"}, max_width),
-                                 .v_dim = config.size({"v_head_dim"}, max_width)};
+  const auto size = [&](const char* key, std::int64_t by_class) {
+    return config.size({key}, max_width, positive(by_class));
+  };
+  model.latent = LatentAttention{.q_rank = config.count({"q_lora_rank"}, max_width, absent.q_rank),
+                                 .kv_rank = size("kv_lora_rank", absent.kv_rank),
+                                 .nope_dim = size("qk_nope_head_dim", absent.nope_dim),
+                                 .rope_dim = size("qk_rope_head_dim", absent.rope_dim),
+                                 .v_dim = size("v_head_dim", absent.v_dim)};
   model.kv_heads = model.heads;
   model.head_dim = model.latent->nope_dim + model.latent->rope_dim;
 }
@@ -134,9 +140,20 @@ void read_windows(ConfigKeys& config, const Family& family, Model& model) {
       set([&](int layer) { return (layer + 1) % pattern != 0; });
       break;
     }
-    case FamilyWindow::qwen: {
-      const std::int64_t first = config.count({"max_window_layers"}, max_layers, 28);
+    case FamilyWindow::listed:
+      config.find({"max_window_layers"});
+      if (!config.flag("use_sliding_window", false))
+        window = 0;
+      else if (window > 0 && !config.json().has("layer_types"))
+        config.json()
+            .at("use_sliding_window")
+            .fail("says that layers have windows, but not which", "add layer_types");
+      break;
+    case FamilyWindow::qwen:
       if (!config.flag("use_sliding_window", false)) window = 0;
+      [[fallthrough]];
+    case FamilyWindow::after: {
+      const std::int64_t first = config.count({"max_window_layers"}, max_layers, family.pattern);
       set([&](int layer) { return layer >= first; });
       break;
     }
@@ -203,16 +220,18 @@ void read_experts(ConfigKeys& config, const FamilyExperts& absent, Model& model)
   Experts& experts = model.experts.emplace();
   experts.count = expert_size(config, expert_count_keys, max_experts, absent.count);
   experts.per_token = expert_size(config, per_token_keys, max_experts, absent.per_token);
-  experts.ffn =
-      expert_size(config, {"moe_intermediate_size"}, max_width, absent.own_width ? 0 : model.ffn);
+  experts.ffn = expert_size(config, {"moe_intermediate_size"}, max_width,
+                            absent.width == of_ffn ? model.ffn : absent.width);
   const auto shared = same_in_all_layers(config, shared_keys, 0, max_experts);
   const bool none = std::any_of(shared_keys.begin(), shared_keys.end(),
                                 [&](const std::string& key) { return config.is_null(key); });
-  experts.shared_ffn = experts.ffn * (shared ? *shared : none ? 0 : absent.shared);
+  experts.shared_ffn = absent.shared_width;
+  if (shared || !experts.shared_ffn)
+    experts.shared_ffn = experts.ffn * (shared ? *shared : none ? 0 : absent.shared);
   if (const auto width = same_in_all_layers(config, shared_width_keys, 0, max_width))
     experts.shared_ffn = *width;
-  experts.groups = config.size({"n_group"}, max_experts, 1);
-  experts.groups_per_token = config.size({"topk_group"}, max_experts, 1);
+  experts.groups = config.size({"n_group"}, max_experts, absent.groups);
+  experts.groups_per_token = config.size({"topk_group"}, max_experts, absent.groups_per_token);
   experts.correction_bias = absent.correction_bias;
   for (const char* key : {"use_routing_bias", "moe_use_aux_free", "moe_router_enable_expert_bias"})
     experts.correction_bias = config.flag(key, experts.correction_bias);
@@ -262,7 +281,7 @@ Model read_family(const Family& family, ConfigKeys& config, bool is_part) {
   for (const FamilySwitch& key : family.switches)
     for (const auto flag : key.flags) model.*flag = config.flag(key.key, model.*flag);
   if (family.absent.latent)
-    read_latent(config, model);
+    read_latent(config, *family.absent.latent, model);
   else
     read_head_dim(config, model);
   read_windows(config, family, model);

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <set>
 
 #include "sim/core/value_list.hpp"
 #include "sim/model/hugging_face.hpp"
@@ -15,61 +16,68 @@ namespace {
 
 Model parse(const std::string& text) { return parse_model(JsonValue::parse(text, "config.json")); }
 
-// Totals and values are as known of the models' pages, but were not looked up there again for this
-// test; those of DBRX, MPT-7B and Hunyuan-A13B were compared with copies of their config.json.
 struct Published {
   std::string name;        // On Hugging Face's hub.
-  std::int64_t total;      // "Model size" of its page: the sum over its safetensors' shapes.
-  std::int64_t uncounted;  // What the page counts and this project does not.
-  std::string config;      // The values of its config.json that describe a shape.
+  std::int64_t total;      // As `source` says, to the last parameter.
+  std::int64_t uncounted;  // What that total counts and this project does not.
+  std::string source;
+  std::string config;  // The values of its config.json that describe a shape.
 };
+
+// Where totals were read: the hub's sums over safetensors, in a copy of 2026-04 (github.com/tetrabit/
+// llmfit, llmfit-core/data/hf_models.json at 82b3e1c4), of the model or of its chat variant.
+const std::string hub = "hub";
+// What transformers' modeling class allocates (version 5.2.0.dev0) with a configuration that was
+// read in full: the class's own defaults, or the file in the repository named.
+const std::string by_class = "class, ";
 
 const std::vector<Published>& published() {
   static const std::vector<Published> models{
-      {"bigcode/starcoder2-7b", 7'173'923'840, 0,
+      {"bigcode/starcoder2-7b", 7'173'923'840, 0, hub,
        R"({"model_type": "starcoder2", "hidden_size": 4608, "intermediate_size": 18432,
           "num_hidden_layers": 32, "num_attention_heads": 36, "num_key_value_heads": 4,
           "vocab_size": 49152, "max_position_embeddings": 16384, "sliding_window": 4096,
           "use_bias": true})"},
-      {"stabilityai/stablelm-2-1_6b", 1'644'515'328, 0,
+      {"stabilityai/stablelm-2-1_6b", 1'644'515'328, 0, hub,
        R"({"model_type": "stablelm", "hidden_size": 2048, "intermediate_size": 5632,
           "num_hidden_layers": 24, "num_attention_heads": 32, "num_key_value_heads": 32,
           "vocab_size": 100352, "use_qkv_bias": true, "use_parallel_residual": false,
           "partial_rotary_factor": 0.25})"},
-      {"internlm/internlm2-7b", 7'737'708'544, 0,
+      {"internlm/internlm2-7b", 7'737'708'544, 0, hub,
        R"({"model_type": "internlm2", "bias": false, "hidden_size": 4096,
           "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
           "num_key_value_heads": 8, "vocab_size": 92544, "max_position_embeddings": 32768})"},
-      {"internlm/internlm2-20b", 19'861'149'696, 0,
+      {"internlm/internlm2-20b", 19'861'149'696, 0, hub,
        R"({"model_type": "internlm2", "bias": false, "hidden_size": 6144,
           "intermediate_size": 16384, "num_hidden_layers": 48, "num_attention_heads": 48,
           "num_key_value_heads": 8, "vocab_size": 92544, "max_position_embeddings": 32768})"},
-      {"zai-org/GLM-4-9B-0414", 9'400'279'040, 0,
+      {"zai-org/GLM-4-9B-0414", 9'400'279'040, 0, by_class + "defaults",
        R"({"model_type": "glm4", "hidden_size": 4096, "intermediate_size": 13696,
           "num_hidden_layers": 40, "num_attention_heads": 32, "num_key_value_heads": 2,
           "head_dim": 128, "vocab_size": 151552, "attention_bias": true})"},
-      {"zai-org/glm-4-9b-chat-hf", 9'399'951'360, 0,
+      {"zai-org/glm-4-9b-chat-hf", 9'399'951'360, 0, hub,
        R"({"model_type": "glm", "hidden_size": 4096, "intermediate_size": 13696,
           "num_hidden_layers": 40, "num_attention_heads": 32, "num_key_value_heads": 2,
           "head_dim": 128, "vocab_size": 151552, "attention_bias": true})"},
-      {"baidu/ERNIE-4.5-21B-A3B-PT", 21'825'437'888, 0,
+      {"baidu/ERNIE-4.5-21B-A3B-PT", 21'825'437'888, 0, by_class + "defaults",
        R"({"model_type": "ernie4_5_moe", "hidden_size": 2560, "intermediate_size": 12288,
           "num_hidden_layers": 28, "num_attention_heads": 20, "num_key_value_heads": 4,
           "vocab_size": 103424, "moe_num_experts": 64, "moe_k": 6,
           "moe_num_shared_experts": 2, "moe_intermediate_size": 1536,
           "moe_layer_start_index": 1, "moe_layer_end_index": 28, "moe_layer_interval": 1,
           "use_bias": false})"},
-      {"baidu/ERNIE-4.5-0.3B-PT", 360'748'032, 0,
+      {"baidu/ERNIE-4.5-0.3B-PT", 360'748'032, 0, by_class + "defaults",
        R"({"model_type": "ernie4_5", "hidden_size": 1024, "intermediate_size": 3072,
           "num_hidden_layers": 18, "num_attention_heads": 16, "num_key_value_heads": 2,
           "head_dim": 128, "vocab_size": 103424, "use_bias": false})"},
-      {"mosaicml/mpt-7b", 6'649'286'656, 0,
+      {"mosaicml/mpt-7b", 6'649'286'656, 0, by_class + "intel/intel-extension-for-pytorch",
        R"({"model_type": "mpt", "d_model": 4096, "n_heads": 32, "n_layers": 32,
           "expansion_ratio": 4, "vocab_size": 50432, "max_seq_len": 2048, "no_bias": true,
           "attn_config": {"alibi": true, "attn_type": "multihead_attention", "attn_pdrop":
           0, "alibi_bias_max": 8, "prefix_lm": false, "qk_ln": false, "attn_impl":
           "torch"}})"},
       {"tencent/Hunyuan-A13B-Instruct", 80'393'183'232, 0,
+       by_class + "Tencent-Hunyuan/Hunyuan-A13B",
        R"({"model_type": "hunyuan_v1_moe", "hidden_size": 4096, "intermediate_size": 3072,
           "moe_intermediate_size": [3072, 3072, 3072, 3072, 3072, 3072, 3072, 3072, 3072,
           3072, 3072, 3072, 3072, 3072, 3072, 3072, 3072, 3072, 3072, 3072, 3072, 3072,
@@ -80,84 +88,85 @@ const std::vector<Published>& published() {
           "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
           "vocab_size": 128167, "use_cla": false, "use_qk_norm": true,
           "tie_word_embeddings": true, "attention_head_dim": 128})"},
-      {"allenai/OLMo-2-1124-7B", 7'298'617'344, 0,
+      {"allenai/OLMo-2-1124-7B", 7'298'617'344, 0, by_class + "mlc-ai/mlc-llm, model_preset.py",
        R"({"model_type": "olmo2", "hidden_size": 4096, "intermediate_size": 11008,
           "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 32,
           "vocab_size": 100352})"},
-      {"allenai/OLMoE-1B-7B-0924", 6'919'161'856, 0,
+      {"allenai/OLMoE-1B-7B-0924", 6'919'161'856, 0, hub,
        R"({"model_type": "olmoe", "hidden_size": 2048, "intermediate_size": 1024,
           "num_hidden_layers": 16, "num_attention_heads": 16, "num_key_value_heads": 16,
           "num_experts": 64, "num_experts_per_tok": 8, "vocab_size": 50304})"},
-      {"bigcode/starcoderbase", 15'517'456'384, 0,
+      {"bigcode/starcoderbase", 15'517'456'384, 0, "a table of StarCoders tuned by MultiPL-T",
        R"({"model_type": "gpt_bigcode", "n_layer": 40, "n_embd": 6144, "n_head": 48,
           "n_inner": 24576, "n_positions": 8192, "vocab_size": 49152, "multi_query": true})"},
-      {"EleutherAI/gpt-neo-1.3B", 1'315'575'808, 0,
+      {"EleutherAI/gpt-neo-1.3B", 1'315'575'808, 0, by_class + "defaults",
        R"({"model_type": "gpt_neo", "hidden_size": 2048, "num_layers": 24, "num_heads":
           16, "intermediate_size": null, "max_position_embeddings": 2048, "vocab_size":
           50257, "window_size": 256, "attention_types": [[["global", "local"], 12]]})"},
-      {"EleutherAI/gpt-neo-2.7B", 2'651'307'520, 0,
+      {"EleutherAI/gpt-neo-2.7B", 2'651'307'520, 0, "a log in AMD's blog on Mamba",
        R"({"model_type": "gpt_neo", "hidden_size": 2560, "num_layers": 32, "num_heads":
           20, "intermediate_size": null, "max_position_embeddings": 2048, "vocab_size":
           50257, "window_size": 256, "attention_types": [[["global", "local"], 16]]})"},
-      {"ByteDance-Seed/Seed-OSS-36B-Instruct", 36'151'104'512, 0,
+      {"ByteDance-Seed/Seed-OSS-36B-Instruct", 36'151'104'512, 0, hub,
        R"({"model_type": "seed_oss", "hidden_size": 5120, "intermediate_size": 27648,
           "num_hidden_layers": 64, "num_attention_heads": 80, "num_key_value_heads": 8,
           "head_dim": 128, "vocab_size": 155136, "attention_bias": true,
           "attention_out_bias": false})"},
-      {"rednote-hilab/dots.llm1.inst", 142'774'381'696, 0,
+      {"rednote-hilab/dots.llm1.inst", 142'774'381'696, 0, hub,
        R"({"model_type": "dots1", "hidden_size": 4096, "intermediate_size": 10944,
           "moe_intermediate_size": 1408, "num_hidden_layers": 62, "num_attention_heads":
           32, "num_key_value_heads": 32, "n_routed_experts": 128, "n_shared_experts": 2,
           "num_experts_per_tok": 6, "first_k_dense_replace": 1, "moe_layer_freq": 1,
           "n_group": 1, "topk_group": 1, "topk_method": "noaux_tc", "vocab_size": 152064,
           "sliding_window": null, "use_sliding_window": false})"},
-      {"deepseek-ai/deepseek-moe-16b-base", 16'375'728'128, 0,
+      {"deepseek-ai/deepseek-moe-16b-base", 16'375'728'128, 0, hub,
        R"({"model_type": "deepseek", "hidden_size": 2048, "intermediate_size": 10944,
           "moe_intermediate_size": 1408, "num_hidden_layers": 28, "num_attention_heads":
           16, "num_key_value_heads": 16, "n_routed_experts": 64, "n_shared_experts": 2,
           "num_experts_per_tok": 6, "first_k_dense_replace": 1, "moe_layer_freq": 1,
           "vocab_size": 102400})"},
-      {"baichuan-inc/Baichuan2-7B-Base", 7'505'973'248, 0,
+      {"baichuan-inc/Baichuan-7B", 7'000'559'616, 0, "README of baichuan-inc/Baichuan-13B",
        R"({"model_type": "baichuan", "hidden_size": 4096, "intermediate_size": 11008,
-          "num_hidden_layers": 32, "num_attention_heads": 32, "vocab_size": 125696,
-          "max_position_embeddings": 4096, "z_loss_weight": 0})"},
-      {"baichuan-inc/Baichuan2-13B-Base", 13'896'668'160, 0,
+          "num_hidden_layers": 32, "num_attention_heads": 32, "vocab_size": 64000,
+          "max_position_embeddings": 4096})"},
+      {"baichuan-inc/Baichuan-13B-Base", 13'264'901'120, 0, "README of baichuan-inc/Baichuan-13B",
        R"({"model_type": "baichuan", "hidden_size": 5120, "intermediate_size": 13696,
-          "num_hidden_layers": 40, "num_attention_heads": 40, "vocab_size": 125696,
+          "num_hidden_layers": 40, "num_attention_heads": 40, "vocab_size": 64000,
           "model_max_length": 4096})"},
-      {"openbmb/MiniCPM-2B", 2'724'880'896, 0,
+      {"openbmb/MiniCPM-2B", 2'724'880'896, 0, "n_parameters in embeddings-benchmark/mteb",
        R"({"model_type": "minicpm", "hidden_size": 2304, "intermediate_size": 5760,
           "num_hidden_layers": 40, "num_attention_heads": 36, "num_key_value_heads": 36,
           "vocab_size": 122753, "scale_emb": 12, "scale_depth": 1.4, "dim_model_base":
           256})"},
-      {"inclusionAI/Ling-lite", 16'801'974'272, 0,
+      {"inclusionAI/Ling-lite", 16'801'974'272, 0, hub,
        R"({"model_type": "bailing_moe", "hidden_size": 2048, "intermediate_size": 5632,
           "moe_intermediate_size": 1408, "num_hidden_layers": 28, "num_attention_heads":
           16, "num_key_value_heads": 4, "head_dim": 128, "num_experts": 64,
           "num_shared_experts": 2, "num_experts_per_tok": 6, "first_k_dense_replace": 0,
           "use_bias": false, "use_qkv_bias": false, "vocab_size": 126464, "norm_head":
           false})"},
-      {"Qwen/Qwen-7B", 7'721'324'544, 0,
+      {"Qwen/Qwen-7B", 7'721'324'544, 0, hub,
        R"({"model_type": "qwen", "hidden_size": 4096, "intermediate_size": 22016,
           "num_hidden_layers": 32, "num_attention_heads": 32, "kv_channels": 128,
           "vocab_size": 151936, "no_bias": true, "max_position_embeddings": 32768,
           "seq_length": 8192, "rotary_pct": 1.0})"},
-      {"zai-org/chatglm3-6b", 6'243'584'000, 0,
+      {"zai-org/chatglm3-6b", 6'243'584'000, 0, "logs of peft: all params",
        R"({"model_type": "chatglm", "hidden_size": 4096, "ffn_hidden_size": 13696,
           "num_layers": 28, "num_attention_heads": 32, "kv_channels": 128,
           "multi_query_attention": true, "multi_query_group_num": 2, "padded_vocab_size":
           65024, "seq_length": 8192, "add_qkv_bias": true, "add_bias_linear": false,
           "rmsnorm": true})"},
       {"databricks/dbrx-base", 131'596'523'520, 0,
+       "by hand; the file in aws-neuron/neuronx-distributed",
        R"({"model_type": "dbrx", "d_model": 6144, "n_heads": 48, "n_layers": 40,
           "max_seq_len": 32768, "vocab_size": 100352, "attn_config": {"clip_qkv": 8,
           "kv_n_heads": 8, "rope_theta": 500000}, "ffn_config": {"ffn_hidden_size": 10752,
           "moe_num_experts": 16, "moe_top_k": 4}})"},
-      {"CohereLabs/c4ai-command-r-plus", 103'810'674'688, 0,
-       R"({"model_type": "cohere", "hidden_size": 12288, "intermediate_size": 33792,
-          "num_hidden_layers": 64, "num_attention_heads": 96, "num_key_value_heads": 8,
-          "vocab_size": 256000, "use_qk_norm": true, "logit_scale": 0.8333})"},
-      {"zai-org/GLM-4.7-Flash", 29'943'393'920, 0,
+      {"CohereLabs/aya-23-8B", 8'028'033'024, 0, by_class + "mlc-ai/mlc-llm, model_preset.py",
+       R"({"model_type": "cohere", "hidden_size": 4096, "intermediate_size": 14336,
+          "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+          "vocab_size": 256000, "logit_scale": 0.0625, "use_qk_norm": false})"},
+      {"zai-org/GLM-4.7-Flash", 29'943'393'920, 0, hub,
        R"({"model_type": "glm4_moe_lite", "hidden_size": 2048, "intermediate_size": 10240,
           "moe_intermediate_size": 1536, "num_hidden_layers": 47, "num_attention_heads":
           20, "num_key_value_heads": 20, "n_routed_experts": 64, "n_shared_experts": 1,
@@ -165,21 +174,21 @@ const std::vector<Published>& published() {
           "kv_lora_rank": 512, "qk_nope_head_dim": 192, "qk_rope_head_dim": 64,
           "v_head_dim": 256, "vocab_size": 154880})"},
       // Not counted: the head's biases, one a token.
-      {"microsoft/phi-2", 2'779'683'840, 51'200,
+      {"microsoft/phi-2", 2'779'683'840, 51'200, hub,
        R"({"model_type": "phi", "hidden_size": 2560, "intermediate_size": 10240,
           "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 32,
           "vocab_size": 51200, "max_position_embeddings": 2048, "partial_rotary_factor":
           0.4, "qk_layernorm": false, "resid_pdrop": 0.1})"},
       // Not counted: the norm behind the token table, 2 h.
-      {"bigscience/bloom", 176'247'271'424, 28'672,
+      {"bigscience/bloom", 176'247'271'424, 28'672, hub,
        R"({"model_type": "bloom", "n_layer": 70, "hidden_size": 14336,
           "num_attention_heads": 112, "vocab_size": 250880, "seq_length": 2048})"},
       // Not counted: the norm behind the token table, 2 h.
-      {"bigscience/bloom-7b1", 7'069'016'064, 8'192,
+      {"bigscience/bloom-7b1", 7'069'016'064, 8'192, "a log of transformers: bloomz-7b1",
        R"({"model_type": "bloom", "n_layer": 30, "hidden_size": 4096, "n_head": 32,
           "vocab_size": 250880})"},
       // Not counted: gates of the shared experts, h a layer.
-      {"Qwen/Qwen1.5-MoE-A2.7B", 14'315'784'192, 49'152,
+      {"Qwen/Qwen1.5-MoE-A2.7B", 14'315'784'192, 49'152, hub,
        R"({"model_type": "qwen2_moe", "hidden_size": 2048, "intermediate_size": 5632,
           "moe_intermediate_size": 1408, "shared_expert_intermediate_size": 5632,
           "num_experts": 60, "num_experts_per_tok": 4, "num_hidden_layers": 24,
@@ -187,12 +196,13 @@ const std::vector<Published>& published() {
           "decoder_sparse_step": 1})"},
       // Not counted: the head's biases, one a token.
       {"microsoft/Phi-3.5-MoE-instruct", 41'873'153'344, 32'064,
+       by_class + "aws-neuron/neuronx-distributed-inference, contrib",
        R"({"model_type": "phimoe", "hidden_size": 4096, "intermediate_size": 6400,
           "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
           "num_local_experts": 16, "num_experts_per_tok": 2, "vocab_size": 32064,
           "attention_bias": true, "lm_head_bias": true, "sliding_window": 2047})"},
       // Counted too many: norms without parameters, h each.
-      {"allenai/OLMo-7B-hf", 6'888'095'744, -266'240,
+      {"allenai/OLMo-7B-hf", 6'888'095'744, -266'240, by_class + "defaults",
        R"({"model_type": "olmo", "hidden_size": 4096, "intermediate_size": 11008,
           "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 32,
           "vocab_size": 50304})"},
@@ -203,7 +213,38 @@ const std::vector<Published>& published() {
 TEST(HuggingFaceFamilies, HavePublishedTotals) {
   for (const Published& model : published())
     EXPECT_EQ(count_parameters(parse(model.config)).total, model.total - model.uncounted)
-        << model.name;
+        << model.name << " " << model.source;
+}
+
+// transformers_classes.tsv is what the configuration and modeling classes of transformers (version
+// 5.2.0.dev0) make of small shapes with random other keys, and of text parts in which all keys are
+// absent: the parameters that they allocate, and the values of keys after their defaults. The
+// parameters leave out what Orrery does (docs/guides/own-models-and-systems.md), and hold OLMo's
+// norms, which have none.
+TEST(HuggingFaceFamilies, EqualTheClassesOfTransformers) {
+  std::ifstream table{std::string{ORRERY_TEST_SOURCE} +
+                      "/tests/unit/model/transformers_classes.tsv"};
+  std::string line;
+  std::getline(table, line);
+  std::set<std::string> types;
+  for (int rows = 0; std::getline(table, line); ++rows) {
+    SCOPED_TRACE(line);
+    const std::vector<std::string> cells = split(line, "\t");
+    ASSERT_EQ(cells.size(), 5u);
+    const Model model = parse(cells[0]);
+    std::string windows = std::to_string(model.window) + ":";
+    for (const bool local : model.layer_is_local) windows += local ? '1' : '0';
+    const std::vector<std::string> ours{std::to_string(count_parameters(model).total),
+                                        std::to_string(model.kv_heads),
+                                        std::to_string(model.max_sequence), windows};
+    for (std::size_t i = 0; i < ours.size(); ++i)
+      if (cells[i + 1] != "-") {
+        EXPECT_EQ(ours[i], cells[i + 1]);
+      }
+    const JsonValue json = JsonValue::parse(cells[0], "");
+    types.insert(json.find("text_config").value_or(json).at("model_type").text());
+  }
+  EXPECT_GE(types.size(), 64u);
 }
 
 // The catalog has the same models in this project's own format.
@@ -315,8 +356,8 @@ TEST(HuggingFaceFamilies, UnknownSwitchesThatAreOffChangeNothing) {
     if (family.absent.latent || family.experts || family.type == "mpt") continue;
     const auto with = [&](const std::string& value) {
       return R"({"model_type": ")" + family.type + R"(", "num_hidden_layers": 4, "hidden_size": 512,
-          "num_attention_heads": 8, "intermediate_size": 1024, "vocab_size": 1000,
-          "switch_of_another": )" +
+          "num_attention_heads": 8, "num_key_value_heads": 8, "intermediate_size": 1024,
+          "vocab_size": 1000, "switch_of_another": )" +
              value + "}";
     };
     for (const char* off : {"false", "null", "0", "0.0", "[]", "{}", "\"\""})
@@ -425,7 +466,8 @@ TEST(HuggingFaceFamilies, ExpertsAndWindowsSitWhereTheFileSays) {
   EXPECT_EQ(listed.layer_has_experts, (std::vector<bool>{false, true, false}));
   const auto exaone = [](const std::string& pattern) {
     return parse(R"({"model_type": "exaone4", "num_hidden_layers": 4, "hidden_size": 512,
-        "num_attention_heads": 8, "intermediate_size": 1024, "vocab_size": 1000)" +
+        "num_attention_heads": 8, "num_key_value_heads": 8, "intermediate_size": 1024,
+        "vocab_size": 1000)" +
                  pattern + "}");
   };
   EXPECT_EQ(exaone(R"(, "sliding_window_pattern": "LLG")").layer_is_local,

@@ -15,12 +15,14 @@ std::string parse_error(const std::string& text) {
   return error_text([&] { parse(text); });
 }
 
-// A config.json of `type` with four layers of 512 and 8 heads, and `more` keys.
+// A config.json of `type` with four layers of 512 and 8 heads, each with keys and values unless
+// `more` says otherwise, and `more` keys.
 std::string config(const std::string& type, const std::string& more = "") {
+  const bool says = more.find("num_key_value_heads") != more.npos;
   return R"({"model_type": ")" + type +
          R"(", "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 4,
             "num_attention_heads": 8, "vocab_size": 1000)" +
-         (more.empty() ? "" : ", " + more) + "}";
+         (says ? "" : R"(, "num_key_value_heads": 8)") + (more.empty() ? "" : ", " + more) + "}";
 }
 
 TEST(HuggingFace, IsDistinguishedFromOurFormatByItsKeys) {
@@ -54,6 +56,15 @@ TEST(HuggingFace, AbsentKeysTakeTheirClassDefault) {
   const Model llama = parse(config("llama"));
   EXPECT_EQ(llama.kv_heads, 8);
   EXPECT_EQ(llama.head_dim, 64);
+  const std::string bare = R"("hidden_size": 512, "intermediate_size": 1024, "vocab_size": 1000,
+      "num_hidden_layers": 4, "num_attention_heads": 8})";
+  EXPECT_EQ(parse(R"({"model_type": "llama", )" + bare).kv_heads, 8);
+  EXPECT_EQ(parse(R"({"model_type": "mistral", )" + bare).kv_heads, 8);
+  EXPECT_EQ(parse(R"({"model_type": "gemma2", )" + bare).kv_heads, 4);
+  EXPECT_EQ(parse(R"({"model_type": "gemma2", "num_key_value_heads": null, )" + bare).kv_heads, 8);
+  EXPECT_EQ(parse_error(R"({"model_type": "qwen3", )" + bare),
+            "config.json: the key 'num_key_value_heads' is missing, and the default of the class, "
+            "32, does not divide 8 heads; add it");
   EXPECT_EQ(llama.max_sequence, 2048);
   EXPECT_FALSE(llama.tied_embeddings);
   EXPECT_TRUE(parse(config("gemma")).tied_embeddings);
