@@ -1,6 +1,7 @@
 #include "sim/model/hugging_face.hpp"
 
 #include <algorithm>
+#include <cctype>
 
 #include "sim/core/nearest.hpp"
 #include "sim/core/value_list.hpp"
@@ -69,7 +70,7 @@ const std::vector<std::string> harmless_keys = words_in(R"(
   num_beams num_labels num_return_sequences output_attentions output_hidden_states output_past
   output_router_logits output_scores pos_emb predict_special_tokens prefix problem_type
   remove_invalid_values repetition_penalty return_dict return_dict_in_generate suppress_tokens
-  task_specific_params temperature tf_legacy_loss tie_encoder_decoder tokenizer_class top_k top_p
+  task_specific_params temperature tf_legacy_loss tie_encoder_decoder top_k top_p
   torch_dtype torchscript typical_p unsloth_fixed use_bfloat16 use_cache use_mrope
 
   activation activation_function alibi_bias_max apply_query_key_layer_scaling
@@ -82,7 +83,7 @@ const std::vector<std::string> harmless_keys = words_in(R"(
   hidden_dropout_prob attention_probs_dropout_prob inference_mode init_device initializer_factor
   initializer_range input_jitter_noise layer_norm_epsilon layer_switch layerdrop logit_scale
   loss_type make_vocab_size_divisible_by masked_softmax_fusion mlp_hidden_act moe_jitter_eps
-  moe_loss_weight moe_normalize_expert_weights n_ctx n_special norm_eps norm_min norm_type
+  moe_loss_weight moe_normalize_expert_weights mup_denominator n_ctx n_special norm_eps norm_min norm_type
   norm_topk_prob offset_alibi order_of_interleaved_layers original_max_position_embeddings
   original_rope partial_rotary_factor position_embedding_type pretraining_tp quantization_config
   query_pre_attn_scalar reorder_and_upcast_attn rescale_every residual_in_fp32 rope_interleave
@@ -93,12 +94,12 @@ const std::vector<std::string> harmless_keys = words_in(R"(
   seq_aux skip_bias_add skip_bias_add_qkv slow_but_exact sliding_window_size softmax_scale
   summary_activation summary_first_dropout summary_proj_to_labels summary_type summary_use_proj
   swiglu_limit initial_context_length lm_head_bias type_vocab_size unk_token_id use_dynamic_ntk
-  use_flash_attention use_flash_attn use_logn_attn tokenizer_type verbose vocab_parallel_embedding
+  use_flash_attention use_flash_attn use_logn_attn verbose vocab_parallel_embedding
   moe_router_dtype moe_norm_min moe_drop_tokens moe_random_routing_dropped_token moe_group
   selective_checkpoint_enabled sequence_parallel_enabled move_model_to_device attn_mode
   interleaved_kv_cache post_layer_norm layernorm_epsilon params_dtype
   image_size image_token_id projector_hidden_act multi_modal_projector_bias img_processor
-  embd_layer num_img_tokens init_config learned_pos_emb tokenizer_name use_mm_proj
+  embd_layer num_img_tokens init_config learned_pos_emb use_mm_proj
   validate_runner_input pad_key_length inference_runner pre_allocate_kv_cache)");
 
 // The same by their ends or beginnings.
@@ -107,7 +108,8 @@ bool is_harmless_by_kind(const std::string& key) {
        {"_token_id", "_token_ids", "_token_index", "_dropout", "_pdrop", "_eps", "_std", "_coef",
         "_attn_implementation", "attn_implementation", "attn_impl", "_version"})
     if (key.ends_with(end)) return true;
-  for (const char* begin : {"_", "vision_", "video_", "audio_", "image_", "mm_", "vit_"})
+  for (const char* begin :
+       {"_", "vision_", "video_", "audio_", "image_", "mm_", "tokenizer", "vit_"})
     if (key.starts_with(begin)) return true;
   return false;
 }
@@ -164,7 +166,9 @@ const WordPairs unpriced_types = words_by_meaning({
     {"compressed and sparse attention", "deepseek_ref deepseek_v4"},
     {"sparse attention by blocks", "minimax_m3 minimax_m3_text phi3small"},
     {"linear attention",
-     "bailing_hybrid bailing_moe_linear kimi_linear minimax minimax_m1 minimax_text_01"},
+     "bailing_hybrid bailing_moe_linear delta_net gated_deltanet gla gsa hgrn hgrn2 kda "
+     "kimi_linear "
+     "linear_attn minimax minimax_m1 minimax_text_01 retnet"},
     {"linear attention (gated delta nets)",
      "olmo_hybrid qwen3_next qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text"},
     {"convolutions", "lfm2 lfm2_moe yuan"},
@@ -174,7 +178,29 @@ const WordPairs unpriced_types = words_by_meaning({
     {"layers whose heads differ in width", "gemma4 gemma4_text"},
     {"layers whose numbers of key/value heads differ", "mimo_v2_flash"},
     {"layers whose heads and widths differ", "deci nemotron-nas openelm"},
+    {"layers whose numbers of heads differ", "step3p5 step3p7"},
+    {"norms behind the layers", "git"},
+    {"an MLP behind the experts", "openmoe"},
 });
+
+// Types whose file does not say what a family's keys say.
+const WordPairs unread_types = words_by_meaning({
+    {"has keys of its own", "falcon_perception hf_olmo molmo phi-msft"},
+    {"does not say which language model it has", "minicpmo minicpmv"},
+});
+
+// What is said of the type, or "".
+std::string meaning_of(const std::string& type, const WordPairs& meanings) {
+  const auto found = std::find_if(meanings.begin(), meanings.end(),
+                                  [&](const auto& entry) { return entry.first == type; });
+  return found == meanings.end() ? "" : found->second;
+}
+
+[[noreturn]] void fail_unpriced(const JsonValue& at, const std::string& name,
+                                const std::string& layers) {
+  at.fail("the " + name + " has " + layers + ", which nothing prices",
+          "take a model of attention and MLPs or experts");
+}
 
 const Family* family_named(const std::string& type) {
   for (const Family& family : hugging_face_families())
@@ -202,11 +228,12 @@ const Family* family_in(const JsonValue& json) {
   if (const auto type = json.find("model_type"); type && !type->text().empty()) {
     const std::string word = type->text();
     if (const Family* family = family_named(word)) return family;
-    for (const auto& [unpriced, layers] : unpriced_types)
-      if (word == unpriced)
-        type->fail(
-            "the model_type '" + shown_text(word) + "' has " + layers + ", which nothing prices",
-            "take a model of attention and MLPs or experts");
+    if (const std::string layers = meaning_of(word, unpriced_types); !layers.empty())
+      fail_unpriced(*type, "model_type '" + word + "'", layers);
+    if (const std::string why = meaning_of(word, unread_types); !why.empty())
+      type->fail("the model_type '" + word + "' " + why + ", so it is not read",
+                 "take the file of the same model in another type, or describe it in our own "
+                 "format");
     const std::string near = nearest(word, hugging_face_types());
     type->fail("the model_type '" + shown_text(word) + "' is unknown",
                near.empty() ? "known are " + joined(hugging_face_types())
@@ -217,6 +244,10 @@ const Family* family_in(const JsonValue& json) {
     const std::string name = first.text();
     for (const Family& family : hugging_face_families())
       if (name.starts_with(family.architecture)) return &family;
+    std::string type = name.substr(0, name.find("For"));
+    for (char& letter : type) letter = static_cast<char>(std::tolower(letter));
+    if (const std::string layers = meaning_of(type, unpriced_types); !layers.empty())
+      fail_unpriced(first, "architecture '" + shown_text(name) + "'", layers);
     first.fail("the architecture '" + shown_text(name) + "' is unknown", "state the model_type");
   }
   return nullptr;
@@ -224,7 +255,8 @@ const Family* family_in(const JsonValue& json) {
 
 // The part of a multimodal model's file that describes its language model.
 std::optional<JsonValue> language_part(const JsonValue& json) {
-  for (const char* key : {"text_config", "llm_config", "language_config", "thinker_config"})
+  for (const char* key :
+       {"text_config", "llm_config", "llm_cfg", "language_config", "thinker_config"})
     if (const auto part = json.find(key);
         part && part->is_object() && !json.has("num_hidden_layers"))
       return part;
@@ -250,7 +282,7 @@ Model read_with(const Family& family, const JsonValue& json, bool is_part) {
 bool is_hugging_face(const JsonValue& json) {
   if (json.has("schema")) return false;
   for (const char* key : {"model_type", "architectures", "text_config", "num_hidden_layers",
-                          "hidden_size", "n_embd", "llm_config", "thinker_config"})
+                          "hidden_size", "n_embd", "llm_config", "llm_cfg", "thinker_config"})
     if (json.has(key)) return true;
   return false;
 }

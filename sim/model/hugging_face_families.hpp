@@ -30,6 +30,9 @@ enum class FamilyWindow {
 /// A family's width of the MLP: where a file has none, it is four times the hidden size.
 constexpr std::int64_t four_times_hidden = -4;
 
+/// The width of a head's values in latent attention: where a file has none, hidden size over heads.
+constexpr std::int64_t hidden_per_head = -1;
+
 /// The width of an expert that is the file's intermediate_size.
 constexpr std::int64_t of_ffn = -1;
 

@@ -83,11 +83,13 @@ void read_latent(ConfigKeys& config, const LatentAttention& absent, Model& model
   const auto size = [&](const char* key, std::int64_t by_class) {
     return config.size({key}, max_width, positive(by_class));
   };
-  model.latent = LatentAttention{.q_rank = config.count({"q_lora_rank"}, max_width, absent.q_rank),
-                                 .kv_rank = size("kv_lora_rank", absent.kv_rank),
-                                 .nope_dim = size("qk_nope_head_dim", absent.nope_dim),
-                                 .rope_dim = size("qk_rope_head_dim", absent.rope_dim),
-                                 .v_dim = size("v_head_dim", absent.v_dim)};
+  model.latent = LatentAttention{
+      .q_rank = config.count({"q_lora_rank"}, max_width, absent.q_rank),
+      .kv_rank = size("kv_lora_rank", absent.kv_rank),
+      .nope_dim = size("qk_nope_head_dim", absent.nope_dim),
+      .rope_dim = size("qk_rope_head_dim", absent.rope_dim),
+      .v_dim = size("v_head_dim",
+                    absent.v_dim == hidden_per_head ? model.hidden / model.heads : absent.v_dim)};
   model.kv_heads = model.heads;
   model.head_dim = model.latent->nope_dim + model.latent->rope_dim;
 }

@@ -345,7 +345,7 @@ TEST(HuggingFaceFamilies, ThePublicConfigsAreStillReadAsRecorded) {
       ++of_types;
     }
   }
-  EXPECT_GE(rows, 270);
+  EXPECT_GE(rows, 370);
   EXPECT_GE(of_catalog, 28);
   EXPECT_GE(of_types, 70);
 }
@@ -434,9 +434,31 @@ TEST(HuggingFaceFamilies, LayersThatDifferAreRefusedByWhatTheyHave) {
            {"gemma3n_text", "embeddings in every layer, and layers that share keys and values"},
            {"mimo_v2_flash", "layers whose numbers of key/value heads differ"},
            {"nemotron-nas", "layers whose heads and widths differ"},
+           {"step3p7", "layers whose numbers of heads differ"},
+           {"git", "norms behind the layers"},
            {"yuan", "convolutions"}})
     EXPECT_EQ(refusal("\"model_type\": \"" + type + "\""),
               "config.json: /model_type: the model_type '" + type + "' has " + layers + prices);
+  EXPECT_EQ(
+      refusal(R"("architectures": ["OpenMoeForCausalLM"])"),
+      "config.json: /architectures/0: the architecture 'OpenMoeForCausalLM' has an MLP behind "
+      "the experts" +
+          prices);
+  EXPECT_EQ(refusal(R"("model_type": "hf_olmo")"),
+            "config.json: /model_type: the model_type 'hf_olmo' has keys of its own, so it is not "
+            "read; take the file of the same model in another type, or describe it in our own "
+            "format");
+  EXPECT_EQ(
+      refusal(R"("model_type": "mpt", "no_bias": false)"),
+      "config.json: /no_bias: is not true, which MPT's class in transformers always has; take "
+      "another model");
+  EXPECT_EQ(refusal(R"("model_type": "ernie4_5_moe", "moe_num_experts": 8, "moe_k": 2,
+                       "moe_intermediate_size": 64, "use_bias": true)"),
+            "config.json: /use_bias: biases of MLPs without those of experts are not modelled; "
+            "remove the key, or describe the model in our own format");
+  EXPECT_EQ(refusal(R"("model_type": "smollm3", "use_sliding_window": true, "sliding_window": 64)"),
+            "config.json: /use_sliding_window: says that layers have windows, but not which; add "
+            "layer_types");
   EXPECT_EQ(
       refusal(R"("model_type": "hunyuan", "use_cla": true, "num_experts": 16, "moe_topk": 1)"),
       "config.json: /use_cla: layers that share keys and values are not modelled; remove the "

@@ -253,8 +253,11 @@ TEST(HuggingFace, ArchitecturesStandInForAMissingModelType) {
   EXPECT_TRUE(parse(named("GPTNeoXForCausalLM")).parallel_residual);
   EXPECT_TRUE(parse(named("CohereForCausalLM")).parallel_residual);
   EXPECT_EQ(parse_error(named("MambaForCausalLM")),
-            "config.json: /architectures/0: the architecture 'MambaForCausalLM' is unknown; state "
-            "the model_type");
+            "config.json: /architectures/0: the architecture 'MambaForCausalLM' has Mamba layers, "
+            "which nothing prices; take a model of attention and MLPs or experts");
+  EXPECT_EQ(parse_error(named("WavenetForCausalLM")),
+            "config.json: /architectures/0: the architecture 'WavenetForCausalLM' is unknown; "
+            "state the model_type");
   EXPECT_EQ(parse_error(R"({"hidden_size": 1})"),
             "config.json: the key 'model_type' is missing; add it, such as \"llama\"");
 }
