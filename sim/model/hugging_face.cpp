@@ -65,12 +65,12 @@ const std::vector<std::string> harmless_keys = words_in(R"(
   architectures auto_map base_model_pp_plan base_model_tp_plan begin_suppress_tokens bad_words_ids
   bos_token cache_implementation chunk_size_feed_forward custom_pipelines diversity_penalty
   do_sample dtype early_stopping encoder_no_repeat_ngram_size eos_token
-  exponential_decay_length_penalty finetuning_task id2label is_decoder is_llama_config label2id length_penalty
-  max_length min_length model_max_length model_type name no_repeat_ngram_size num_beam_groups
-  num_beams num_labels num_return_sequences output_attentions output_hidden_states output_past
-  output_router_logits output_scores pos_emb predict_special_tokens prefix problem_type
-  remove_invalid_values repetition_penalty return_dict return_dict_in_generate suppress_tokens
-  task_specific_params temperature tf_legacy_loss tie_encoder_decoder top_k top_p
+  exponential_decay_length_penalty finetuning_task id2label is_decoder is_llama_config label2id
+  length_penalty max_length min_length model_max_length model_type name no_repeat_ngram_size
+  num_beam_groups num_beams num_labels num_return_sequences output_attentions output_hidden_states
+  output_past output_router_logits output_scores pos_emb predict_special_tokens prefix
+  problem_type remove_invalid_values repetition_penalty return_dict return_dict_in_generate
+  suppress_tokens task_specific_params temperature tf_legacy_loss tie_encoder_decoder top_k top_p
   torch_dtype torchscript typical_p unsloth_fixed use_bfloat16 use_cache use_mrope
 
   activation activation_function alibi_bias_max apply_query_key_layer_scaling
@@ -83,13 +83,13 @@ const std::vector<std::string> harmless_keys = words_in(R"(
   hidden_dropout_prob attention_probs_dropout_prob inference_mode init_device initializer_factor
   initializer_range input_jitter_noise layer_norm_epsilon layer_switch layerdrop logit_scale
   loss_type make_vocab_size_divisible_by masked_softmax_fusion mlp_hidden_act moe_jitter_eps
-  moe_loss_weight moe_normalize_expert_weights mup_denominator n_ctx n_special norm_eps norm_min norm_type
-  norm_topk_prob offset_alibi order_of_interleaved_layers original_max_position_embeddings
-  original_rope partial_rotary_factor position_embedding_type pretraining_tp quantization_config
-  query_pre_attn_scalar reorder_and_upcast_attn rescale_every residual_in_fp32 rope_interleave
-  rope_local_base_freq rope_parameters rope_ratio rope_scaling rope_theta rotary rotary_base
-  rotary_dim rotary_emb_base rotary_pct routed_scaling_factor router_aux_loss_coef
-  router_jitter_noise router_z_loss_coef scale_attention_softmax_in_fp32
+  moe_loss_weight moe_normalize_expert_weights mup_denominator n_ctx n_special norm_eps norm_min
+  norm_type norm_topk_prob offset_alibi order_of_interleaved_layers
+  original_max_position_embeddings original_rope partial_rotary_factor position_embedding_type
+  pretraining_tp quantization_config query_pre_attn_scalar reorder_and_upcast_attn rescale_every
+  residual_in_fp32 rope_interleave rope_local_base_freq rope_parameters rope_ratio rope_scaling
+  rope_theta rotary rotary_base rotary_dim rotary_emb_base rotary_pct routed_scaling_factor
+  router_aux_loss_coef router_jitter_noise router_z_loss_coef scale_attention_softmax_in_fp32
   scale_attn_by_inverse_layer_idx scale_attn_weights scale_attn scale_depth scale_emb scoring_func
   seq_aux skip_bias_add skip_bias_add_qkv slow_but_exact sliding_window_size softmax_scale
   summary_activation summary_first_dropout summary_proj_to_labels summary_type summary_use_proj
@@ -97,10 +97,10 @@ const std::vector<std::string> harmless_keys = words_in(R"(
   use_flash_attention use_flash_attn use_logn_attn verbose vocab_parallel_embedding
   moe_router_dtype moe_norm_min moe_drop_tokens moe_random_routing_dropped_token moe_group
   selective_checkpoint_enabled sequence_parallel_enabled move_model_to_device attn_mode
-  interleaved_kv_cache post_layer_norm layernorm_epsilon params_dtype
-  image_size image_token_id projector_hidden_act multi_modal_projector_bias img_processor
-  embd_layer num_img_tokens init_config learned_pos_emb use_mm_proj
-  validate_runner_input pad_key_length inference_runner pre_allocate_kv_cache)");
+  interleaved_kv_cache post_layer_norm layernorm_epsilon params_dtype image_size image_token_id
+  projector_hidden_act multi_modal_projector_bias img_processor embd_layer num_img_tokens
+  init_config learned_pos_emb use_mm_proj validate_runner_input pad_key_length inference_runner
+  pre_allocate_kv_cache)");
 
 // The same by their ends or beginnings.
 bool is_harmless_by_kind(const std::string& key) {

@@ -42,7 +42,7 @@ void read_falcon(ConfigKeys& config, Model& model) {
   model.norms_per_layer = model.parallel_residual && has_one ? 1 : 2;
 }
 
-// MPT's class in transformers knows these keys, and has one value of each; its norms have no biases.
+// MPT's class in transformers has one value of each of these; its norms have no biases.
 void read_mpt(ConfigKeys& config, Model& model) {
   for (const auto& [key, only] : WordPairs{{"expansion_ratio", "4"},
                                            {"no_bias", "true"},

@@ -66,10 +66,10 @@ struct Family {
 
 /// Defaults are those of the configuration classes in huggingface/transformers 5.2
 /// (src/transformers/models/<model_type>/configuration_<model_type>.py), with which
-/// transformers_classes.tsv of the tests compares them. Without a class there are, and follow the
-/// files next to the published weights: llava, exaone, internlm, internlm2, internlm3, baichuan, Yi,
-/// aquila, xverse, orion, minicpm, minicpm3, phi3_v, mimo, qwen, chatglm, bailing_moe, deepseek,
-/// hunyuan, kimi_k2.
+/// transformers_classes.tsv of the tests compares them. These have no class there, and follow files
+/// published with the weights: Yi, aquila, bailing_moe, baichuan, chatglm, deepseek, exaone,
+/// hunyuan, internlm, internlm2, internlm3, kimi_k2, llava, mimo, minicpm, minicpm3, orion, phi3_v,
+/// phi4mm, qwen, xverse. mistral4 is newer: commit 008e5743.
 const std::vector<Family>& hugging_face_families();
 
 /// Reads a family's keys. `is_part` says that the file is the text part of another.

@@ -24,8 +24,8 @@ struct Published {
   std::string config;  // The values of its config.json that describe a shape.
 };
 
-// Where totals were read: the hub's sums over safetensors, in a copy of 2026-04 (github.com/tetrabit/
-// llmfit, llmfit-core/data/hf_models.json at 82b3e1c4), of the model or of its chat variant.
+// The hub's sum over safetensors, of the model or of its chat variant, in a copy of 2026-04:
+// github.com/tetrabit/llmfit, llmfit-core/data/hf_models.json at 82b3e1c4.
 const std::string hub = "hub";
 // What transformers' modeling class allocates (version 5.2.0.dev0) with a configuration that was
 // read in full: the class's own defaults, or the file in the repository named.
