@@ -103,6 +103,31 @@ class DocumentBuilder final : public nlohmann::json_sax<nlohmann::json> {
   nlohmann::json* member_ = nullptr;   // The innermost object's place for its next value.
 };
 
+// Python's json writes NaN, Infinity and -Infinity, which JSON has no words for. They become texts:
+// no key takes them as a number, and one that nothing reads does no harm.
+std::string with_quoted_infinities(const std::string& text) {
+  std::string quoted;
+  bool in_string = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (in_string && text[at] == '\\' && at + 1 < text.size()) {
+      quoted.append(text, at++, 2);
+      continue;
+    }
+    if (text[at] == '"') in_string = !in_string;
+    const std::string_view rest = std::string_view{text}.substr(at);
+    std::string_view word;
+    for (const std::string_view constant : {"NaN", "Infinity", "-Infinity"})
+      if (!in_string && rest.starts_with(constant)) word = constant;
+    if (word.empty()) {
+      quoted += text[at];
+      continue;
+    }
+    quoted += '"' + std::string{word} + '"';
+    at += word.size() - 1;
+  }
+  return quoted;
+}
+
 std::string number_text(double value) {
   std::ostringstream out;
   out.precision(15);
@@ -140,8 +165,11 @@ JsonValue JsonValue::read_file(const std::string& path) {
 JsonValue JsonValue::parse(const std::string& text, const std::string& file) {
   const Place place{file, ""};
   if (text.empty()) fail_input(place, "is empty", "write a JSON object");
-  DocumentBuilder builder{text, place};
-  nlohmann::json::sax_parse(text, &builder);
+  const bool of_python = text.find("NaN") != text.npos || text.find("Infinity") != text.npos;
+  const std::string quoted = of_python ? with_quoted_infinities(text) : "";
+  const std::string& read = of_python ? quoted : text;
+  DocumentBuilder builder{read, place};
+  nlohmann::json::sax_parse(read, &builder);
   const auto document = std::make_shared<const nlohmann::json>(builder.take());
   return JsonValue{document, document.get(), place};
 }

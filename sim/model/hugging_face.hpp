@@ -17,30 +17,30 @@ class ConfigKeys {
 
   const JsonValue& json() const { return json_; }
 
-  /// Looks a key up under any of its spellings; two that disagree are an error. Null counts as
-  /// absent.
+  /// Looks a key up under any of its spellings; two that disagree are an error. "a/b" is the key b
+  /// of the object a. Null counts as absent.
   std::optional<JsonValue> find(const std::vector<std::string>& spellings);
   /// A size of at least 1. Errors: absent without a default.
   std::int64_t size(const std::vector<std::string>& spellings, std::int64_t maximum,
                     std::optional<std::int64_t> absent = std::nullopt);
-  /// A number that may be 0.
+  /// A number that may be 0, which null also means.
   std::int64_t count(const std::vector<std::string>& spellings, std::int64_t maximum,
                      std::int64_t absent);
   bool flag(const std::string& key, bool absent);
   /// A key that may only be absent, null, false, zero or empty, as other values are not supported.
   void refuse_if_set(const std::string& key, const std::string& why);
 
-  /// Refuses every key that was not requested and is not in `harmless`. Keys that start with '_'
-  /// are notes of the program that wrote the file.
-  void refuse_unknown(const std::vector<std::string>& harmless) const;
+  /// The key is written, with null as its value: what it describes is absent from the model.
+  bool is_null(const std::string& key) const;
+
+  /// Refuses every key that was not requested, changes the shape of some model, and is not among
+  /// the words of `harmless`. A switch that is off (null, false, 0, empty) changes nothing.
+  void refuse_unknown(const std::string& harmless) const;
 
  private:
   JsonValue json_;
   std::vector<std::string> requested_;
 };
-
-/// Keys that every published config.json may have and that change no shape.
-const std::vector<std::string>& harmless_config_keys();
 
 /// Distinguishes a Hugging Face config.json from this project's format.
 bool is_hugging_face(const JsonValue& json);

@@ -1,442 +1,436 @@
-// Defaults are those of the configuration classes in huggingface/transformers, version 4.50
-// (src/transformers/models/<model_type>/configuration_<model_type>.py): a published file omits
-// values that equal its class's default. Sizes that every published file states have none here.
 #include "sim/model/hugging_face_families.hpp"
 
-#include <algorithm>
-
+#include "sim/model/hugging_face_exceptions.hpp"
 #include "sim/model/model.hpp"
 
 namespace orrery {
 namespace {
 
-struct Absent {
-  std::int64_t max_sequence;
-  bool tied;
-  std::optional<std::int64_t> layers{}, hidden{}, heads{}, kv_heads{}, ffn{}, vocab{};
-};
+using Flags = std::vector<bool Model::*>;
 
-// Positions of YaRN also scale queries and keys (transformers, modeling_rope_utils.py,
-// _compute_yarn_parameters), unless their factors make the scale one.
-bool scales_with_positions(const JsonValue& config) {
-  for (const char* key : {"rope_scaling", "rope_parameters"}) {
-    const auto scaling = config.find(key);
-    if (!scaling || !scaling->is_object()) continue;
-    const auto is_yarn = [&](const char* kind) {
-      const auto word = scaling->find(kind);
-      return word && word->is_string() && word->text() == "yarn";
-    };
-    if (!is_yarn("rope_type") && !is_yarn("type")) continue;
-    if (const auto factor = scaling->find("attention_factor")) return factor->number(0, 1e6) != 1.0;
-    const auto scale = scaling->find("mscale"), of_all = scaling->find("mscale_all_dim");
-    return !(scale && of_all && *scale == *of_all);
-  }
-  return false;
-}
+const Flags qkv_biases{&Model::qkv_bias};
+const Flags attention_biases{&Model::qkv_bias, &Model::out_bias};
+const Flags mlp_biases{&Model::mlp_bias};
+const Flags all_biases{&Model::qkv_bias, &Model::out_bias, &Model::mlp_bias};
+const Flags head_norms{&Model::qk_norm};
 
-// Keys that Llama's class and its copies share: RMS norms, rotary, a gated MLP.
-Model read_llama_like(ConfigKeys& config, const Absent& absent) {
+// What most families have; each row says which flags are on where its file is silent.
+const std::vector<FamilySwitch> attention_bias{{"attention_bias", attention_biases}};
+const std::vector<FamilySwitch> both_biases{{"attention_bias", attention_biases},
+                                            {"mlp_bias", mlp_biases}};
+
+// RMS norms, rotary positions and a gated MLP, after Llama; `flags` are on besides.
+Model gated(std::int64_t longest, const std::vector<Flags>& flags = {}) {
   Model model;
   model.gated = true;
-  model.layers = static_cast<int>(config.size({"num_hidden_layers"}, max_layers, absent.layers));
-  model.hidden = config.size({"hidden_size"}, max_width, absent.hidden);
-  model.heads = config.size({"num_attention_heads"}, max_heads, absent.heads);
-  model.kv_heads =
-      config.size({"num_key_value_heads"}, max_heads, absent.kv_heads.value_or(model.heads));
-  model.ffn = config.size({"intermediate_size"}, max_width, absent.ffn);
-  model.vocab = config.size({"vocab_size"}, max_tokens, absent.vocab);
-  model.max_sequence = config.size({"max_position_embeddings"}, max_tokens, absent.max_sequence);
-  model.tied_embeddings = config.flag("tie_word_embeddings", absent.tied);
-  model.scaled_rotary = scales_with_positions(config.json());
+  model.max_sequence = longest;
+  for (const Flags& group : flags)
+    for (const auto flag : group) model.*flag = true;
   return model;
 }
 
-void divide_heads(ConfigKeys& config, Model& model) {
-  const auto stated = config.find({"head_dim"});
-  if (!stated && model.hidden % model.heads != 0)
-    config.json().fail(std::to_string(model.heads) + " heads do not divide a hidden size of " +
-                           std::to_string(model.hidden),
-                       "state head_dim");
-  model.head_dim = stated ? stated->integer(1, max_width) : model.hidden / model.heads;
+// Layer norms and an MLP of two matrices, after GPT.
+Model plain(std::int64_t longest, const std::vector<Flags>& flags = {}) {
+  Model model = gated(longest, flags);
+  model.gated = false;
+  model.norm = NormKind::layer;
+  model.norm_bias = true;
+  return model;
 }
 
-void read_attention_bias(ConfigKeys& config, Model& model) {
-  model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
+Model tied(Model model) {
+  model.tied_embeddings = true;
+  return model;
 }
 
-// Uses "layer_types" of newer files, or else `is_local`.
-template <class Predicate>
-void set_window(ConfigKeys& config, Model& model, std::int64_t window, Predicate is_local) {
-  const auto types = config.find({"layer_types"});
-  std::vector<bool> local;
-  if (types) {
-    const auto words = types->elements();
-    if (words.size() != static_cast<std::size_t>(model.layers))
-      types->fail("has " + std::to_string(words.size()) + " entries for " +
-                      std::to_string(model.layers) + " layers",
-                  "write one a layer");
-    for (const JsonValue& word : words) {
-      const std::string type = word.text();
-      if (type != "full_attention" && type != "sliding_attention" && type != "chunked_attention")
-        word.fail("'" + type + "' is not a layer type that is known",
-                  "write full_attention, sliding_attention or chunked_attention");
-      local.push_back(type != "full_attention");
-    }
-  } else {
-    for (int layer = 0; layer < model.layers; ++layer) local.push_back(is_local(layer));
-  }
-  const auto first = std::find(local.begin(), local.end(), true);
-  if (first == local.end()) return;
-  if (window == 0) {
-    if (types)
-      types->elements()[static_cast<std::size_t>(first - local.begin())].fail(
-          "is said of a layer, but no sliding_window is set",
-          "set sliding_window (Qwen: with use_sliding_window), or write full_attention");
-    return;
-  }
-  model.window = window;
-  model.layer_is_local = std::move(local);
+Model layer_normed(Model model, bool bias) {
+  model.norm = NormKind::layer;
+  model.norm_bias = bias;
+  return model;
 }
 
-// Qwen counts its window only if a switch says so, and only from a certain layer on.
-void read_qwen_window(ConfigKeys& config, Model& model) {
-  const std::int64_t window = config.count({"sliding_window"}, max_tokens, 4096);
-  const std::int64_t first = config.count({"max_window_layers"}, max_layers, 28);
-  const bool used = config.flag("use_sliding_window", false);
-  set_window(config, model, used ? window : 0, [&](int layer) { return layer >= first; });
+Model ungated(Model model) {
+  model.gated = false;
+  return model;
 }
 
-void read_whole_window(ConfigKeys& config, Model& model) {
-  const std::int64_t window = config.count({"sliding_window"}, max_tokens, 0);
-  set_window(config, model, window, [](int) { return true; });
+// Norms precede and follow both attention and MLP.
+Model four_norms(Model model) {
+  model.norms_per_layer = 4;
+  return model;
 }
 
-void finish_gemma(ConfigKeys& config, Model& model) {
-  model.head_dim = config.size({"head_dim"}, max_width, 256);
-  read_attention_bias(config, model);
-  config.refuse_if_set("use_bidirectional_attention", "only causal attention is modelled");
+Model heads_of(std::int64_t width, Model model) {
+  model.head_dim = width;
+  return model;
 }
 
-std::int64_t count_experts(ConfigKeys& config, std::optional<std::int64_t> absent = std::nullopt) {
-  return config.size({"num_experts", "num_local_experts", "n_routed_experts"}, max_experts, absent);
+Model kv_heads(std::int64_t heads, Model model) {
+  model.kv_heads = heads;
+  return model;
+}
+
+// Attention and MLP read the same input, behind one norm or one each.
+Model parallel(int norms, Model model) {
+  model.parallel_residual = true;
+  model.norms_per_layer = norms;
+  return model;
+}
+
+// Norms of queries and keys that span all heads.
+Model wide_norms(Model model) {
+  model.qk_norm = model.wide_qk_norm = true;
+  return model;
+}
+
+Model learned(Model model) {
+  model.learned_positions = 1;
+  model.rotary = false;
+  return model;
+}
+
+Model alibi(Model model) {
+  model.rotary = false;
+  return model;
+}
+
+Model four_h(Model model) {
+  model.ffn = four_times_hidden;
+  return model;
+}
+
+Model latent(const LatentAttention& sizes, Model model) {
+  model.latent = sizes;
+  return model;
+}
+
+// Layers, hidden, heads, width of the MLP and vocabulary of a class.
+Model sized(int layers, std::int64_t hidden, std::int64_t heads, std::int64_t ffn,
+            std::int64_t vocab, Model model) {
+  model.layers = layers;
+  model.hidden = hidden;
+  model.heads = heads;
+  model.ffn = ffn;
+  model.vocab = vocab;
+  return model;
 }
 
 }  // namespace
 
-Model read_llama(ConfigKeys& config) {
-  Model model = read_llama_like(config, {2048, false});
-  divide_heads(config, model);
-  read_attention_bias(config, model);
-  model.mlp_bias = config.flag("mlp_bias", false);
-  return model;
-}
+const std::vector<Family>& hugging_face_families() {
+  using Window = FamilyWindow;
+  const auto windowed = [](Family family, Window window, std::int64_t tokens, int pattern = 0) {
+    family.window = window;
+    family.window_tokens = tokens;
+    family.pattern = pattern;
+    return family;
+  };
+  const auto mixed = [](Family family, FamilyExperts experts) {
+    family.experts = experts;
+    return family;
+  };
+  const auto with_rest = [](Family family, void (*rest)(ConfigKeys&, Model&)) {
+    family.rest = rest;
+    return family;
+  };
+  const auto harmless = [](std::string keys, Family family) {
+    family.harmless = std::move(keys);
+    return family;
+  };
 
-Model read_mistral(ConfigKeys& config) {
-  Model model = read_llama_like(config, {131'072, false});
-  divide_heads(config, model);
-  read_whole_window(config, model);
-  return model;
-}
+  const FamilyExperts by_ffn{.width = of_ffn};
+  const FamilyExperts deepseek_experts{.correction_bias = true};
+  const LatentAttention of_deepseek{1536, 512, 128, 64, 128};
+  const Model qwen2 =
+      kv_heads(32, sized(32, 4096, 32, 22'016, 151'936, gated(32'768, {qkv_biases})));
+  const Model qwen2_vl =
+      kv_heads(8, sized(80, 8192, 64, 29'568, 152'064, gated(32'768, {qkv_biases})));
+  const Model qwen2_omni =
+      kv_heads(4, sized(28, 3584, 28, 18'944, 152'064, gated(32'768, {qkv_biases})));
+  const Model qwen3 = kv_heads(
+      32, heads_of(128, sized(32, 4096, 32, 22'016, 151'936, gated(32'768, {head_norms}))));
+  const Model qwen3_vl = [&] {
+    Model model = qwen3;
+    model.max_sequence = 128'000;
+    return model;
+  }();
+  const Model qwen3_moe =
+      kv_heads(4, sized(24, 2048, 32, 6144, 151'936, gated(32'768, {head_norms})));
+  const Model qwen3_vl_moe =
+      kv_heads(16, sized(24, 2048, 16, 5632, 151'936, gated(128'000, {head_norms})));
+  const Model mistral = kv_heads(8, sized(32, 4096, 32, 14'336, 32'000, gated(131'072)));
+  const Model gpt2 = four_h(tied(learned(plain(1024, {all_biases}))));
+  const Model gpt_oss = sized(
+      36, 2880, 64, 2880, 201'088,
+      heads_of(64, kv_heads(8, gated(131'072,
+                                     {all_biases,
+                                      {&Model::attention_sinks, &Model::clamped_activation}}))));
+  const Model gemma =
+      kv_heads(16, sized(28, 3072, 16, 24'576, 256'000, tied(heads_of(256, gated(8192)))));
+  const Model gemma2 = four_norms(kv_heads(4, sized(26, 2304, 8, 9216, 256'000, gemma)));
+  const Model gemma3 =
+      kv_heads(4, sized(26, 2304, 8, 9216, 262'208,
+                        tied(four_norms(heads_of(256, gated(131'072, {head_norms}))))));
+  const Model llama4 =
+      heads_of(128, kv_heads(8, sized(48, 5120, 40, 8192, 202'048, gated(131'072))));
+  const Model glm = kv_heads(2, heads_of(128, gated(131'072, {qkv_biases})));
+  const Model glm4v =
+      four_norms(kv_heads(2, sized(40, 4096, 32, 13'696, 151'552, gated(32'768, {qkv_biases}))));
+  const Model cohere2 =
+      parallel(1, layer_normed(sized(40, 8192, 64, 22'528, 256'000, tied(gated(8192))), false));
+  const FamilyExperts qwen3_vl_experts{.width = 1408, .count = 60, .per_token = 4};
+  const std::vector<FamilySwitch> of_qkv{{"attention_bias", qkv_biases}};
+  const std::vector<FamilySwitch> bias_and_norms{{"attention_bias", attention_biases},
+                                                 {"use_qk_norm", head_norms}};
+  const std::vector<FamilySwitch> use_bias{{"use_bias", all_biases}};
+  const auto qwen_window = [&](Family family) { return windowed(family, Window::qwen, 4096, 28); };
+  const auto listed = [&](Family family) { return windowed(family, Window::listed, 4096); };
+  const auto any_window = [&](Family family) { return windowed(family, Window::all, 0); };
+  const auto chunked = [&](const char* type, const char* architecture) {
+    return harmless(
+        "use_qk_norm moe_layers",
+        with_rest(mixed(windowed({type, architecture, llama4, attention_bias}, Window::own, 0),
+                        {.width = of_ffn, .count = 16, .per_token = 1}),
+                  read_llama4));
+  };
+  const auto deepseek = [&](const char* type, const char* architecture, const Model& model,
+                            FamilyExperts experts) {
+    return harmless("head_dim qk_head_dim", mixed({type, architecture, model, {}}, experts));
+  };
 
-Model read_qwen2(ConfigKeys& config) {
-  Model model = read_llama_like(config, {32'768, false});
-  divide_heads(config, model);
-  model.qkv_bias = true;  // Fixed in the class.
-  read_qwen_window(config, model);
-  return model;
-}
-
-Model read_qwen3(ConfigKeys& config) {
-  Model model = read_llama_like(config, {32'768, false});
-  model.head_dim = config.size({"head_dim"}, max_width, 128);
-  model.qk_norm = true;
-  read_attention_bias(config, model);
-  read_qwen_window(config, model);
-  return model;
-}
-
-// Layers without positions count like the others.
-Model read_smollm3(ConfigKeys& config) {
-  Model model = read_llama_like(config, {32'768, true});
-  divide_heads(config, model);
-  read_attention_bias(config, model);
-  model.mlp_bias = config.flag("mlp_bias", false);
-  read_qwen_window(config, model);
-  return model;
-}
-
-Model read_mixtral(ConfigKeys& config) {
-  Model model = read_llama_like(config, {131'072, false});
-  divide_heads(config, model);
-  read_whole_window(config, model);
-  model.experts = Experts{.count = count_experts(config, 8),
-                          .per_token = config.size({"num_experts_per_tok"}, max_experts, 2),
-                          .ffn = model.ffn};  // Mixtral's intermediate_size is one expert's.
-  model.layer_has_experts.assign(static_cast<std::size_t>(model.layers), true);
-  return model;
-}
-
-Model read_qwen3_moe(ConfigKeys& config) {
-  Model model = read_llama_like(config, {32'768, false});
-  divide_heads(config, model);
-  model.qk_norm = true;
-  read_attention_bias(config, model);
-  read_qwen_window(config, model);
-  model.experts = Experts{.count = count_experts(config),
-                          .per_token = config.size({"num_experts_per_tok"}, max_experts),
-                          .ffn = config.size({"moe_intermediate_size"}, max_width)};
-  const std::int64_t step = config.size({"decoder_sparse_step"}, max_layers, 1);
-  for (int layer = 0; layer < model.layers; ++layer)
-    model.layer_has_experts.push_back((layer + 1) % step == 0);
-  if (const auto dense = config.find({"mlp_only_layers"}))
-    for (const JsonValue& layer : dense->elements())
-      model.layer_has_experts[static_cast<std::size_t>(layer.integer(0, model.layers - 1))] = false;
-  return model;
-}
-
-// Experts as DeepSeek's classes call them, with as many shared ones where the file does not say it,
-// and layers that predict further tokens.
-Experts& read_grouped_experts(ConfigKeys& config, std::int64_t usual_shared, Model& model) {
-  model.prediction_layers =
-      static_cast<int>(config.count({"num_nextn_predict_layers"}, max_layers, 0));
-  Experts& experts = model.experts.emplace();
-  experts.count = count_experts(config);
-  experts.per_token = config.size({"num_experts_per_tok"}, max_experts);
-  experts.ffn = config.size({"moe_intermediate_size"}, max_width);
-  experts.shared_ffn = experts.ffn * config.count({"n_shared_experts"}, max_experts, usual_shared);
-  experts.groups = config.size({"n_group"}, max_experts, 1);
-  experts.groups_per_token = config.size({"topk_group"}, max_experts, 1);
-  return experts;
-}
-
-Model read_deepseek(ConfigKeys& config) {
-  Model model = read_llama_like(config, {4096, false});
-  config.refuse_if_set("attention_bias", "biases of latent attention are not modelled");
-  model.latent = LatentAttention{.q_rank = config.count({"q_lora_rank"}, max_width, 0),
-                                 .kv_rank = config.size({"kv_lora_rank"}, max_width),
-                                 .nope_dim = config.size({"qk_nope_head_dim"}, max_width),
-                                 .rope_dim = config.size({"qk_rope_head_dim"}, max_width),
-                                 .v_dim = config.size({"v_head_dim"}, max_width)};
-  model.kv_heads = model.heads;
-  model.head_dim = model.latent->nope_dim + model.latent->rope_dim;
-  Experts& experts = read_grouped_experts(config, 0, model);
-  // "noaux_tc" balances by a bias per expert; files without the key are DeepSeek-V3, whose class in
-  // transformers has no other method.
-  const auto method = config.find({"topk_method"});
-  experts.correction_bias = !method || method->text() == "noaux_tc";
-  const std::int64_t dense = config.count({"first_k_dense_replace"}, max_layers, 0);
-  const std::int64_t every = config.size({"moe_layer_freq"}, max_layers, 1);
-  for (int layer = 0; layer < model.layers; ++layer)
-    model.layer_has_experts.push_back(layer >= dense && layer % every == 0);
-  return model;
-}
-
-// Attention has biases on q, k and v only.
-Model read_glm4_moe(ConfigKeys& config) {
-  Model model = read_llama_like(config, {131'072, false});
-  divide_heads(config, model);
-  model.qkv_bias = config.flag("attention_bias", false);
-  model.qk_norm = config.flag("use_qk_norm", false);
-  read_grouped_experts(config, 1, model).correction_bias = true;  // Fixed in the class.
-  const std::int64_t dense = config.count({"first_k_dense_replace"}, max_layers, 1);
-  for (int layer = 0; layer < model.layers; ++layer)
-    model.layer_has_experts.push_back(layer >= dense);
-  return model;
-}
-
-// Layers with positions attend inside chunks, which count as windows: the same up to one chunk, and
-// more work beyond. intermediate_size is that of an expert and of the shared one.
-Model read_llama4(ConfigKeys& config) {
-  Model model = read_llama_like(config, {131'072, false});
-  model.head_dim = config.size({"head_dim"}, max_width, model.hidden / model.heads);
-  read_attention_bias(config, model);
-  model.experts = Experts{.count = count_experts(config, 16),
-                          .per_token = config.size({"num_experts_per_tok"}, max_experts, 1),
-                          .ffn = model.ffn,
-                          .shared_ffn = model.ffn};
-  model.ffn = config.size({"intermediate_size_mlp"}, max_width, 16'384);
-  const std::int64_t step = config.size({"interleave_moe_layer_step"}, max_layers, 1);
-  for (int layer = 0; layer < model.layers; ++layer)
-    model.layer_has_experts.push_back((layer + 1) % step == 0);
-  const std::int64_t chunk = config.count({"attention_chunk_size"}, max_tokens, 8192);
-  const std::int64_t interval = config.size({"no_rope_layer_interval"}, max_layers, 4);
-  std::vector<bool> has_positions;
-  if (const auto listed = config.find({"no_rope_layers"}))
-    for (const JsonValue& layer : listed->elements())
-      has_positions.push_back(layer.integer(0, 1) == 1);
-  set_window(config, model, chunk, [&](int layer) {
-    const auto at = static_cast<std::size_t>(layer);
-    return at < has_positions.size() ? has_positions[at] : (layer + 1) % interval != 0;
-  });
-  return model;
-}
-
-Model read_gpt_oss(ConfigKeys& config) {
-  const Absent absent{131'072,       false,
-                      /*layers=*/36, /*hidden=*/2880,
-                      /*heads=*/64,  /*kv_heads=*/8,
-                      /*ffn=*/2880,  /*vocab=*/201'088};
-  Model model = read_llama_like(config, absent);
-  model.head_dim = config.size({"head_dim"}, max_width, 64);
-  model.qkv_bias = model.out_bias = config.flag("attention_bias", true);
-  model.mlp_bias = model.attention_sinks = model.clamped_activation = true;
-  const std::int64_t window = config.count({"sliding_window"}, max_tokens, 128);
-  set_window(config, model, window, [](int layer) { return layer % 2 == 0; });
-  model.experts = Experts{
-      .count = count_experts(config, 128),
-      .per_token = config.size({"num_experts_per_tok", "experts_per_token"}, max_experts, 4),
-      .ffn = model.ffn};  // GPT-OSS's intermediate_size is one expert's.
-  model.layer_has_experts.assign(static_cast<std::size_t>(model.layers), true);
-  return model;
-}
-
-Model read_phi3(ConfigKeys& config) {
-  Model model = read_llama_like(config, {4096, false});
-  divide_heads(config, model);
-  read_attention_bias(config, model);
-  read_whole_window(config, model);
-  return model;
-}
-
-Model read_gpt2(ConfigKeys& config) {
-  Model model;
-  model.layers = static_cast<int>(config.size({"n_layer"}, max_layers));
-  model.hidden = config.size({"n_embd"}, max_width);
-  model.heads = model.kv_heads = config.size({"n_head"}, max_heads);
-  divide_heads(config, model);
-  model.ffn = config.size({"n_inner"}, max_width, 4 * model.hidden);
-  model.vocab = config.size({"vocab_size"}, max_tokens);
-  model.max_sequence = model.learned_positions = config.size({"n_positions"}, max_tokens, 1024);
-  model.rotary = false;
-  model.tied_embeddings = config.flag("tie_word_embeddings", true);
-  model.norm = NormKind::layer;
-  model.norm_bias = model.qkv_bias = model.out_bias = model.mlp_bias = true;
-  return model;
-}
-
-// The table of positions has two rows that no token reads (OPTLearnedPositionalEmbedding).
-Model read_opt(ConfigKeys& config) {
-  Model model = read_llama_like(config, {2048, true, 12, 768, 12, std::nullopt, 3072, 50'272});
-  divide_heads(config, model);
-  model.ffn = config.size({"ffn_dim"}, max_width, 3072);
-  model.gated = model.rotary = false;
-  model.learned_positions = model.max_sequence + 2;
-  model.norm = NormKind::layer;
-  model.norm_bias = config.flag("layer_norm_elementwise_affine", true);
-  model.qkv_bias = model.out_bias = model.mlp_bias = config.flag("enable_bias", true);
-  if (const auto width = config.find({"word_embed_proj_dim"});
-      width && width->integer(1, max_width) != model.hidden)
-    width->fail("means tables narrower than the layers, which nothing prices",
-                "take a model whose embeddings are as wide as its layers");
-  if (!config.flag("do_layer_norm_before", true))
-    config.json()
-        .at("do_layer_norm_before")
-        .fail("means norms behind the layers, which nothing prices", "take another model");
-  return model;
-}
-
-Model read_gpt_neox(ConfigKeys& config) {
-  Model model = read_llama_like(config, {2048, false});
-  divide_heads(config, model);
-  model.gated = false;
-  model.norm = NormKind::layer;
-  model.norm_bias = model.mlp_bias = true;
-  model.qkv_bias = model.out_bias = config.flag("attention_bias", true);
-  model.parallel_residual = config.flag("use_parallel_residual", true);
-  return model;
-}
-
-// Both blocks share one norm, and no attention layer has a bias. The head's bias, one a token of
-// the vocabulary, is not counted.
-Model read_gptj(ConfigKeys& config) {
-  Model model = read_gpt2(config);
-  model.learned_positions = 0;
-  model.rotary = true;
-  model.tied_embeddings = config.flag("tie_word_embeddings", false);
-  model.qkv_bias = model.out_bias = false;
-  model.parallel_residual = true;
-  model.norms_per_layer = 1;
-  return model;
-}
-
-// Falcon 7B has one key/value head and one norm for both blocks; 40B and 180B have the "new decoder
-// architecture", with groups of heads and a norm each.
-Model read_falcon(ConfigKeys& config) {
-  Model model;
-  model.layers = static_cast<int>(config.size({"num_hidden_layers", "n_layer"}, max_layers, 32));
-  model.hidden = config.size({"hidden_size", "n_embed"}, max_width, 4544);
-  model.heads = config.size({"num_attention_heads", "n_head"}, max_heads, 71);
-  divide_heads(config, model);
-  const bool grouped = config.flag("new_decoder_architecture", false);
-  const bool one_key = config.flag("multi_query", true);
-  const auto keys = config.find({"num_kv_heads", "n_head_kv"});
-  model.kv_heads = grouped && keys       ? keys->integer(1, max_heads)
-                   : !grouped && one_key ? 1
-                                         : model.heads;
-  model.ffn = config.size({"ffn_hidden_size"}, max_width, 4 * model.hidden);
-  model.vocab = config.size({"vocab_size"}, max_tokens, 65'024);
-  model.max_sequence = config.size({"max_position_embeddings"}, max_tokens, 2048);
-  model.rotary = !config.flag("alibi", false);
-  model.tied_embeddings = config.flag("tie_word_embeddings", true);
-  model.norm = NormKind::layer;
-  model.norm_bias = true;
-  model.qkv_bias = model.out_bias = model.mlp_bias = config.flag("bias", false);
-  model.parallel_residual = config.flag("parallel_attn", true) || grouped;
-  const std::int64_t norms = config.count({"num_ln_in_parallel_attn"}, 2, grouped ? 2 : 1);
-  model.norms_per_layer = model.parallel_residual && norms < 2 ? 1 : 2;
-  return model;
-}
-
-Model read_cohere(ConfigKeys& config) {
-  Model model = read_llama_like(config, {8192, true});
-  divide_heads(config, model);
-  read_attention_bias(config, model);
-  config.refuse_if_set("use_qk_norm", "norms of each head's own are not modelled");
-  model.norm = NormKind::layer;  // Has scales only.
-  model.parallel_residual = true;
-  model.norms_per_layer = 1;
-  return model;
-}
-
-// Three layers of four see a window (transformers, Cohere2Config).
-Model read_cohere2(ConfigKeys& config) {
-  Model model = read_cohere(config);
-  const std::int64_t window = config.count({"sliding_window"}, max_tokens, 4096);
-  const std::int64_t pattern =
-      config.size({"sliding_window_pattern", "_sliding_window_pattern"}, max_layers, 4);
-  set_window(config, model, window, [&](int layer) { return (layer + 1) % pattern != 0; });
-  return model;
-}
-
-Model read_gemma(ConfigKeys& config) {
-  Model model = read_llama_like(config, {8192, true});
-  finish_gemma(config, model);
-  return model;
-}
-
-Model read_gemma2(ConfigKeys& config) {
-  Model model = read_gemma(config);
-  model.norms_per_layer = 4;  // Norms precede and follow both attention and MLP.
-  const std::int64_t window = config.count({"sliding_window"}, max_tokens, 4096);
-  set_window(config, model, window, [](int layer) { return layer % 2 == 0; });
-  return model;
-}
-
-Model read_gemma3(ConfigKeys& config) {
-  // Published files omit the class's defaults, sizes included.
-  const Absent absent{131'072,       true,
-                      /*layers=*/26, /*hidden=*/2304,
-                      /*heads=*/8,   /*kv_heads=*/4,
-                      /*ffn=*/9216,  /*vocab=*/262'208};
-  Model model = read_llama_like(config, absent);
-  finish_gemma(config, model);
-  model.qk_norm = true;
-  model.norms_per_layer = 4;
-  const std::int64_t window = config.count({"sliding_window"}, max_tokens, 4096);
-  const std::int64_t pattern =
-      config.size({"sliding_window_pattern", "_sliding_window_pattern"}, max_layers, 6);
-  set_window(config, model, window, [&](int layer) { return (layer + 1) % pattern != 0; });
-  return model;
+  static const std::vector<Family> all{
+      // Llama and its copies.
+      {"llama", "LlamaFor", sized(32, 4096, 32, 11'008, 32'000, gated(2048)), both_biases},
+      {"llava", "LlavaLlama", gated(2048), both_biases},
+      windowed({"mistral", "MistralFor", mistral, {}}, Window::all, 4096),
+      any_window({"ministral3",
+                  "Ministral3",
+                  kv_heads(8, heads_of(128, sized(34, 4096, 32, 14'336, 131'072, gated(262'144)))),
+                  {}}),
+      windowed({"ministral", "MinistralFor", mistral, {}}, Window::all, 4096),
+      {"granite", "GraniteFor", sized(32, 4096, 32, 11'008, 32'000, gated(2048)), both_biases},
+      {"helium",
+       "Helium",
+       kv_heads(20, heads_of(128, gated(4096))),
+       {{"attention_bias", qkv_biases}, {"mlp_bias", mlp_biases}}},
+      harmless("no_rope_layers no_rope_layer_interval",
+               listed({"smollm3", "SmolLM3", tied(kv_heads(4, gated(32'768))), both_biases})),
+      {"seed_oss",
+       "SeedOss",
+       kv_heads(8, heads_of(128, gated(524'288, {qkv_biases}))),
+       {{"attention_bias", qkv_biases},
+        {"attention_out_bias", {&Model::out_bias}},
+        {"mlp_bias", mlp_biases}}},
+      {"arcee", "Arcee", ungated(gated(4096)), both_biases},
+      {"apertus", "Apertus", ungated(gated(65'536, {head_norms})), attention_bias},
+      {"exaone", "ExaoneFor", tied(gated(2048)), both_biases},
+      {"ernie4_5", "Ernie4_5ForCausal", tied(kv_heads(2, heads_of(128, gated(131'072)))), use_bias},
+      harmless("dense_list", with_rest({"hunyuan_v1_dense", "HunYuanDenseV1",
+                                        gated(2048, {head_norms}), bias_and_norms},
+                                       refuse_sharing)),
+      {"internlm", "InternLMFor", gated(2048, {attention_biases}), {{"bias", attention_biases}}},
+      {"internlm2", "InternLM2For", gated(32'768), {{"bias", attention_biases}}},
+      {"internlm3",
+       "InternLM3For",
+       gated(32'768),
+       {{"qkv_bias", qkv_biases}, {"bias", {&Model::out_bias, &Model::mlp_bias}}}},
+      with_rest({"baichuan", "Baichuan", gated(4096), {}}, read_baichuan),
+      {"Yi", "YiFor", gated(4096), {}},
+      {"aquila", "Aquila", gated(2048), {}},
+      {"xverse", "Xverse", gated(2048), {}},
+      {"orion", "Orion", layer_normed(gated(4096), true), attention_bias},
+      {"minicpm", "MiniCPMFor", tied(gated(2048)), attention_bias},
+      harmless(
+          "head_dim qk_head_dim",
+          {"minicpm3", "MiniCPM3For", tied(latent({.v_dim = hidden_per_head}, gated(32'768))), {}}),
+      harmless("full_attn_mod interpolate_factor",
+               any_window({"phi3", "Phi3For", gated(4096), attention_bias})),
+      // Low ranks beside all matrices, for images and speech, are not of the text's model.
+      harmless("full_attn_mod interpolate_factor speech_lora",
+               any_window({"phi4mm", "Phi4MM", gated(4096), attention_bias})),
+      any_window({"phi4_multimodal", "Phi4Multimodal", kv_heads(8, gated(131'072)), {}}),
+      any_window({"phi3_v", "Phi3V", gated(4096), attention_bias}),
+      // Queries, keys and values with biases.
+      harmless("attention_bias", qwen_window({"qwen2", "Qwen2For", qwen2, {}})),
+      qwen_window({"qwen2_vl", "Qwen2VLFor", qwen2_vl, {}}),
+      qwen_window({"qwen2_vl_text", "Qwen2VLText", qwen2_vl, {}}),
+      qwen_window({"qwen2_5_vl", "Qwen2_5_VLFor", qwen2_vl, {}}),
+      qwen_window({"qwen2_5_vl_text", "Qwen2_5_VLText", qwen2_vl, {}}),
+      windowed({"qwen2_5_omni_text", "Qwen2_5OmniText", qwen2_omni, {}}, Window::qwen, 32'768, 28),
+      qwen_window({"mimo", "MiMoFor", gated(32'768, {qkv_biases}), of_qkv}),
+      harmless("ffn_inter_padding_size no_bias",
+               with_rest({"qwen", "QWen", gated(8192, {qkv_biases}), {}}, read_qwen)),
+      {"glm", "GlmFor", glm, of_qkv},
+      {"glm4", "Glm4ForCausal", four_norms(glm), of_qkv},
+      {"glm4v", "Glm4vFor", glm4v, of_qkv},
+      {"glm4v_text", "Glm4vText", glm4v, of_qkv},
+      with_rest({"chatglm",
+                 "ChatGLM",
+                 gated(2048),
+                 {{"add_qkv_bias", qkv_biases},
+                  {"add_bias_linear", {&Model::out_bias, &Model::mlp_bias}}}},
+                read_chatglm),
+      // Norms of queries and keys.
+      qwen_window({"qwen3", "Qwen3For", qwen3, attention_bias}),
+      qwen_window({"qwen3_vl", "Qwen3VLFor", qwen3_vl, attention_bias}),
+      qwen_window({"qwen3_vl_text", "Qwen3VLText", qwen3_vl, attention_bias}),
+      windowed({"exaone4", "Exaone4", kv_heads(32, gated(2048, {head_norms})), {}}, Window::pattern,
+               4096, 4),
+      {"olmo2", "Olmo2", wide_norms(gated(2048)), attention_bias},
+      windowed({"olmo3", "Olmo3", wide_norms(gated(2048)), attention_bias}, Window::pattern, 4096,
+               4),
+      // Norms of OLMo have no parameters, and are counted like others.
+      {"olmo", "OlmoFor", layer_normed(gated(2048), false), attention_bias},
+      // Gemma.
+      {"gemma", "GemmaFor", gemma, attention_bias},
+      windowed({"gemma2", "Gemma2For", gemma2, attention_bias}, Window::first_of_two, 4096),
+      windowed({"gemma3", "Gemma3ForConditional", gemma3, attention_bias}, Window::pattern, 4096,
+               6),
+      windowed({"gemma3_text", "Gemma3ForCausal", gemma3, attention_bias}, Window::pattern, 4096,
+               6),
+      // Layer norms.
+      {"gpt2", "GPT2", gpt2, {}},
+      with_rest({"gpt_bigcode", "GPTBigCode", gpt2, {}}, read_one_key_head),
+      with_rest(
+          windowed({"gpt_neo",
+                    "GPTNeoFor",
+                    four_h(tied(learned(plain(2048, {{&Model::out_bias, &Model::mlp_bias}})))),
+                    {}},
+                   Window::own, 0),
+          read_gpt_neo),
+      {"gptj", "GPTJ", parallel(1, four_h(plain(2048, {mlp_biases}))), {}},
+      {"codegen", "CodeGen", parallel(1, four_h(plain(2048, {mlp_biases}))), {}},
+      {"gpt_neox",
+       "GPTNeoX",
+       parallel(2, plain(2048, {all_biases})),
+       {{"attention_bias", attention_biases},
+        {"use_parallel_residual", {&Model::parallel_residual}}}},
+      with_rest(
+          {"opt",
+           "OPT",
+           tied(learned(plain(2048, {all_biases}))),
+           {{"layer_norm_elementwise_affine", {&Model::norm_bias}}, {"enable_bias", all_biases}}},
+          read_opt),
+      {"bloom", "Bloom", four_h(tied(alibi(plain(2048, {all_biases})))), {}},
+      with_rest({"mpt", "MPT", layer_normed(tied(alibi(four_h(plain(2048)))), false), {}},
+                read_mpt),
+      with_rest({"falcon", "Falcon", tied(four_h(plain(2048))), {{"bias", all_biases}}},
+                read_falcon),
+      {"phi", "PhiFor", parallel(1, plain(2048, {all_biases})), {{"qk_layernorm", head_norms}}},
+      harmless("mlp_type", any_window({"starcoder2", "Starcoder2",
+                                       tied(kv_heads(2, plain(4096, {all_biases}))), use_bias})),
+      {"nemotron", "NemotronFor", plain(4096), both_biases},
+      with_rest({"stablelm",
+                 "StableLm",
+                 kv_heads(32, layer_normed(gated(4096), true)),
+                 {{"use_qkv_bias", qkv_biases},
+                  {"qk_layernorm", head_norms},
+                  {"use_parallel_residual", {&Model::parallel_residual}}}},
+                read_stablelm),
+      with_rest({"cohere", "CohereFor", parallel(1, layer_normed(tied(gated(8192)), false)),
+                 bias_and_norms},
+                read_wide_norms),
+      harmless(
+          "use_embedding_sharing use_gated_activation use_parallel_block use_parallel_embedding",
+          windowed({"cohere2", "Cohere2", cohere2, attention_bias}, Window::pattern, 4096, 4)),
+      // Experts, of which all layers have some or only some layers have any.
+      any_window(mixed({"mixtral", "Mixtral", mistral, {}},
+                       {.width = of_ffn, .count = 8, .per_token = 2})),
+      any_window(mixed(
+          {"phimoe", "PhimoeFor", kv_heads(8, layer_normed(gated(131'072), true)), attention_bias},
+          {.width = of_ffn, .count = 16, .per_token = 2})),
+      mixed({"granitemoe", "GraniteMoeFor", gated(2048), attention_bias}, by_ffn),
+      mixed({"granitemoeshared", "GraniteMoeShared", gated(2048), attention_bias}, by_ffn),
+      mixed({"olmoe", "Olmoe", wide_norms(gated(4096)), attention_bias}, by_ffn),
+      mixed({"dbrx", "Dbrx", kv_heads(1, layer_normed(gated(2048), false)), {}}, by_ffn),
+      listed(mixed({"qwen2_moe",
+                    "Qwen2Moe",
+                    kv_heads(16, gated(32'768, {qkv_biases})),
+                    {{"qkv_bias", qkv_biases}}},
+                   {.shared_width = 5632})),
+      harmless("use_qk_norm", listed(mixed({"qwen3_moe", "Qwen3Moe", qwen3_moe, attention_bias},
+                                           {.width = 768, .count = 128, .per_token = 8}))),
+      listed(
+          mixed({"qwen3_vl_moe", "Qwen3VLMoeFor", qwen3_vl_moe, attention_bias}, qwen3_vl_experts)),
+      listed(mixed({"qwen3_vl_moe_text", "Qwen3VLMoeText", qwen3_vl_moe, attention_bias},
+                   qwen3_vl_experts)),
+      mixed({"glm4_moe",
+             "Glm4MoeFor",
+             kv_heads(8, gated(131'072)),
+             {{"attention_bias", qkv_biases}, {"use_qk_norm", head_norms}}},
+            {.shared = 1, .dense_layers = 1, .correction_bias = true}),
+      mixed(
+          {"glm4v_moe_text", "Glm4vMoeText",
+           kv_heads(8, sized(46, 4096, 96, 10'944, 151'424, gated(65'536, {qkv_biases}))), of_qkv},
+          {.width = 1408,
+           .count = 128,
+           .per_token = 8,
+           .shared = 1,
+           .dense_layers = 1,
+           .correction_bias = true}),
+      // Its files name layers that predict further tokens, which its checkpoints do not have.
+      harmless("use_mtp num_mtp_modules mtp_transformer_layers",
+               with_rest(mixed({"minimax_m2",
+                                "MiniMaxM2",
+                                wide_norms(kv_heads(8, heads_of(128, gated(196'608)))),
+                                {{"use_qk_norm", head_norms}}},
+                               {.width = of_ffn, .correction_bias = true}),
+                         read_minimax_m2)),
+      with_rest(mixed({"ernie4_5_moe", "Ernie4_5_Moe", tied(kv_heads(4, gated(131'072))), {}},
+                      {.shared = 2, .dense_layers = 1, .correction_bias = true}),
+                refuse_bias),
+      windowed(mixed({"dots1", "Dots1", kv_heads(32, gated(2048, {head_norms})), attention_bias},
+                     deepseek_experts),
+               Window::after, 4096, 62),
+      with_rest(mixed({"hunyuan_v1_moe", "HunYuanMoEV1", gated(2048, {head_norms}), bias_and_norms},
+                      {.width = of_ffn, .shared = 1}),
+                read_hunyuan_moe),
+      harmless(
+          "use_rotary_pos_emb anyres_pooling_size class_num dense_list im_end_id im_newline_id "
+          "im_start_id mask_init_id num_media_embeds org_vocab_size pad_id pool_type "
+          "text_end_id text_start_id xdrope_section moe_replace_router",
+          with_rest(mixed({"hunyuan",
+                           "HunYuanFor",
+                           gated(2048, {head_norms}),
+                           {{"attention_bias", attention_biases},
+                            {"mlp_bias", mlp_biases},
+                            {"use_qk_norm", head_norms}}},
+                          {.width = of_ffn, .shared = 1}),
+                    read_hunyuan_moe)),
+      mixed({"bailing_moe",
+             "BailingMoe",
+             gated(16'384),
+             {{"use_qkv_bias", qkv_biases},
+              {"use_bias", {&Model::out_bias, &Model::mlp_bias}},
+              {"use_qk_norm", head_norms}}},
+            {}),
+      mixed({"deepseek", "DeepseekFor", gated(2048), attention_bias}, {}),
+      windowed(mixed({"gpt_oss", "GptOss", gpt_oss, attention_bias},
+                     {.width = of_ffn, .count = 128, .per_token = 4}),
+               Window::first_of_two, 128),
+      chunked("llama4_text", "Llama4ForCausal"),
+      chunked("llama4", "Llama4ForConditional"),
+      // Latent attention.
+      deepseek("deepseek_v2", "DeepseekV2", latent(of_deepseek, gated(2048)), {.shared = 2}),
+      deepseek("deepseek_v3", "DeepseekV3",
+               latent(of_deepseek, sized(61, 7168, 128, 18'432, 129'280, gated(4096))),
+               {.width = 2048,
+                .count = 256,
+                .per_token = 8,
+                .shared = 1,
+                .dense_layers = 3,
+                .correction_bias = true,
+                .groups = 8,
+                .groups_per_token = 4}),
+      deepseek("kimi_k2", "KimiK2", latent(of_deepseek, gated(4096)), deepseek_experts),
+      deepseek("glm4_moe_lite", "Glm4MoeLite", latent({768, 512, 192, 64, 256}, gated(202'752)),
+               {.shared = 1, .dense_layers = 1, .correction_bias = true}),
+      deepseek(
+          "mistral4", "Mistral4",
+          latent({1024, 256, 64, 64, 128}, sized(36, 4096, 32, 12'288, 131'072, gated(1'048'576))),
+          {.width = 2048, .count = 128, .per_token = 4, .shared = 1}),
+  };
+  return all;
 }
 
 }  // namespace orrery

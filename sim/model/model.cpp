@@ -275,10 +275,18 @@ bool guesses_sequence(const Model& model) {
 Model read_model(const std::string& word, const Place& at) {
   std::error_code code;
   const std::vector<std::string> known = list_catalog("workloads/models");
-  if (!fs::exists(word, code) && std::find(known.begin(), known.end(), word) == known.end())
-    if (const auto same = catalog_model(word); same && !word.ends_with(".json"))
+  const bool is_path = fs::exists(word, code) || word.ends_with(".json");
+  if (!is_path && std::find(known.begin(), known.end(), word) == known.end()) {
+    if (const auto same = catalog_model(word)) {
+      if (!names_weight_format(word)) return read_model(*same, at);
+      fail_input(at, "'" + shown_text(word) + "' names weights of fewer bits than '" + *same + "'",
+                 "write '" + *same + "'; a deployment takes the format as --weights");
+    }
+    if (is_hub_name(word))
       fail_input(at, "'" + shown_text(word) + "' is neither a file nor in the catalog",
-                 "did you mean '" + *same + "'?");
+                 nearest_catalog_models(word) +
+                     "fetch its config.json and name the file, as nothing is downloaded");
+  }
   fs::path path = find_in_catalog("workloads/models", word, at);
   if (fs::is_directory(path, code)) {
     if (!fs::exists(path / "config.json", code))
@@ -294,6 +302,7 @@ Model read_model(const std::string& word, const Place& at) {
 // Parameter counts of a decoder-only transformer, h hidden, n heads, k key/value heads, d head_dim:
 //
 //   attention   h n d + 2 h k d + n d h               biases n d + 2 k d and h, q/k norms 2 d
+//                                                     or n d + k d
 //   latent      h r_q + r_q + r_q n (d_n + d_r)       queries, with the norm of their r_q channels
 //             + h (r_kv + d_r) + r_kv + r_kv n (d_n + d_v) + n d_v h
 //   MLP         3 h f gated, 2 h f otherwise          biases 2 f + h or f + h
@@ -344,7 +353,7 @@ std::int64_t attention_parameters(const Model& model) {
   std::int64_t count = model.hidden * (query_width + kv_width) + query_width * model.hidden;
   if (model.qkv_bias) count += query_width + kv_width;
   if (model.out_bias) count += model.hidden;
-  if (model.qk_norm) count += 2 * model.head_dim;
+  if (model.qk_norm) count += model.wide_qk_norm ? query_width + kv_width / 2 : 2 * model.head_dim;
   if (model.attention_sinks) count += model.heads;
   return count;
 }

@@ -67,7 +67,8 @@ struct Model {
   NormKind norm = NormKind::rms;
   bool norm_bias = false;  ///< A bias vector next to the scale: most layer norms, but not MPT's.
   int norms_per_layer = 2;
-  bool qk_norm = false;  ///< A head_dim vector each for queries and keys.
+  bool qk_norm = false;       ///< A head_dim vector each for queries and keys.
+  bool wide_qk_norm = false;  ///< The vectors of queries and keys span all of their heads.
   bool qkv_bias = false;
   bool out_bias = false;
   bool mlp_bias = false;            ///< Includes those of each expert and of the router.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/core/catalog.hpp"
+#include "sim/core/nearest.hpp"
 
 namespace orrery {
 namespace {
@@ -46,20 +47,51 @@ std::string joined(const std::vector<std::string>& words) {
   return all;
 }
 
-}  // namespace
-
-std::optional<std::string> catalog_model(const std::string& name) {
+// The last part of a path or a name of the hub, without what means no other shape.
+std::vector<std::string> words_of_shape(const std::string& name) {
   std::string path = name;
   while (path.ends_with('/')) path.pop_back();
   std::vector<std::string> words = words_of_name(path.substr(path.rfind('/') + 1));
   if (words.size() > 1 && words[0] == "meta") words.erase(words.begin());
-  if (words.empty()) return std::nullopt;
+  if (words.empty()) return words;
   words.erase(std::remove_if(words.begin() + 1, words.end(),
                              [](const std::string& word) {
                                return std::find(std::begin(same_shape), std::end(same_shape),
                                                 word) != std::end(same_shape);
                              }),
               words.end());
+  return words;
+}
+
+}  // namespace
+
+bool names_weight_format(const std::string& name) {
+  const std::vector<std::string> words = words_of_name(name);
+  return std::any_of(words.begin(), words.end(), [](const std::string& word) {
+    return word == "fp8" || word.starts_with("quantized");
+  });
+}
+
+bool is_hub_name(const std::string& name) {
+  const std::size_t slash = name.find('/');
+  return slash != name.npos && slash > 0 && slash + 1 < name.size() && name[0] != '.' &&
+         name[0] != '~' && name.find('/', slash + 1) == name.npos && !name.ends_with(".json");
+}
+
+std::string nearest_catalog_models(const std::string& name) {
+  const std::string wanted = joined(words_of_shape(name));
+  std::vector<std::string> spelled;
+  const std::vector<std::string> models = list_catalog("workloads/models");
+  for (const std::string& model : models) spelled.push_back(joined(words_of_name(model)));
+  const std::string near = nearest(wanted, spelled);
+  const auto found = std::find(spelled.begin(), spelled.end(), near);
+  if (near.empty() || found == spelled.end()) return "";
+  return "the nearest is '" + models[static_cast<std::size_t>(found - spelled.begin())] + "'; ";
+}
+
+std::optional<std::string> catalog_model(const std::string& name) {
+  const std::vector<std::string> words = words_of_shape(name);
+  if (words.empty()) return std::nullopt;
   for (const auto& [alias, model] : same_sizes)
     if (joined(words) == alias) return std::string{model};
   for (const std::string& model : list_catalog("workloads/models"))

@@ -10,4 +10,13 @@ namespace orrery {
 /// may follow the size. Empty if there is none.
 std::optional<std::string> catalog_model(const std::string& name);
 
+/// The name says that the weights are of a format below 16 bits, which its shape does not.
+bool names_weight_format(const std::string& name);
+
+/// "organisation/name": a name of the hub, unless a file lies there.
+bool is_hub_name(const std::string& name);
+
+/// "the nearest is 'qwen3-8b'; " for a name that the catalog does not have. Empty if none is near.
+std::string nearest_catalog_models(const std::string& name);
+
 }  // namespace orrery

@@ -48,6 +48,17 @@ TEST(JsonValue, EqualityIsOfValues) {
 }
 
 // Read from events (DocumentBuilder): the types and digits must be those of nlohmann's document.
+// Python's json writes these, and no reader of numbers takes them.
+TEST(JsonValue, InfinityAndNanAreTexts) {
+  const JsonValue json = parse(R"({"a": [Infinity, -Infinity, NaN], "b": "NaN \" Infinity"})");
+  EXPECT_EQ(json.at("a").elements()[1].text(), "-Infinity");
+  EXPECT_EQ(json.at("b").text(), "NaN \" Infinity");
+  EXPECT_EQ(error_text([&] { json.at("a").elements()[2].number(0, 1); }),
+            "a.json: /a/2: \"NaN\" is not a number; write a plain number");
+  EXPECT_THROW(parse("{NaN: 1, NaN}"), Error);
+  EXPECT_THROW(parse("[Infinityx]"), Error);
+}
+
 TEST(JsonValue, ReadsWhatItsLibraryReads) {
   for (const char* text : {"0",
                            "-0",
@@ -89,7 +100,7 @@ TEST(JsonValueErrors, BrokenDocuments) {
   EXPECT_EQ(parse_error("{\"a\": 1,\n \"b\" 2}"),
             "a.json: is not valid JSON at line 2, column 6" + advice);
   EXPECT_EQ(parse_error("{\"a\": 1}}"), "a.json: is not valid JSON at line 1, column 9" + advice);
-  EXPECT_EQ(parse_error("{\"a\": NaN}"), "a.json: is not valid JSON at line 1, column 7" + advice);
+  EXPECT_EQ(parse_error("{\"a\": nan}"), "a.json: is not valid JSON at line 1, column 8" + advice);
   EXPECT_EQ(parse_error("[1, 2,]"), "a.json: is not valid JSON at line 1, column 7" + advice);
   EXPECT_EQ(parse_error("[\"\xff\xfe\"]"),
             "a.json: is not valid JSON at line 1, column 3" + advice);

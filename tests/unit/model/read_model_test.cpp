@@ -38,6 +38,25 @@ TEST(ReadModel, ANameAFileOrAFolder) {
   fs::remove_all(folder);
 }
 
+// Names of the hub mean the catalog's models where these have the same shape.
+TEST(ReadModel, ANameOfTheHub) {
+  ::setenv("ORRERY_DATA", source.c_str(), 1);
+  const Place at{"command line", "--model"};
+  EXPECT_EQ(read_model("meta-llama/Llama-3.1-8B", at).name, "llama3.1-8b");
+  EXPECT_EQ(read_model("Qwen/Qwen3-32B", at).name, "qwen3-32b");
+  EXPECT_EQ(error_text([&] { read_model("Qwen/Qwen3-32B-FP8", at); }),
+            "command line: --model: 'Qwen/Qwen3-32B-FP8' names weights of fewer bits than "
+            "'qwen3-32b'; write 'qwen3-32b'; a deployment takes the format as --weights");
+  EXPECT_EQ(read_model("Llama-3.1-8B-Instruct", at).name, "llama3.1-8b");
+  EXPECT_EQ(error_text([&] { read_model("Qwen/Qwen3-9B", at); }),
+            "command line: --model: 'Qwen/Qwen3-9B' is neither a file nor in the catalog; the "
+            "nearest is 'qwen3-4b'; fetch its config.json and name the file, as nothing is "
+            "downloaded");
+  EXPECT_EQ(error_text([&] { read_model("acme/zyxwvut", at); }),
+            "command line: --model: 'acme/zyxwvut' is neither a file nor in the catalog; fetch its "
+            "config.json and name the file, as nothing is downloaded");
+}
+
 TEST(ReadModel, EveryCatalogFileReadsAndIsNamedLikeItself) {
   ::setenv("ORRERY_DATA", source.c_str(), 1);
   const std::vector<std::string> names = list_catalog("workloads/models");
