@@ -110,9 +110,9 @@ std::optional<Model> model_by_name(const std::string& name, const RecipeAnswers&
 /// Replaces settings by the user's answers, which win.
 void take_answers(Settings& settings, const RecipeAnswers& answers);
 
-/// Notes "not read: a b", with the paths that no code has read and that may change something, if
-/// there are any.
-void note_unread(const Settings& settings, const std::vector<std::string>& inactive,
+/// Notes "not read: a b", with the paths that no code has read and that `harmless` does not cover,
+/// if there are any. Errors: see refuse(); some of them are on and decisive (decisive_keys.hpp).
+void note_unread(const Settings& settings, const std::vector<std::string>& harmless,
                  std::vector<std::string>& notes);
 
 /// A setting is there and neither false, 0, "none" nor empty.
@@ -124,7 +124,7 @@ struct PricedOtherwise {
   const char* sentence;
 };
 
-/// "path sentence" for each of them that is on.
+/// "path sentence" for each of them that is on. Errors: one of them is decisive.
 void note_otherwise(const Settings& settings, std::span<const PricedOtherwise> all,
                     std::vector<std::string>& notes);
 
