@@ -154,6 +154,26 @@ MaybeRefused refuse_formats(const Plan& plan) {
   return {};
 }
 
+MaybeRefused refuse_host_optimizer(const Plan& plan, const System& system,
+                                   const Software& software) {
+  if (plan.offload_optimizer == 0) return {};
+  const auto no = [](const std::string& problem, const std::string& remedy) {
+    return infeasible("offload_optimizer", problem, remedy + ", or leave offload_optimizer out");
+  };
+  if (system.host_memory_bandwidth == BytesPerSecond{})
+    return no("the host updates at the speed of its memory, which the system '" + system.name +
+                  "' does not say",
+              "give a copy of it \"host_memory_bandwidth\" (topologies/README.md)");
+  if (plan.main_params != MainParams::fp32)
+    return no("the host updates fp32 masters, and main_params=" + name(plan.main_params),
+              "use main_params=fp32");
+  if (plan.shards_weights() && !software.shards_by_tensor)
+    return no("with zero=3 the software '" + software.name +
+                  "' moves weights along with the optimizer, which has no prices",
+              "use zero=2, or software=deepspeed");
+  return {};
+}
+
 MaybeRefused refuse_copies_of_shards(const Plan& plan) {
   const int copies = plan.dp_replicate;
   if (copies == 1) return {};

@@ -29,6 +29,8 @@ struct PlanChoices {
   /// The model's first layers, whose activations are copied to the host overlapped with the forward
   /// pass, and back overlapped with the backward pass.
   int offload_layers = 0;
+  /// Percent of the optimizer's state that is in the host's memory, which updates it there.
+  int offload_optimizer = 0;
   /// Copies of all shards, each over as many replicas (PyTorch: HSDP; MiCS, arXiv 2205.00119).
   int dp_replicate = 1;
 

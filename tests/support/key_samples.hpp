@@ -33,7 +33,7 @@ inline std::vector<KeySample> key_samples() {
       {"routing", "zipf:1"}, {"software", "megatron-2021"},
       {"layers", "1+3"},     {"offload_layers", "2"},
       {"nccl_algo", "Ring"}, {"nccl_proto", "^LL128"},
-      {"dp_replicate", "2"}};
+      {"dp_replicate", "2"}, {"offload_optimizer", "50"}};
   // What makes a plan one in which the key, or this word of it, is possible.
   const std::map<std::string, std::string> ground{{"vpp", "--pp 2"},
                                                   {"dp", "--tp 4"},

@@ -86,8 +86,6 @@ constexpr PricedOtherwise trainer_differences[] = {
     {"sparse", "leaves out a part of attention; assumed: all of it"},
 };
 constexpr PricedOtherwise engine_differences[] = {
-    {"zero_optimization.cpu_offload", "keeps the optimizer's state on the host"},
-    {"zero_optimization.offload_optimizer.device", "keeps the optimizer's state on the host"},
     {"zero_optimization.offload_param.device", "keeps weights on the host"},
     {"zero_optimization.zero_quantized_weights", "gathers weights in 8 bits (ZeRO++)"},
     {"zero_optimization.zero_quantized_gradients", "reduces gradients in 4 bits (ZeRO++)"},
@@ -234,7 +232,10 @@ class TrainerReader {
     r_.dp_overlap = !is_engine() || (says("zero_optimization.overlap_comm")
                                          ? e_.flag("zero_optimization.overlap_comm", false)
                                          : r_.zero == 3);
-    if (!is_engine()) fully_sharded();
+    if (!is_engine())
+      fully_sharded();
+    else
+      host_optimizer();
     if (const std::int64_t size = e_.number("zero_optimization.mics_shard_size", 0); size > 0)
       r_.dp_replicate = r_.gpus ? *r_.gpus / size : 1;  // MiCS (arXiv 2205.00119).
     r_.cp = e_.number("sequence_parallel_size", t_.number("sequence_parallel_size", 1));
@@ -244,6 +245,21 @@ class TrainerReader {
       if (e_.number(depth, 1) > 1)
         e_.fail(depth, "makes a pipeline of DeepSpeed's own, which is not read",
                 "write the plan by hand (--pp of `orrery estimate`)");
+  }
+
+  // deepspeed/runtime/zero/offload_config.py; `ratio` is ZeRO-Offload++'s share of the host.
+  void host_optimizer() {
+    const std::string path = "zero_optimization.offload_optimizer.";
+    const std::string device =
+        e_.word(path + "device", a_.word("deepspeed_config.offload_optimizer_device", "none"));
+    const bool of_2020 = e_.flag("zero_optimization.cpu_offload", false);
+    const std::string share = e_.word(path + "ratio", "1.0");
+    if (r_.zero == 0 || (!of_2020 && device == "none")) return;
+    if (!of_2020 && device != "cpu")
+      refuse_decisive(path + "device", "is " + shown_text(device), e_.place_of(path + "device"));
+    const auto percent = percent_of(share);
+    if (!percent) e_.fail(path + "ratio", "is '" + shown_text(share) + "'", "write 0 to 1");
+    r_.offload_optimizer = *percent;
   }
 
   // accelerate and Trainer: PyTorch's FSDP.
@@ -274,13 +290,10 @@ class TrainerReader {
       r_.zero = strategy[0] - '0';
       hybrid = strategy.ends_with('h');
       r_.reshard = !strategy.ends_with('k');
-      if (a_.flag("fsdp_config.fsdp_offload_params", false))
-        note(a_, "fsdp_config.fsdp_offload_params",
-             "keeps weights and the optimizer's state on the host, which are counted on the GPU");
     }
     if (asks("offload"))
-      note(t_, "fsdp",
-           "offloads weights and the optimizer's state to the host, which are counted on the GPU");
+      refuse_decisive("fsdp", "offloads weights and the optimizer's state to the host",
+                      t_.place_of("fsdp"));
     if (hybrid) r_.dp_replicate = nodes();
   }
 

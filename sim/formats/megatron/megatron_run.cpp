@@ -34,7 +34,7 @@ const std::vector<std::string> harmless_megatron_keys = words_in(R"(
     moe_router_force moe_router_fusion moe_router_load_balancing
     moe_router_pre_softmax moe_router_score moe_router_topk_scaling moe_z_loss mscale mtp_loss muon_
     no_check no_create no_initialization no_load no_load_optim no_mmap no_position_embedding
-    no_save no_save_optim
+    no_pin_cpu no_save no_save_optim
     no_use_tokenizer node_rank non_persistent norm_epsilon num_dataset num_workers override_
     per_split perform_initialization phase_transition pretrained_checkpoint profile rdzv
     record_memory rerun reset_ rl_ rope_scaling rope_type rotary_ rotary_seq_len save save_optim
@@ -333,7 +333,8 @@ class RunReader {
     if (of_8_bits && gathers && in_shards)
       notes_.push_back(
           "--fp8-param-gather keeps shards of the weights in 8 bits; they are counted in 16");
-    if (!a_.flag("use_precision_aware_optimizer")) return;
+    const bool aware = a_.flag("use_precision_aware_optimizer");
+    if (on_host() || !aware) return;
     const bool delayed = a_.word("fp8_recipe", "delayed") == "delayed" && !gathers;
     const bool by_engine = dtype == "bf16" || (dtype == "fp8" && delayed);
     const std::string masters =
@@ -346,6 +347,23 @@ class RunReader {
       keep(moment,
            a_.choice(std::string{moment} + "_dtype",
                      {{"fp32", "fp32"}, {"fp16", "fp16"}, {"bf16", "bf16"}, {"fp8", "fp8"}}));
+  }
+
+  // Megatron Core, optimizer/__init__.py: the host's Adam has masters and moments in fp32.
+  bool on_host() {
+    const std::string share = a_.word("optimizer_offload_fraction", "1.0");
+    const bool overlapped = a_.flag("overlap_cpu_optimizer_d2h_h2d");
+    a_.find("use_torch_optimizer_for_cpu_offload");
+    if (!a_.flag("optimizer_cpu_offload")) return false;
+    const auto percent = percent_of(share);
+    if (!percent)
+      a_.fail("optimizer_offload_fraction", "is '" + shown_text(share) + "'", "write 0 to 1");
+    plan_["offload_optimizer"] = *percent;
+    if (overlapped)
+      notes_.push_back(
+          "--overlap-cpu-optimizer-d2h-h2d copies gradients and weights while the host updates; "
+          "assumed: one after the other");
+    return *percent > 0;
   }
 
   // Its arguments were renamed or dropped in 2022.

@@ -74,6 +74,8 @@ constexpr SameMeaning of_run[] = {
      "comm_overlap.overlap_p2p_comm|model.overlap_p2p_comm|trainer.strategy.overlap_p2p_comm"},
     {"num_distributed_optimizer_instances", "ddp.num_distributed_optimizer_instances"},
     {"optimizer_cpu_offload", "optimizer.optimizer_cpu_offload"},
+    {"optimizer_offload_fraction", "optimizer.optimizer_offload_fraction"},
+    {"overlap_cpu_optimizer_d2h_h2d", "optimizer.overlap_cpu_optimizer_d2h_h2d"},
     {"use_precision_aware_optimizer", "optimizer.use_precision_aware_optimizer"},
     {"fp8_param_gather",
      "mixed_precision.fp8_param_gather|ddp.fp8_param_gather|model.fp8_params|"

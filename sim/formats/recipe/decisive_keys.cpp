@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/nearest.hpp"
+#include "sim/core/text_file.hpp"
 #include "sim/core/value_list.hpp"
 
 namespace orrery {
@@ -59,6 +61,12 @@ bool is_covered(std::string_view name, const std::vector<std::string>& harmless)
     return name.starts_with(begin) &&
            (begin.ends_with('.') || !find_subject(name.substr(begin.size())));
   });
+}
+
+std::optional<std::int64_t> percent_of(const std::string& share) {
+  const auto number = plain_number(share);
+  if (!number || *number < 0.0 || *number > 1.0) return std::nullopt;
+  return std::llround(100.0 * *number);
 }
 
 bool switches_off(std::string_view name, std::string_view value) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +17,9 @@ std::string_view subject_of(std::string_view name);
 /// True if one of `harmless` covers the name: a section ("data."), or the beginning of a name after
 /// which it decides nothing ("fsdp_" covers fsdp_backward_prefetch, not fsdp_offload_params).
 bool is_covered(std::string_view name, const std::vector<std::string>& harmless);
+
+/// Percent of a share from 0 to 1 as it is written; nothing: it is none.
+std::optional<std::int64_t> percent_of(const std::string& share);
 
 /// A value that switches its setting off, or leaves it to the program. A single rank is no
 /// parallelism.

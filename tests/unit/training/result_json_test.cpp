@@ -79,6 +79,7 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
                                       "offload_layers",
                                       "zero",
                                       "dp_replicate",
+                                      "offload_optimizer",
                                       "reshard",
                                       "sp",
                                       "dtype",

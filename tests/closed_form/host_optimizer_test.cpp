@@ -1,0 +1,118 @@
+#include "sim/layers/host_optimizer.hpp"
+
+#include <gtest/gtest.h>
+
+#include "sim/layers/memory.hpp"
+#include "sim/layers/rank_parameters.hpp"
+#include "sim/training/estimate.hpp"
+#include "tests/support/error_text.hpp"
+#include "tests/support/scenarios.hpp"
+
+namespace orrery::host_optimizer_test {
+namespace {
+
+// Four replicas of a small model on half a node of a DGX A100: PCIe 4 carries 0.8 x 32 GB/s, and
+// the node's host 409.6 GB/s.
+Scenario scenario_with(int percent, int zero = 1,
+                       const System& system = read_system("dgx-a100-80gb", test_place)) {
+  PlanRequest request = plan_request(1, 1, 2, 16, 1024, "megatron-core-fp32-reduce");
+  request.offload_optimizer = percent;
+  request.zero = zero;
+  return scenario_of(small_gpt(8, 512, 8, 1024), system, request, 4);
+}
+double parameters_of(const Scenario& s) {
+  return static_cast<double>(parameters_on_rank(s, 0).sum());
+}
+double step_of(const Scenario& s) { return estimate(s).result.step_time.si(); }
+
+// 4 bytes of gradient, 4 of master and 8 of moments leave the GPU; it keeps what is not moved.
+TEST(HostOptimizer, MemoryOfBothSides) {
+  for (const int zero : {0, 1}) {
+    const Scenario all = scenario_with(100, zero), half = scenario_with(50, zero);
+    const double own = parameters_of(all) / (zero == 1 ? 4 : 1);
+    EXPECT_DOUBLE_EQ(memory_of(all).stages[0].optimizer.si(), 0.0);
+    EXPECT_DOUBLE_EQ(memory_of(half).stages[0].optimizer.si(), 6.0 * own);
+    EXPECT_DOUBLE_EQ(memory_of(scenario_with(0, zero)).stages[0].optimizer.si(), 12.0 * own);
+    EXPECT_DOUBLE_EQ(memory_of(all).host.si(), 4.0 * 16.0 * own);  // Of four GPUs.
+    EXPECT_DOUBLE_EQ(memory_of(half).host.si(), 4.0 * 8.0 * own);
+    EXPECT_DOUBLE_EQ(memory_of(all).stages[0].gradients.si(),
+                     memory_of(scenario_with(0, zero)).stages[0].gradients.si());
+  }
+}
+
+// Gradients of 4 bytes down, weights of 2 up, and 30 bytes a parameter of the host's memory, which
+// four GPUs share: 10 billion parameters in 2.57 s at 256 GB/s.
+TEST(HostOptimizer, TimeTermByTerm) {
+  const Scenario s = scenario_with(100);
+  const double own = parameters_of(s) / 4.0;
+  const HostOptimizer host = host_optimizer(s, own);
+  EXPECT_DOUBLE_EQ(host.down.si(), 4.0 * own / 25.6e9);
+  EXPECT_DOUBLE_EQ(host.up.si(), 2.0 * own / 25.6e9);
+  EXPECT_NEAR(host.update.si(), 4.0 * own * (2.57 / 10e9) * 256.0 / 409.6, 1e-12);
+}
+
+// The step grows by what the host adds, less what the GPU no longer updates: 40 bytes a parameter
+// become 12, a norm and a clipping of 4-byte gradients.
+TEST(HostOptimizer, TheStepGrowsByIt) {
+  const Scenario without = scenario_with(0), s = scenario_with(100);
+  const double own = parameters_of(s) / 4.0;
+  const double saved =
+      (without.software.optimizer_bytes - 12.0) * own / without.system.gpu.memory_bandwidth.si();
+  const double grown = step_of(s) - step_of(without);
+  const double host = host_optimizer(s, own).time().si();
+  EXPECT_LE(grown, host);
+  EXPECT_GE(grown, host - 2.0 * saved);  // Copies do not reach the peak.
+}
+
+// A faster link or memory of the host is never slower, and more on the host never faster here.
+TEST(HostOptimizer, MoreBandwidthIsNeverSlower) {
+  System system = read_system("dgx-a100-80gb", test_place);
+  double before = step_of(scenario_with(100, 1, system));
+  for (int i = 0; i < 3; ++i) {
+    (i % 2 == 0 ? system.gpu.host : system.host_memory_bandwidth) =
+        2.0 * (i % 2 == 0 ? system.gpu.host : system.host_memory_bandwidth);
+    const double after = step_of(scenario_with(100, 1, system));
+    EXPECT_LT(after, before);
+    before = after;
+  }
+  double less = 0.0;
+  for (const int percent : {0, 25, 50, 100}) {
+    const double step = step_of(scenario_with(percent));
+    EXPECT_GT(step, less) << percent;
+    less = step;
+  }
+}
+
+TEST(HostOptimizer, TheSameBySimGrid) {
+  const double own = step_of(scenario_with(100));
+  const SimulatorChoice simgrid{Simulator::simgrid};
+  EXPECT_NEAR(step_of(scenario_with(100)), own, 1e-9 * own);
+}
+
+TEST(HostOptimizer, RefusesWhatNothingPrices) {
+  const auto refusal = [](const auto& change) {
+    System system = read_system("dgx-a100-80gb", test_place);
+    PlanRequest request = plan_request(1, 1, 2, 16, 1024, "megatron-core-fp32-reduce");
+    request.offload_optimizer = 100;
+    change(system, request);
+    return error_text(
+        [&] { estimate(scenario_of(small_gpt(8, 512, 8, 1024), system, request, 4)); });
+  };
+  EXPECT_NE(refusal([](System& s, PlanRequest&) {
+              s.host_memory_bandwidth = {};
+            }).find("which the system 'dgx-a100-80gb' does not say"),
+            std::string::npos);
+  EXPECT_NE(refusal([](System&, PlanRequest& r) {
+              r.main_params = MainParams::bf16;
+            }).find("use main_params=fp32"),
+            std::string::npos);
+  EXPECT_NE(refusal([](System&, PlanRequest& r) { r.zero = 3; }).find("use zero=2"),
+            std::string::npos);
+  EXPECT_NE(refusal([](System& s, PlanRequest&) {
+              s.host_memory = Bytes{1e6};
+            }).find("of a node's host, which has 0.0 GB"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace orrery::host_optimizer_test
