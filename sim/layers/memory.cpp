@@ -191,7 +191,6 @@ MemoryReport memory_with(const Scenario& s, double fullest) {
     memory.gradients = Bytes{gradient_bytes(s, stage, parameters)};
     const HostOptimizer on_host = host_optimizer(s, updated);
     memory.optimizer = on_host.kept;
-    memory.host = on_host.state;
     report.host = std::max(report.host, gpus_of_a_host(s) * on_host.state);
     memory.activations = activations_in_flight(s, stage, first, layer);
     memory.other = other_bytes(s, stage);

@@ -14,7 +14,6 @@ struct StageMemory {
   Bytes gradients;
   Bytes optimizer;
   Bytes activations;
-  Bytes host;   ///< Optimizer state in the host's memory, which `peak` does not include.
   Bytes other;  ///< Logits, transfer buffers, and the reserve for context, NCCL and libraries.
 
   Bytes peak() const { return weights + gradients + optimizer + activations + other; }
@@ -32,8 +31,8 @@ inline constexpr double tolerated_share_of_memory = 1.1;
 struct MemoryReport {
   std::vector<StageMemory> stages;  ///< One a pipeline stage.
   Bytes capacity;
-  Bytes host;           ///< Of a node whose GPUs all have the stage with the most state there.
-  Bytes host_capacity;  ///< 0: unknown.
+  Bytes host = {};  ///< Optimizer state of a node whose GPUs all have the stage with the most.
+  Bytes host_capacity = {};  ///< 0: unknown.
 
   int fullest_stage() const;
   Bytes peak() const;

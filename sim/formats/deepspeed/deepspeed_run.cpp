@@ -104,35 +104,32 @@ constexpr PricedOtherwise engine_differences[] = {
 
 // They change neither time nor memory of a step, or other code reads them where they do.
 const std::vector<std::string> harmless_arguments = words_in(R"(
-    adam_ bnb_ cache chat_template config_name data ddp_ deepspeed disable_dropout
-    disable_tqdm do_ early_stop enable_tensorboard end_lr double_quantization epoch eval
-    export_quantization bf16_full_eval fp16_backend fp16_full_eval fp16_opt_level fp8_ fsdp_
-    fsdp_config.fsdp_ infer_dtype
-    dropout group_by_length half_precision_backend
-    low_cpu_mem_usage optim_args optim_target_modules parallel_mode hub_ ignore_ include_ instruct label lang
-    learning_rate load_best_model local_rank log lr max_eval max_grad_norm max_new_tokens
-    max_prompt_length
+    adam_ bnb_ cache chat_template config_name data ddp_ deepspeed disable_dropout disable_tqdm
+    do_ early_stop enable_tensorboard end_lr double_quantization epoch eval export_quantization
+    bf16_full_eval fp16_backend fp16_full_eval fp16_opt_level fp8_ fsdp_ fsdp_config.fsdp_
+    infer_dtype dropout group_by_length half_precision_backend low_cpu_mem_usage optim_args
+    optim_target_modules parallel_mode hub_ ignore_ include_ instruct label lang learning_rate
+    load_best_model local_rank log lr max_eval max_grad_norm max_new_tokens max_prompt_length
     max_samples max_steps max_train metric model_revision neftune no_ num_epoch num_padding
     num_train num_warmup num_workers output overwrite packing pad_ padding per_device_eval
     plot_loss preprocess print_loss prompt push_to_hub remove_unused report_to resume response
-    run_name save seed shuffle sft_only source_ split steps streaming target_ template tensorboard
-    test text_column token train_file train_data train_on trust_remote use_auth
-    use_fast validation val_ version wandb warmup weight_decay lazy_ lora_ peft_ quantization_device_map quantization_method
-    quantization_type with_tracking)");
+    run_name save seed shuffle sft_only source_ split steps streaming target_ template
+    tensorboard test text_column token train_file train_data train_on trust_remote use_auth
+    use_fast validation val_ version wandb warmup weight_decay lazy_ lora_ peft_
+    quantization_device_map quantization_method quantization_type with_tracking)");
 const std::vector<std::string> harmless_of_engine = words_in(R"(
     activation_checkpointing.contiguous_memory_optimization
     activation_checkpointing.number_checkpoints activation_checkpointing.profile
-    activation_checkpointing.synchronize_checkpoint_boundary
-    aio amp.opt_level autotuning bf16 checkpoint comms_logger csv_monitor curriculum_learning.
-    dump_state elasticity flops_profiler fp16 fp32_allreduce gradient_clipping gradient_predivide_factor
-    memory_breakdown monitor optimizer.params prescale_gradients scheduler steps_per_print
-    tensorboard wall_clock_breakdown wandb zero_allow_untested_optimizer
-    zero_force_ds_cpu_optimizer zero_optimization.allgather_
-    zero_optimization.contiguous_gradients zero_optimization.elastic_checkpoint
-    zero_optimization.ignore_unused_parameters zero_optimization.load_from_fp32_weights
-    zero_optimization.memory_efficient_linear zero_optimization.offload_optimizer.buffer_
-    zero_optimization.offload_optimizer.fast_init zero_optimization.offload_optimizer.nvme_path
-    zero_optimization.offload_optimizer.pin_memory
+    activation_checkpointing.synchronize_checkpoint_boundary aio amp.opt_level autotuning bf16
+    checkpoint comms_logger csv_monitor curriculum_learning. dump_state elasticity flops_profiler
+    fp16 fp32_allreduce gradient_clipping gradient_predivide_factor memory_breakdown monitor
+    optimizer.params prescale_gradients scheduler steps_per_print tensorboard
+    wall_clock_breakdown wandb zero_allow_untested_optimizer zero_force_ds_cpu_optimizer
+    zero_optimization.allgather_ zero_optimization.contiguous_gradients
+    zero_optimization.elastic_checkpoint zero_optimization.ignore_unused_parameters
+    zero_optimization.load_from_fp32_weights zero_optimization.memory_efficient_linear
+    zero_optimization.offload_optimizer.buffer_ zero_optimization.offload_optimizer.fast_init
+    zero_optimization.offload_optimizer.nvme_path zero_optimization.offload_optimizer.pin_memory
     zero_optimization.offload_optimizer.pipeline_ zero_optimization.offload_param.buffer_
     zero_optimization.offload_param.max_in_cpu zero_optimization.offload_param.nvme_path
     zero_optimization.offload_param.pin_memory zero_optimization.reduce_

@@ -176,7 +176,9 @@ void MegatronArguments::read_script(const ShellScript& script) {
   Value* last = nullptr;
   for (const ShellWord& word : launch.arguments) {
     if (!is_flag(word.text)) {
-      if (last && !last->is_implied) last->words.push_back(word.text);
+      // An unset variable is no word; as the first word of a flag it is named where it is needed.
+      const bool is_absent = is_unset_variable(word.text) && last && !last->words.empty();
+      if (last && !last->is_implied && !is_absent) last->words.push_back(word.text);
       continue;
     }
     const std::size_t equals = word.text.find('=');

@@ -403,16 +403,17 @@ const std::vector<std::string> harmless_nemo_keys = words_in(R"(
     model.fp16_lm_cross_entropy model.fp32_residual_connection model.fp8_ model.fsdp_
     model.gc_interval model.get_attention_mask_from_fusion model.grad_ model.gradient_
     model.headscale model.hidden_dropout model.hysteresis model.init_method_std model.layernorm_
-    model.masked_softmax_fusion model.mcore_ model.megatron_ model.megatron_amp_ model.moe_aux_loss_coeff
-    model.moe_grouped_gemm model.moe_pad_expert_input_to_capacity model.name model.native_amp_
-    model.normalize_attention_scores model.nsys_profile model.onnx_safe model.openai_gelu
-    model.optim model.persist_layer_norm model.post_process model.pre_process model.precision
-    model.reduce_amax model.resume_from_checkpoint model.rotary_ model.scale_positional_embedding
-    model.seed model.seq_len_interpolation_factor model.sharp model.sync_batch_comm
-    model.tokenizer. model.tp_comm_ model.ub_tp_comm_overlap_cfg model.use_cpu_initialization
-    model.use_emha model.use_scaled_init_method model.use_te_rng_tracker
-    model.use_tp_pp_dp_mapping model.validation_param_sync_overlap model.wgrad_deferral_limit
-    optim resume run. s3_checkpointing. tokenizer. trainer)");
+    model.masked_softmax_fusion model.mcore_ model.megatron_ model.megatron_amp_
+    model.moe_aux_loss_coeff model.moe_grouped_gemm model.moe_pad_expert_input_to_capacity
+    model.name model.native_amp_ model.normalize_attention_scores model.nsys_profile
+    model.onnx_safe model.openai_gelu model.optim model.persist_layer_norm model.post_process
+    model.pre_process model.precision model.reduce_amax model.resume_from_checkpoint
+    model.rotary_ model.scale_positional_embedding model.seed model.seq_len_interpolation_factor
+    model.sharp model.sync_batch_comm model.tokenizer. model.tp_comm_
+    model.ub_tp_comm_overlap_cfg model.use_cpu_initialization model.use_emha
+    model.use_scaled_init_method model.use_te_rng_tracker model.use_tp_pp_dp_mapping
+    model.validation_param_sync_overlap model.wgrad_deferral_limit optim resume run.
+    s3_checkpointing. tokenizer. trainer)");
 
 constexpr PricedOtherwise recipe_differences[] = {
     {"model.mcore_customization_config.parallel_attention",

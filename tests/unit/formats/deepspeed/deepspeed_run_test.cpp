@@ -160,6 +160,31 @@ TEST(DeepspeedRun, WeightsOf16BitsThroughout) {
             "masters; write bf16: --set pure_bf16=null --set bf16=true");
 }
 
+TEST(DeepspeedRun, AnOptimizerOnTheHost) {
+  const auto percent = [](const std::string& engine, const std::string& accelerate = "") {
+    std::vector<RecipeFile> files = {{arguments, "args.yaml"},
+                                     {"num_processes: 8\n" + accelerate, "acc.yaml"}};
+    if (!engine.empty()) files.push_back({engine, "ds.json"});
+    const JsonValue plan = JsonValue::parse(run_of(files).json, "plan");
+    return plan.has("offload_optimizer") ? plan.at("offload_optimizer").integer(0, 100) : 0;
+  };
+  const std::string stage = "{\"zero_optimization\": {\"stage\": 2, ";
+  EXPECT_EQ(percent(stage + "\"offload_optimizer\": {\"device\": \"cpu\"}}}"), 100);
+  EXPECT_EQ(percent(stage + "\"offload_optimizer\": {\"device\": \"cpu\", \"ratio\": 0.3}}}"), 30);
+  EXPECT_EQ(percent(stage + "\"offload_optimizer\": {\"device\": \"none\"}}}"), 0);
+  EXPECT_EQ(percent(stage + "\"cpu_offload\": true}}"), 100);
+  EXPECT_EQ(percent("", "deepspeed_config: {zero_stage: 3, offload_optimizer_device: cpu}\n"), 100);
+  EXPECT_THAT(refusal({{arguments, "args.yaml"},
+                       {stage + "\"offload_optimizer\": {\"device\": \"nvme\"}}}", "ds.json"}}),
+              HasSubstr("offload_optimizer.device is nvme, and is not priced"));
+  EXPECT_THAT(refusal({{arguments, "args.yaml"},
+                       {stage + "\"offload_param\": {\"device\": \"cpu\"}}}", "ds.json"}},
+                      {}),
+              HasSubstr("keeps weights on the host, and is not priced"));
+  EXPECT_THAT(refusal({{arguments + "fsdp: full_shard offload\n", "args.yaml"}}),
+              HasSubstr("to the host, and is not priced"));
+}
+
 TEST(DeepspeedRun, NotesWhatItDoesNotRead) {
   const ImportedRun run =
       run_of({{arguments + "optim: paged_adamw_8bit\nnew_key: 3\n", "args.yaml"},
