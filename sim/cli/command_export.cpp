@@ -128,8 +128,8 @@ int export_server(const Arguments& arguments) {
   ScriptedPool pool{ServerRole::all, setup.deployment, {}};
   for (int replica = 0; replica < setup.deployment.replicas; ++replica)
     pool.first_gpus.push_back(static_cast<int>(replica * setup.deployment.replica_gpus()));
-  print_deployment_notes(setup, kv_capacity(setup.model, setup.system, setup.deployment, setup.engine),
-                     1);
+  print_deployment_notes(setup,
+                         kv_capacity(setup.model, setup.system, setup.deployment, setup.engine), 1);
   return print_script(server_script(setup.model, setup.system, setup.engine, {pool}, keeps_prefixes,
                                     at, given.checkpoint));
 }

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
-#include <charconv>
 #include <iostream>
 #include <sstream>
 #include <utility>
 
 #include "sim/core/nearest.hpp"
+#include "sim/core/number_text.hpp"
 #include "sim/core/text_file.hpp"
 #include "sim/plan/plan_keys.hpp"
 
@@ -29,14 +29,12 @@ void CommandListener::report(const std::vector<std::string>& words) {
 }
 
 int parse_count(const std::string& text, const Place& at, int minimum, int maximum) {
-  int value = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || rest != end || value < minimum || value > maximum)
+  const auto value = whole_number(text);
+  if (!value || *value < minimum || *value > maximum)
     fail_input(
         at, "'" + text + "' is not such a number",
         "write a whole number from " + std::to_string(minimum) + " to " + std::to_string(maximum));
-  return value;
+  return static_cast<int>(*value);
 }
 
 namespace {
@@ -133,7 +131,7 @@ po::options_description description(const std::vector<OptionEntry>& entries,
 }  // namespace
 
 // -o is --output, -j 4 as well as -j4 are --jobs 4, and nccl-tests' -b, -e and -f its limits of
-// sizes, where there are such options.
+// sizes, where there are such options. Hyphens and underscores within names are alike.
 std::pair<std::string, std::string> Options::long_name(const std::string& word) const {
   static const std::map<std::string, std::string> names{
       {"-o", "output"}, {"-b", "min-bytes"}, {"-e", "max-bytes"}, {"-f", "factor"}};
@@ -142,6 +140,17 @@ std::pair<std::string, std::string> Options::long_name(const std::string& word) 
   const bool is_count =
       word.starts_with("-j") && word.find_first_not_of("0123456789", 2) == word.npos;
   if (is_count && find("jobs")) return {"jobs", word.substr(2)};
+  const std::size_t sign = std::min(word.find('='), word.size());
+  if (!word.starts_with("--") || sign + 1 == word.size()) return {};
+  const auto hyphened = [](std::string name) {
+    std::replace(name.begin(), name.end(), '_', '-');
+    return name;
+  };
+  const std::string name = word.substr(2, sign - 2);
+  if (find(name)) return {};
+  for (const OptionEntry& one : entries_)
+    if (hyphened(one.name) == hyphened(name))
+      return {one.name, sign == word.size() ? "" : word.substr(sign + 1)};
   return {};
 }
 

@@ -121,8 +121,8 @@ void print_deployment_notes(const ServingSetup& setup, const KvCapacity& kv, std
   for (const std::string& note :
        length_notes(setup.model, setup.deployment, setup.engine, kv, tokens))
     std::cerr << "orrery: note: " << note << "\n";
-  const std::string doubt = unmeasured_note(setup.system, setup.deployment);
-  if (!doubt.empty()) std::cerr << "orrery: note: " << doubt << "\n";
+  for (const std::string& note : unmeasured_notes(setup.system, setup.deployment))
+    std::cerr << "orrery: note: " << note << "\n";
 }
 
 namespace {

@@ -29,11 +29,10 @@ const std::string& named(const std::optional<std::string>& value, const std::str
 /// The setup that they name. Errors: as of make_serving_setup().
 ServingSetup read_serving_setup(const DeploymentOptions& given);
 
-/// Prints in which formats it is served if the user states none (published_note()) to stderr.
+/// Prints published_note() to stderr, unless it is empty.
 void print_published_note(const Model& model, const DeploymentRequest& request);
 
-/// Prints what engines do about the lengths of such requests (length_notes()), and whether anything
-/// like it was published (unmeasured_note()), to stderr.
+/// Prints length_notes() of requests of `tokens`, and unmeasured_notes(), to stderr.
 void print_deployment_notes(const ServingSetup& setup, const KvCapacity& kv, std::int64_t tokens);
 
 /// Reads --step: "64x4096+2048@512". Errors (bad_input): no iteration.

@@ -296,7 +296,7 @@ int serve_traffic(const Options& options, const TrafficOptions& traffic, const S
   note_small_limits(load.replay.slo, traffic.slo);
   const Request longest = longest_request(load);
   print_deployment_notes(run.setup, run.kv,
-                     std::int64_t{longest.prompt_tokens} + longest.output_tokens);
+                         std::int64_t{longest.prompt_tokens} + longest.output_tokens);
   if (goodput && !goodput->at_rate) load.traffic.rate = 0.0;
   ServingRunsByFigure by_runs = read_serving_runs(traffic.runs, run.setup);
   const ServedAnswer answer{std::move(load), std::move(run), goodput, cost, std::move(by_runs)};

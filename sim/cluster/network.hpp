@@ -30,8 +30,7 @@ struct NetworkKind {
   std::optional<JsonValue> document;
 };
 
-/// The name of a kind of the catalog with the same figures; "" for one of one's own, whatever its
-/// name is.
+/// The network's name if the catalog has a kind of that name with the same figures, else "".
 std::string name_in_catalog(const NetworkKind& network);
 
 /// Errors (bad_input): missing, unknown or impossible keys.

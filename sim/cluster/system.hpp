@@ -74,7 +74,8 @@ struct System {
   bool in_network_reduction = false;     ///< NVLink SHARP inside the domain.
   bool fabric_reduction = false;         ///< SHARP in the switches of the fabric: NCCL's CollNet.
   int max_gpus = 0;                      ///< Size of the machine that exists; 0: unlimited.
-  std::string provider;  ///< Who rents such machines out and sells none; "": nobody.
+  std::string
+      provider;  ///< The cloud that rents such machines out and does not sell them; "": none.
 
   std::vector<NvlinkPair> nvlink_pairs;  ///< Empty: every GPU reaches every other at `scale_up`.
   PcieTree pcie_tree;
@@ -99,6 +100,11 @@ struct System {
   /// was measured inside a domain, or between domains, of one holds for both.
   bool same_domain(const System& other) const;
   bool same_network(const System& other) const;
+
+  /// True if each group of `ranks` consecutive GPUs of a job of `gpus` lies in one NVLink domain.
+  bool domains_hold_groups(std::int64_t ranks, std::int64_t gpus) const {
+    return gpus <= nvlink_domain || nvlink_domain % ranks == 0;
+  }
 
   /// GPUs that are sold together: an NVLink domain, or a node.
   int sold_together() const { return nvlink_domain + idle_of_domain; }

@@ -86,9 +86,9 @@ CollectiveMeasurements::CollectiveMeasurements(const System& system, const std::
   add_of_system(system, own, alone, left_out);
 }
 
-// A system of one's own may have the name of a measured one. With other nodes it was not measured.
-// With another network the sweeps between domains are multiplied by how much longer the formula
-// takes on it, so that a slightly slower network is slightly slower.
+// A user's system file may have the name of a measured system. Its sweeps apply only if the nodes
+// are the same. If the network differs, sweeps between domains are scaled by the ratio of the
+// formula's times on both networks, so that a slightly slower network is slightly slower.
 void CollectiveMeasurements::add_of_system(const System& system, bool own, bool alone,
                                            const std::optional<CollectiveShape>& left_out) {
   const std::vector<MeasuredCurve> curves = read_collective_curves(system.name);

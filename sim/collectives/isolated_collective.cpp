@@ -294,10 +294,10 @@ IsolatedCollectiveTime run_alone(const IsolatedCollective& collective, const Sys
   if (collective.hierarchical) return run_hierarchical(collective, group, price, machine);
   IsolatedCollectiveTime result = run({cost}, {machine.flows(cost)}, machine);
   result.cost = cost;
-  // Slower links and GPUs were not measured.
+  // The sweeps were measured without overridden links and GPUs.
   if (cost.tag == Tag::measured && !(whole.link_overrides.empty() && whole.gpu_overrides.empty()))
     result.cost.tag = Tag::interpolated;
-  // A tree sends less than a ring, should NCCL take one after all.
+  // The bound also holds if NCCL chooses a tree, which sends fewer bytes than a ring.
   CollectiveCost least = cost;
   if (collective.kind == CollectiveKind::all_reduce)
     least.network_bytes = std::min(cost.network_bytes, collective.bytes / group.per_domain);

@@ -41,7 +41,7 @@ struct IsolatedCollectiveTime {
   Seconds time;         ///< Simulated: placement, flows, links, SimGrid.
   int flows = 0;        ///< Number of simulated flows.
   Simulator simulator = Simulator::own;
-  Seconds least{};  ///< The bytes at the line rates of ports and NICs; hierarchical: not known, 0.
+  Seconds least{};  ///< Lower bound: the bytes at line rates. Hierarchical collectives: 0, unknown.
 
   BytesPerSecond algorithm_bandwidth(const IsolatedCollective& of) const;
   BytesPerSecond bus_bandwidth(const IsolatedCollective& of) const;

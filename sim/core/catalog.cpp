@@ -6,6 +6,7 @@
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/nearest.hpp"
+#include "sim/core/text_file.hpp"
 
 namespace fs = std::filesystem;
 
@@ -72,7 +73,8 @@ std::string data_folder() {
 
 std::string find_in_catalog(const std::string& folder, const std::string& word, const Place& at) {
   const bool is_folder = word == "." || word == "..";
-  if (is_folder || word.find('/') != word.npos || word.ends_with(".json")) return word;
+  if (is_folder || word == standard_input || word.find('/') != word.npos || word.ends_with(".json"))
+    return word;
   const fs::path path = fs::path{data_folder()} / folder / (word + ".json");
   std::error_code code;
   if (!word.empty() && fs::is_regular_file(path, code)) return path.string();

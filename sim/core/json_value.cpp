@@ -123,12 +123,11 @@ std::string shown_text(const std::string& text) {
 
 JsonValue JsonValue::read_file(const std::string& path) {
   namespace fs = std::filesystem;
+  if (path == standard_input) return parse(read_standard_input(), path);
   const Place place{path, ""};
   std::error_code code;
   const fs::file_status status = fs::status(path, code);
-  if (!fs::exists(status))
-    fail_input(place, "no such file",
-               path == "-" ? "save what standard input holds to a file" : "check the path");
+  if (!fs::exists(status)) fail_input(place, "no such file", "check the path");
   if (fs::is_directory(status)) fail_input(place, "is a directory", "name a JSON file in it");
   if (!fs::is_regular_file(status)) fail_input(place, "is not a regular file", "name a JSON file");
   const std::uintmax_t size = fs::file_size(path, code);

@@ -143,9 +143,30 @@ struct Kind {
   bool zero_allowed;
 };
 
-double parse(std::string_view text, std::span<const Unit> units, const Kind& kind,
+// Without the commas that set thousands apart: "1,600 Gb/s". Other commas stay, and are no number.
+std::string without_commas(std::string_view text) {
+  constexpr auto digits = "0123456789";
+  constexpr std::size_t group = 3;
+  std::size_t at = std::min(text.find_first_not_of(digits), text.size());
+  std::string plain{text.substr(0, at)};
+  if (at == 0 || at > group) return std::string{text};
+  while (at < text.size() && text[at] == ',') {
+    const std::string_view next = text.substr(at + 1, group);
+    if (next.size() < group || next.find_first_not_of(digits) != next.npos)
+      return std::string{text};
+    plain += next;
+    at += 1 + group;
+  }
+  const std::string_view rest = text.substr(at);
+  const bool goes_on = !rest.empty() && rest.find_first_of(digits) == 0;
+  return goes_on ? std::string{text} : plain + std::string{rest};
+}
+
+double parse(std::string_view written, std::span<const Unit> units, const Kind& kind,
              const Place& at) {
-  const std::string quoted = "'" + shown_text(std::string{text}) + "'";
+  const std::string quoted = "'" + shown_text(std::string{written}) + "'";
+  const std::string plain = without_commas(written);
+  std::string_view text = plain;
   double value = 0.0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool in_range = std::isfinite(value) && (kind.zero_allowed ? value >= 0.0 : value > 0.0);
@@ -165,8 +186,10 @@ double parse(std::string_view text, std::span<const Unit> units, const Kind& kin
 }  // namespace
 
 BytesPerSecond parse_bandwidth(std::string_view text, const Place& at) {
-  static constexpr Unit units[] = {{"GB/s", 1e9},     {"MB/s", 1e6},     {"TB/s", 1e12},
-                                   {"GiB/s", 0x1p30}, {"Gb/s", 1e9 / 8}, {"Tb/s", 1e12 / 8}};
+  static constexpr Unit units[] = {{"GB/s", 1e9},       {"MB/s", 1e6},      {"TB/s", 1e12},
+                                   {"GiB/s", 0x1p30},   {"Gb/s", 1e9 / 8},  {"Tb/s", 1e12 / 8},
+                                   {"Gbps", 1e9 / 8},   {"Tbps", 1e12 / 8}, {"Gbit/s", 1e9 / 8},
+                                   {"Tbit/s", 1e12 / 8}};
   return BytesPerSecond{parse(text, units,
                               {"a positive bandwidth", "400 GB/s",
                                "GB/s, MB/s, TB/s or GiB/s (bytes), or Gb/s or Tb/s (bits)", false},
@@ -188,9 +211,21 @@ Seconds parse_duration(std::string_view text, const Place& at) {
 }
 
 Seconds parse_span(std::string_view text, const Place& at) {
-  static constexpr Unit units[] = {
-      {"s", 1.0}, {"m", 60.0}, {"min", 60.0}, {"h", 3600.0}, {"d", 86400.0}};
-  return Seconds{parse(text, units, {"a span of time", "10 min", "s, min, h or d", true}, at)};
+  static constexpr Unit units[] = {{"s", 1.0},
+                                   {"m", 60.0},
+                                   {"min", 60.0},
+                                   {"h", 3600.0},
+                                   {"hour", 3600.0},
+                                   {"hours", 3600.0},
+                                   {"d", 86400.0},
+                                   {"day", 86400.0},
+                                   {"days", 86400.0},
+                                   {"week", 7 * 86400.0},
+                                   {"weeks", 7 * 86400.0},
+                                   {"month", 365.25 / 12 * 86400.0},
+                                   {"months", 365.25 / 12 * 86400.0}};
+  return Seconds{
+      parse(text, units, {"a span of time", "10 min", "s, min, h, d, weeks or months", true}, at)};
 }
 
 FlopPerSecond parse_flop_rate(std::string_view text, const Place& at) {
@@ -210,8 +245,18 @@ double parse_tokens(std::string_view text, const Place& at) {
   return tokens;
 }
 
+std::optional<std::int64_t> whole_number(std::string_view text, double thousand) {
+  const auto value = number_with_unit(
+      text, {{"", 1.0}, {"k", thousand}, {"K", thousand}, {"M", thousand * thousand}});
+  constexpr double most = 0x1p53;
+  if (!value || std::abs(*value) > most || *value != std::floor(*value)) return std::nullopt;
+  return static_cast<std::int64_t>(*value);
+}
+
 std::optional<double> number_with_unit(
-    std::string_view text, std::initializer_list<std::pair<std::string_view, double>> units) {
+    std::string_view written, std::initializer_list<std::pair<std::string_view, double>> units) {
+  const std::string plain = without_commas(written);
+  std::string_view text = plain;
   double value = 0.0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   text.remove_prefix(static_cast<std::size_t>(rest - text.data()));

@@ -47,16 +47,20 @@ std::string bar(double fraction, int width, char mark = '#');
 
 /// A positive, finite number with its unit. "400 GB/s" is bytes, "400 Gb/s" bits: an eighth of it.
 /// Errors (bad_input) name the units that would have been understood.
-/// GB/s, GiB/s, MB/s, TB/s, Gb/s or Tb/s.
+/// GB/s, GiB/s, MB/s, TB/s, Gb/s or Tb/s; Gbps and Gbit/s are Gb/s.
 BytesPerSecond parse_bandwidth(std::string_view text, const Place& at);
-Bytes parse_bytes(std::string_view text, const Place& at);              ///< B kB MB GB KiB MiB GiB
-Seconds parse_duration(std::string_view text, const Place& at);         ///< s ms us ns; 0 allowed
-Seconds parse_span(std::string_view text, const Place& at);             ///< s m h d; 0 allowed
+Bytes parse_bytes(std::string_view text, const Place& at);       ///< B kB MB GB KiB MiB GiB
+Seconds parse_duration(std::string_view text, const Place& at);  ///< s ms us ns; 0 allowed
+Seconds parse_span(std::string_view text, const Place& at);  ///< s min h d weeks months; 0 allowed
 FlopPerSecond parse_flop_rate(std::string_view text, const Place& at);  ///< TFLOP/s PFLOP/s
 double parse_tokens(std::string_view text, const Place& at);            ///< None, K M B T
 
-/// A number times the size of the unit behind it, of which each has its name and size;
-/// nothing: another text.
+/// A whole number as people write it: "1024", "1,024", "8k", "4M"; `thousand`: 1,024 for lengths of
+/// tokens. Nothing: another text, or one that is no whole number.
+std::optional<std::int64_t> whole_number(std::string_view text, double thousand = 1e3);
+
+/// A number, whose thousands commas may set apart, times the size of the unit behind it, of which
+/// each has its name and size; nothing: another text.
 std::optional<double> number_with_unit(
     std::string_view text, std::initializer_list<std::pair<std::string_view, double>> units);
 

@@ -9,11 +9,33 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 
 #include "sim/core/error.hpp"
 
 namespace orrery {
 namespace {
+
+constexpr std::uintmax_t largest_text_bytes = 64u << 20;
+
+// All that `number` yields, at most `most` bytes. `expected`: how many, as far as is known.
+std::string bytes_of(int number, std::size_t expected, std::uintmax_t most, const Place& place) {
+  std::string text(expected, '\0');
+  std::size_t done = 0;
+  for (;;) {
+    if (done == text.size()) text.resize(done + (1 << 16));  // It may have grown.
+    const ssize_t count = ::read(number, text.data() + done, text.size() - done);
+    if (count == 0) break;
+    if (count < 0 && errno != EINTR)
+      fail_input(place, std::string{"cannot be read: "} + std::strerror(errno), "check the disk");
+    if (count > 0) done += static_cast<std::size_t>(count);
+    if (done > most)
+      fail_input(place, "holds more than " + std::to_string(most >> 20) + " MiB",
+                 "keep only the lines of this run");
+  }
+  text.resize(done);
+  return text;
+}
 
 // Closes itself, whatever happens.
 class OpenFile {
@@ -46,18 +68,14 @@ std::string read_input_file(const std::string& path) {
     fail_input(place, "is not a regular file", "save it to a file");
   for (FilesRead* record = FilesRead::innermost_; record; record = record->outer_)
     record->paths_.insert(path);
-  std::string text(static_cast<std::size_t>(about.st_size), '\0');
-  std::size_t done = 0;
-  for (;;) {
-    if (done == text.size()) text.resize(done + (1 << 16));  // It may have grown.
-    const ssize_t count = ::read(file.number(), text.data() + done, text.size() - done);
-    if (count == 0) break;
-    if (count < 0 && errno != EINTR)
-      fail_input(place, std::string{"cannot be read: "} + std::strerror(errno), "check the disk");
-    if (count > 0) done += static_cast<std::size_t>(count);
-  }
-  text.resize(done);
-  return text;
+  return bytes_of(file.number(), static_cast<std::size_t>(about.st_size),
+                  std::numeric_limits<std::uintmax_t>::max(), place);
+}
+
+const std::string& read_standard_input() {
+  static const std::string all =
+      bytes_of(STDIN_FILENO, 0, largest_text_bytes, {standard_input, ""});
+  return all;
 }
 
 FilesRead* FilesRead::innermost_ = nullptr;
@@ -80,17 +98,15 @@ constexpr std::string_view whitespace = " \t\n\r\v\f";
 
 std::string read_text_file(const std::string& path) {
   namespace fs = std::filesystem;
-  constexpr std::uintmax_t largest_file_bytes = 64u << 20;
+  if (path == standard_input) return read_standard_input();
   const Place place{path, ""};
   std::error_code code;
   const fs::file_status status = fs::status(path, code);
-  if (!fs::exists(status))
-    fail_input(place, "no such file",
-               path == "-" ? "save what standard input holds to a file" : "check the path");
+  if (!fs::exists(status)) fail_input(place, "no such file", "check the path");
   if (fs::is_directory(status)) fail_input(place, "is a directory", "name a file in it");
   if (!fs::is_regular_file(status)) fail_input(place, "is not a regular file", "save it to a file");
   const std::uintmax_t size = fs::file_size(path, code);
-  if (!code && size > largest_file_bytes)
+  if (!code && size > largest_text_bytes)
     fail_input(place, "has " + std::to_string(size >> 20) + " MiB, more than the 64 MiB allowed",
                "keep only the lines of this run");
   return read_input_file(path);

@@ -15,6 +15,12 @@ namespace orrery {
 /// these is waited for.
 std::string read_input_file(const std::string& path);
 
+/// The name of standard input among files, as "-" of other programs.
+inline constexpr const char* standard_input = "-";
+/// All that standard input holds, however often it is asked for. Errors (bad_input): it cannot be
+/// read, or holds more than read_text_file() takes.
+const std::string& read_standard_input();
+
 /// The paths of all files that are read while it lives.
 class FilesRead {
  public:
@@ -36,8 +42,8 @@ class FilesRead {
   std::set<std::string> paths_;
 };
 
-/// The text of a log. Errors (bad_input): no regular file, unreadable, or over 64 MiB, which no
-/// log or topology reaches (a whole NVL72 rack's dump is about 100 kB).
+/// The text of a log, or of standard input. Errors (bad_input): no regular file, unreadable, or
+/// over 64 MiB, which no log or topology reaches (a whole NVL72 rack's dump is about 100 kB).
 std::string read_text_file(const std::string& path);
 
 /// Refuses what is no text: nothing but blanks, NUL bytes, UTF-16. `what`: "an nccl-tests log".

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "sim/core/json_value.hpp"
+#include "sim/core/number_text.hpp"
 #include "sim/core/text_file.hpp"
 
 namespace orrery {
@@ -33,9 +34,22 @@ bool may_be_a_number(const std::string& text) {
   return sign == text.npos || text[sign - 1] < '0' || text[sign - 1] > '9';
 }
 
+// "1,024" and "8k" in digits; `text` itself if it is no such number.
+std::string in_digits(const std::string& text, const std::string& place) {
+  const bool may_be = !text.empty() && text.front() >= '0' && text.front() <= '9' &&
+                      text.find_first_of(",kKM") != text.npos;
+  if (!may_be) return text;
+  static const std::vector<std::string> lengths{"--seq", "--isl", "--osl", "--max_length",
+                                                "--budget"};
+  const bool is_length = std::find(lengths.begin(), lengths.end(), place) != lengths.end();
+  const auto value = whole_number(text, is_length ? 1024.0 : 1000.0);
+  return value ? std::to_string(*value) : text;
+}
+
 }  // namespace
 
-JsonValue value_of_text(const std::string& text, const std::string& place) {
+JsonValue value_of_text(const std::string& written, const std::string& place) {
+  const std::string text = in_digits(written, place);
   // Written as a JSON scalar with the quotes left out: numbers and true/false as they are.
   const bool bare = text == "true" || text == "false" || may_be_a_number(text);
   try {
@@ -82,7 +96,7 @@ namespace {
 
 constexpr std::int64_t largest_number = std::int64_t{1} << 53;
 
-std::optional<std::int64_t> whole_number(std::string_view text) {
+std::optional<std::int64_t> plain_whole(std::string_view text) {
   std::int64_t value = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = error == std::errc{} && rest == text.data() + text.size();
@@ -105,13 +119,13 @@ std::optional<Range> parse_range(const std::string& text, const Place& at) {
   const std::size_t dots = text.find("..");
   if (dots == text.npos || dots == 0) return std::nullopt;
   Range range;
-  const auto first = whole_number(std::string_view{text}.substr(0, dots));
+  const auto first = plain_whole(std::string_view{text}.substr(0, dots));
   if (!first) return std::nullopt;
   const std::size_t sign = std::min(text.find_first_of("*+", dots), text.size());
-  const auto last = whole_number(std::string_view{text}.substr(dots + 2, sign - dots - 2));
+  const auto last = plain_whole(std::string_view{text}.substr(dots + 2, sign - dots - 2));
   if (!last) refuse_range(text, "has no whole number behind its dots", at);
   if (sign < text.size()) {
-    const auto step = whole_number(std::string_view{text}.substr(sign + 1));
+    const auto step = plain_whole(std::string_view{text}.substr(sign + 1));
     range.geometric = text[sign] == '*';
     if (!step || *step < (range.geometric ? 2 : 1))
       refuse_range(text, "has no step that goes on", at);

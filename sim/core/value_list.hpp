@@ -12,8 +12,8 @@
 namespace orrery {
 
 /// The value that a JSON file would hold for a flag's text; its place is the flag. Numbers, true
-/// and false are what they look like, everything else is a word. Errors: a malformed number, text
-/// that is no UTF-8.
+/// and false are what they look like, also "1,024" and "8k", which is 8,192 for lengths of tokens
+/// and else 8,000; everything else is a word. Errors: a malformed number, text that is no UTF-8.
 JsonValue value_of_flag(const std::string& key, const std::string& text);
 /// The same of a text that stands elsewhere; `place` is what messages name.
 JsonValue value_of_text(const std::string& text, const std::string& place);

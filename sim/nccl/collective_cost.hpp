@@ -41,7 +41,7 @@ struct CollectiveCost {
   /// The errors that its latency has, and the time of its bytes.
   PriceKind latency_kind() const;
   PriceKind bytes_kind() const;
-  /// Nothing is faster: its bytes at the line rates of its two ports.
+  /// A lower bound of the time: the bytes of each port at its line rate.
   Seconds at_line_rates(BytesPerSecond port, BytesPerSecond nic) const {
     return std::max(scale_up_bytes / port, network_bytes / nic);
   }

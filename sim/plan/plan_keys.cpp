@@ -21,7 +21,8 @@ bool with_copies(const Plan& plan) { return plan.has_copies() || plan.copies() >
 bool with_data_ranks(const Plan& plan) { return plan.data_ranks() > 1; }
 bool with_context_ranks(const Plan& plan) { return plan.cp > 1; }
 bool with_expert_ranks(const Plan& plan) { return plan.ep > 1; }
-// GPipe keeps the activations of all micro-batches in one stage, too.
+// With one stage, schedules other than the default still decide memory: GPipe keeps the activations
+// of all micro-batches.
 bool with_passes_to_order(const Plan& plan) {
   return plan.pp > 1 || plan.schedule != &default_schedule(plan.vpp);
 }

@@ -118,11 +118,12 @@ MaybeRefused derive_schedule(Plan& plan, const PlanRequest& request) {
   plan.schedule = request.schedule.value_or(&default_schedule(plan.vpp));
   const auto no =
       plan.schedule->refuses({plan.pp, plan.vpp, plan.microbatches, plan.mbs * plan.dp});
-  // Alone on its pipeline, one chunk is not interleaved with any.
+  if (no)
+    return Refused{no->contradiction ? Error::Kind::bad_input : Error::Kind::infeasible, no->key,
+                   no->problem, no->remedy};
+  // With one stage and one chunk, the interleaved schedule is 1F1B.
   if (plan.pp == 1 && plan.schedule == &interleaved()) plan.schedule = &one_f_one_b();
-  if (!no) return {};
-  return Refused{no->contradiction ? Error::Kind::bad_input : Error::Kind::infeasible, no->key,
-                 no->problem, no->remedy};
+  return {};
 }
 
 // Weight gradients in passes of their own need what is computed again for the inputs' gradients a
@@ -414,8 +415,8 @@ OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const 
   plan.overlap_tp_gradients = tp_overlap && software.overlap_tp_gradients;
   // Traffic is pipelined into GEMMs by reads and writes over NVLink: user buffers of Transformer
   // Engine (its issue 1071 and pull request 1470), symmetric memory of PyTorch.
-  const bool in_domain = plan.gpus() <= system.nvlink_domain || system.nvlink_domain % plan.tp == 0;
-  plan.tp_hidden = tp_overlap && in_domain ? software.tp_hidden : 0.0;
+  const bool has_nvlink = system.domains_hold_groups(plan.tp, plan.gpus());
+  plan.tp_hidden = tp_overlap && has_nvlink ? software.tp_hidden : 0.0;
   if (request.tp_overlap.value_or(false) && !plan.tp_overlap())
     return infeasible("tp_overlap",
                       "its kernels send over NVLink, and groups of tp=" + text(plan.tp) +

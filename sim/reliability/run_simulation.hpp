@@ -43,7 +43,7 @@ std::vector<RunTotals> run_replicates(const ReplicateSetup& setup,
 std::vector<RunTotals> run_replicates(const ReplicateSetup& setup, const FaultRecord& record,
                                       std::uint64_t seed, int replicates);
 
-/// Spares are paid for that cover so much of the time, unless a policy says how many.
+/// Without a stated number, a run pays for as many spares as suffice in this share of its time.
 inline constexpr double covered_share = 0.99;
 
 /// Shares of the time of all runs in which 0, 1, ... units were away.

@@ -91,7 +91,7 @@ std::vector<RunTotals> finished_runs(const PreparedRun& run, const RunQuestion& 
 RunTotals median_run(const PreparedRun& run, const RunQuestion& question,
                      const std::vector<RunTotals>& runs);
 
-/// Spares and what they leave open.
+/// How many spares a run needs, and how often those that are paid for do not suffice.
 struct SpareNeed {
   int units = 0;  ///< Enough for 99 % of the time of runs with unlimited spares.
   /// Spares that are paid for: the user's choice, else `units`.
@@ -118,9 +118,10 @@ struct Improvement {
   std::string what;
   ChanceRange days;   ///< Saved.
   double ettr = 0.0;  ///< Gained, of the time of all runs.
-  /// What the run's bill falls by, on average: spares and all. Negative where the change is dearer.
+  /// GPU hours by which the change reduces the run's bill on average, spares included; negative if
+  /// it costs more.
   double gpu_hours = 0.0;
-  Range rent_usd;  ///< Of as many GPU hours, without their sign.
+  Range rent_usd;  ///< Rent of the absolute value of `gpu_hours`.
 };
 
 /// One slow GPU that does not fail.

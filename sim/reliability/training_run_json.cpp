@@ -26,7 +26,7 @@ Json money(Range range) {
   return {{"low", rounded(range.low)}, {"high", rounded(range.high)}};
 }
 
-// Negative where the change is dearer.
+// The saved rent is negative if the change costs more.
 Json saved_money(const Improvement& one) {
   if (one.gpu_hours >= 0.0 || !one.rent_usd.known()) return money(one.rent_usd);
   return {{"low", rounded(-one.rent_usd.high)}, {"high", rounded(-one.rent_usd.low)}};

@@ -126,7 +126,8 @@ void fix(std::vector<PlanDimension>& dimensions, const std::vector<Fixed>& fixed
           {one.key, one.values, one.values.size() == 1 ? Kind::degree : Kind::variant, nullptr});
     } else {
       found->values = one.values;
-      // GPipe keeps the activations of all micro-batches in one stage, too.
+      // A fixed schedule also matters with one stage: GPipe keeps the activations of all
+      // micro-batches.
       found->matters = one.key == "schedule" ? nullptr : plan_key(one.key).matters;
       found->fixed = true;
       if (found->is_shape())  // Rising, as PlanDimension says.

@@ -212,8 +212,9 @@ template <class Go>
 bool PlanSpace::for_each_value(Visit& state, const PlanRequest& so_far, const Plan& shape,
                                std::size_t dimension, const Go& go) const {
   const PlanDimension& varied = dimensions_[dimension];
-  if (!varied.fixed && !varied.varies(shape)) return go(so_far);
-  const std::size_t values = varied.varies(shape) ? varied.values.size() : 1;
+  const bool varies = varied.varies(shape);
+  if (!varies && !varied.fixed) return go(so_far);
+  const std::size_t values = varies ? varied.values.size() : 1;
   bool goes_on = true;
   for (std::size_t value = 0; goes_on && value < values; ++value) {
     PlanRequest next = so_far;

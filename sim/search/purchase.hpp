@@ -102,8 +102,8 @@ struct PurchaseRow {
 /// The cost of a row that `pay` counts, at the prices' ends and the predicted time; unknown if a
 /// price is.
 Range cost_of(const PurchaseRow& row, PayBy pay);
-/// What the cheapest row has the least of: the price of the cluster where capital is limited, else
-/// cost_of().
+/// The cost by which rows are compared: the purchase price of the cluster if capital is limited,
+/// else cost_of().
 Range limited_cost(const PurchaseRow& row, const PurchaseRequest& request);
 Range energy_cost(const PurchaseRow& row);
 Range energy_kwh(const PurchaseRow& row);
@@ -154,7 +154,7 @@ struct RowChoice {
   std::optional<Meets> deadline, budget, capital;
 };
 
-/// A row that is the best within a deadline, which takes the place of the request's, and within its
+/// The cheapest row within a deadline, which replaces the request's own, and within the request's
 /// other limits.
 struct DeadlineChoice {
   double days = 0.0;

@@ -31,7 +31,7 @@ std::string row_name(const PurchaseRow& row, const PurchaseRequest& request) {
   return request.systems[row.system].name + ", " + grouped(row.gpus) + " GPUs";
 }
 
-// What makes a row the cheapest.
+// limited_cost() with the word for how it is paid.
 std::string cost_text(const PurchaseRow& row, const PurchaseRequest& request) {
   const std::string dollars = dollars_text(limited_cost(row, request));
   if (dollars.empty()) return "";

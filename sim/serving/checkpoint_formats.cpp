@@ -183,9 +183,10 @@ std::optional<CheckpointFormats> formats_of_files(const Model& model,
   for (const char* key : {"ignore", "modules_to_not_convert", "exclude_modules"})
     if (const auto list = config->find(key)) excluded.add(*list);
   CheckpointFormats formats = formats_by_modules(model, quantised_format(*config), excluded);
-  const auto beside =
+  const auto of_modelopt =
       hf_quant_config ? hf_quant_config->find("quantization") : std::optional<JsonValue>{};
-  if (is_fp8_cache(*config) || (beside && beside->is_object() && is_fp8_cache(*beside)))
+  if (is_fp8_cache(*config) ||
+      (of_modelopt && of_modelopt->is_object() && is_fp8_cache(*of_modelopt)))
     formats.kv = Dtype::fp8;
   formats.said_by = "quantization_config";
   return formats;

@@ -189,11 +189,17 @@ void settle_formats(const Model& model, const System& system, const ServingEngin
                     "use " + std::to_string(model.layers / 2));
   if (request.experts && !model.experts)
     fail_input(at / "experts", "the model has no experts", "leave it out");
-  const std::string why =
-      published_note(model, request).empty() ? "" : ", in which " + model.name + " is published";
-  need_format(at / "weights", engine, name(plan.weights), engine.weights, why);
-  need_format(at / "attention", engine, name(plan.attention), engine.weights, why);
-  if (model.experts) need_format(at / "experts", engine, name(plan.experts), engine.experts, why);
+  const auto why = [&](Dtype format, const std::optional<Dtype>& stated) {
+    const bool is_published = !request.weights && !stated && is_narrow(format);
+    return is_published ? ", in which " + model.name + " is published" : std::string{};
+  };
+  need_format(at / "weights", engine, name(plan.weights), engine.weights,
+              why(plan.weights, request.weights));
+  need_format(at / "attention", engine, name(plan.attention), engine.weights,
+              why(plan.attention, request.attention));
+  if (model.experts)
+    need_format(at / "experts", engine, name(plan.experts), engine.experts,
+                why(plan.experts, request.experts));
   need_format(at / "kv", engine, name(plan.kv), engine.kv);
   if (const auto no = lacks_units(system.gpu, plan.weights)) throw no->error(at);
   if (const auto no = lacks_units(system.gpu, plan.attention))
@@ -268,11 +274,20 @@ std::string published_note(const Model& model, const DeploymentRequest& request)
          " (its quantization_config); --weights bf16 says otherwise";
 }
 
-std::string unmeasured_note(const System& system, const Deployment& plan) {
-  if (plan.gpus() <= system.nvlink_domain || system.nvlink_domain % plan.tp == 0) return "";
-  return "groups of tp=" + std::to_string(plan.tp) +
-         " leave their NVLink domain: published runs of that kind, DeepSeek-R1 on 16 H100s in "
-         "2025, took two to five times the predicted time a token, beyond the range";
+std::vector<std::string> unmeasured_notes(const System& system, const Deployment& plan) {
+  std::vector<std::string> notes;
+  if (!system.domains_hold_groups(plan.tp, plan.gpus()))
+    notes.push_back("groups of tp=" + std::to_string(plan.tp) +
+                    " leave their NVLink domain: published runs of that kind, DeepSeek-R1 on 16 "
+                    "H100s in 2025, took two to five times the predicted time a token, beyond the "
+                    "range");
+  constexpr int few_ranks = 8;
+  if (plan.ep > few_ranks)
+    notes.push_back("experts over " + std::to_string(plan.ep) +
+                    " ranks have the times of a router that loads one of them most, without a load "
+                    "balancer (EPLB): prompts of thousands of tokens take several times less with "
+                    "one");
+  return notes;
 }
 
 Deployment make_deployment(const Model& model, const System& system, const ServingEngine& engine,

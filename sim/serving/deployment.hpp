@@ -53,7 +53,7 @@ struct Deployment {
   Bytes host_kv;      ///< Host memory of each GPU for keys and values; 0: none.
   std::optional<Speculation> speculation;
   std::shared_ptr<const Model> drafter;  ///< The draft model; null: no model drafts.
-  DeploymentRequest request;             ///< That it completes.
+  DeploymentRequest request;             ///< The options that the deployment completes.
 
   /// Layers whose weights have 16 bits, whatever the others have.
   bool is_16bit(std::int64_t layer, std::int64_t layers) const {
@@ -93,9 +93,11 @@ CheckpointFormats checkpoint_of(const Model& model, const DeploymentRequest& req
 /// Says which published formats are served because the request states no others; "": none.
 std::string published_note(const Model& model, const DeploymentRequest& request);
 
-/// Says that nothing like the deployment was published within its range: tensor-parallel ranks on
-/// several nodes (tt-inference-server issue 356, sglang issue 3656). "": nothing to say.
-std::string unmeasured_note(const System& system, const Deployment& plan);
+/// One sentence for each known effect that the prediction intervals of the deployment do not cover:
+/// tensor-parallel ranks on several nodes (tt-inference-server issue 356, sglang issue 3656), and
+/// experts over many ranks, whose tables were timed with an uneven router
+/// (docs/notes/serving-errors.md).
+std::vector<std::string> unmeasured_notes(const System& system, const Deployment& plan);
 
 /// Completes `request`: one stage, tensor parallelism over all GPUs of a replica, the formats of
 /// checkpoint_of(), the engine's defaults. Errors: bad_input for contradictions; infeasible for

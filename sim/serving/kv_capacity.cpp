@@ -331,10 +331,14 @@ void need_kv(const Model& model, const System& system, const Deployment& plan,
                           : "the largest that fits is --max_length " + std::to_string(longest) +
                                 (change.empty() ? ", or " + better : "; " + change + ", too")));
   }
+  const std::int64_t longest = kv.longest(at_once(plan));
+  const std::string windows = longest > kv.tokens
+                                  ? " tokens, whose longest request is " + grouped(longest) + ","
+                                  : " tokens";
   fail_infeasible(at,
-                  "the KV cache of " + grouped(kv.tokens) +
-                      " tokens does not hold one request of " + grouped(tokens) + ": " +
-                      grouped(tokens - kv.longest(at_once(plan))) + " tokens are missing",
+                  "the KV cache of " + grouped(kv.tokens) + windows +
+                      " does not hold one request of " + grouped(tokens) + ": " +
+                      grouped(tokens - longest) + " tokens are missing",
                   better);
 }
 

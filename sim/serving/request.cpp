@@ -21,10 +21,13 @@ Slo parse_slo(const std::string& text, const Place& at) {
   for (const std::string& item : split_list(text.substr(0, mark), at)) {
     const std::size_t equals = item.find('=');
     const std::string key = item.substr(0, equals);
-    const auto time = equals == item.npos ? std::nullopt : plain_number(item.substr(equals + 1));
+    const auto time =
+        equals == item.npos
+            ? std::nullopt
+            : number_with_unit(item.substr(equals + 1), {{"", 1e-3}, {"ms", 1e-3}, {"s", 1.0}});
     if (!time || *time <= 0.0)
       fail_input(at, "'" + shown_text(item) + "' is not a limit in milliseconds", remedy);
-    const Seconds limit{*time * 1e-3};
+    const Seconds limit{*time};
     if (key == "ttft")
       slo.ttft = limit;
     else if (key == "tpot")

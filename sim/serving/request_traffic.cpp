@@ -8,6 +8,7 @@
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/nearest.hpp"
+#include "sim/core/number_text.hpp"
 #include "sim/core/random.hpp"
 #include "sim/core/text_file.hpp"
 #include "sim/core/value_list.hpp"
@@ -20,11 +21,12 @@ constexpr const char* length_remedy = "write like 1024, 819..1024 or lognormal:1
 constexpr double most_sigma = 4.0;
 
 double length_of(std::string_view word, const std::string& text, const Place& at) {
-  const auto length = plain_integer(word, static_cast<int>(most_request_tokens));
-  if (!length || *length < 1)
+  constexpr double thousand = 1024.0;
+  const auto length = whole_number(word, thousand);
+  if (!length || *length < 1 || *length > most_request_tokens)
     fail_input(at, "'" + shown_text(text) + "' is not a length in tokens from 1 to 16777216",
                length_remedy);
-  return *length;
+  return static_cast<double>(*length);
 }
 
 }  // namespace

@@ -264,7 +264,7 @@ std::optional<Slo> kept_limits(const ServingRun& run, const Slo& asked) {
   const ReplayCounts& counts = run.replay.counts;
   Slo kept{.share = asked.share};
   const double limits = (asked.ttft < Slo::any) + (asked.tpot < Slo::any) + (asked.e2e < Slo::any);
-  // In whole milliseconds, one more for the width of a bucket.
+  // The percentile is rounded up to whole milliseconds; one more covers a histogram bucket's width.
   const auto keep = [&](Seconds Slo::*limit, const LatencyHistogram& of) {
     if (!(asked.*limit < Slo::any)) return;
     const double percentile = of.percentile(1.0 - (1.0 - asked.share) / limits).si();

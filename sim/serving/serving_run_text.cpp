@@ -214,7 +214,7 @@ std::string limits(const ServedAnswer& answer) {
   return text;
 }
 
-// Where limits are kept to at no rate: those that are at the lowest one.
+// For limits that no rate meets: the nearest limits that requests meet at the lowest rate.
 std::string no_rate_text(const ServedAnswer& answer) {
   const Slo& slo = *answer.load.replay.slo;
   const std::optional<Slo> kept = kept_limits(answer.run, slo);

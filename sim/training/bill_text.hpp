@@ -18,7 +18,8 @@ std::string bill_text(const Bill& bill);  ///< Head, table and note, a line each
 /// Bill has them.
 std::string whole_units_text(const Hardware& hardware, int gpus, int domains);
 
-/// What rent means where a System::provider lends the machines, and what to buy means.
+/// rent_note() says what the rent of a cloud's machines (System::provider) is based on;
+/// provider_note() adds what their purchase price means.
 std::string rent_note(const std::string& provider);
 std::string provider_note(const std::string& provider);
 

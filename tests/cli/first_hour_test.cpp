@@ -185,7 +185,36 @@ TEST(FirstHour, DefaultsAreNamed) {
   EXPECT_THAT(said(plan + "--pp 2 --schedule gpipe --software megatron-core"),
               HasSubstr("or software="));
   EXPECT_THAT(printed(plan + "--nccl_algo Ring"), HasSubstr("NCCL_ALGO Ring, software"));
-  EXPECT_THAT(said(plan + "--nccl-algo Ring"), HasSubstr("did you mean '--nccl_algo'?"));
+  EXPECT_THAT(printed(plan + "--nccl-algo=Ring"), HasSubstr("NCCL_ALGO Ring, software"));
+}
+
+// Numbers, units and names of options as people write them are those of the reference.
+TEST(FirstHour, NumbersAndNamesAreTakenAsPeopleWriteThem) {
+  const std::string estimate = "estimate --no-timing --model llama3-8b --system dgx-h100 ";
+  EXPECT_EQ(printed(estimate + "--gpus 1,024 --gbs 128k --seq 8k --tp-overlap=false"),
+            printed(estimate + "--gpus 1024 --gbs 128000 --seq 8192 --tp_overlap false"));
+  const std::string serve =
+      "serve --model llama3.1-8b --system dgx-h100 --gpus 1 --engine vllm --requests 100 ";
+  EXPECT_EQ(
+      printed(serve + "--isl 1k --osl 1..0.5k --max-seqs 64 --rate 2 --slo ttft=1s,tpot=40ms"),
+      printed(serve + "--isl 1024 --osl 1..512 --max_seqs 64 --rate 2 --slo ttft=1000,tpot=40"));
+  EXPECT_THAT(said("collective all_reduce --system dgx-h100 --gpus 1,6 --min_bytes 8 -e 8"),
+              HasSubstr("'1,6' is not such a number"));
+}
+
+// "-" is standard input, wherever a file is read.
+TEST(FirstHour, StandardInputIsAFile) {
+  const std::string plan = "estimate --no-timing --system dgx-h100 --plan ";
+  const TemporaryFolder folder;
+  const std::string file = (folder.path() / "plan.json").string();
+  std::ofstream{file} << printed(
+      "estimate --no-timing --model llama3-8b --system dgx-h100 --gpus 8 --gbs 8 --tp 2 --json");
+  const Outcome piped =
+      run_shell("(cat '" + file + "' | '" ORRERY_TEST_BINARY_FOLDER "/orrery' " + plan + "-)");
+  EXPECT_EQ(piped.code, 0);
+  EXPECT_EQ(piped.out, printed(plan + "'" + file + "'"));
+  EXPECT_THAT(said(plan + "-"), HasSubstr("-: is empty"));
+  EXPECT_THAT(said("import nccl-tests -"), HasSubstr("-: "));
 }
 
 // A ring where NCCL would reduce in the switch takes longer, in estimates, searches and sweeps.

@@ -154,7 +154,7 @@ void ServerReader::read_model() {
   checkpoint_ = read_checkpoint(name);
 }
 
-// What its own files state comes before its name, and its name before the catalog.
+// The checkpoint's own files take precedence over its name, and its name over the catalog.
 CheckpointFormats ServerReader::read_checkpoint(const std::string& name) const {
   if (!part_.catalog_name.empty()) return formats_of_name(name, &part_.model);
   std::string folder = answers_.model.value_or(name);
@@ -223,6 +223,7 @@ void ServerReader::read_formats(const std::string& quantization, const std::stri
   if (part_.model.experts) part_.keys["experts"] = name(experts);
   if (checkpoint_.ends_16bit > 0 && is_narrow(weights))
     part_.keys["ends_16bit"] = checkpoint_.ends_16bit;
+  bool is_kv_of_checkpoint = false;
   if (!cache.empty()) {
     const bool takes_checkpoints = checkpoint_.kv && engine_.takes_kv_of_checkpoint;
     const std::string own = takes_checkpoints ? name(*checkpoint_.kv) : base;
@@ -238,6 +239,7 @@ void ServerReader::read_formats(const std::string& quantization, const std::stri
                                                         {"nvfp4", "nvfp4"},
                                                         {"fp4_e2m1", "nvfp4"}});
     part_.keys["kv"] = kv;
+    is_kv_of_checkpoint = takes_checkpoints && kv == own;
   }
   if (checkpoint_.said_by.empty()) return;
   std::string all = part_.checkpoint + " is taken to be in " + name(weights);
@@ -245,8 +247,7 @@ void ServerReader::read_formats(const std::string& quantization, const std::stri
   if (part_.model.experts && experts != weights) all += ", experts in " + name(experts);
   if (part_.keys.contains("ends_16bit"))
     all += ", " + plural(checkpoint_.ends_16bit, "layer") + " at each end in 16 bits";
-  if (part_.keys.contains("kv"))
-    all += ", keys and values in " + part_.keys["kv"].get<std::string>();
+  if (is_kv_of_checkpoint) all += ", keys and values in " + name(*checkpoint_.kv);
   part_.notes.push_back(all + ", by " + checkpoint_.said_by);
 }
 

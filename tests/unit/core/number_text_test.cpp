@@ -39,6 +39,31 @@ TEST(NumberText, ChoosesTheLargestUnitThatLeavesAtLeastOne) {
   EXPECT_EQ(bytes_text(Bytes{2e15}), "2,000.00 TB");
 }
 
+TEST(NumberText, ReadsWholeNumbersAsPeopleWriteThem) {
+  for (const auto& [text, value] :
+       std::initializer_list<std::pair<const char*, std::int64_t>>{{"0", 0},
+                                                                   {"1024", 1024},
+                                                                   {"1,024", 1024},
+                                                                   {"12,345,678", 12'345'678},
+                                                                   {"8k", 8000},
+                                                                   {"1.5k", 1500},
+                                                                   {"4M", 4'000'000},
+                                                                   {"1,000k", 1'000'000},
+                                                                   {"-3", -3}})
+    EXPECT_EQ(whole_number(text), value) << text;
+  EXPECT_EQ(whole_number("8k", 1024), 8192);
+  EXPECT_EQ(whole_number("1M", 1024), 1 << 20);
+  for (const char* text : {"", "k", "1,02", "1,0244", "1024,1", ",024", "1,,024", "1234,567", "1.5",
+                           "8 k", "8kk", "1e300", "nan", "1,024.5"})
+    EXPECT_EQ(whole_number(text), std::nullopt) << text;
+  const Place at{"", "--x"};
+  for (const char* text : {"1600 Gb/s", "1,600 Gb/s", "1600Gbps", "1.6 Tbps", "1600 Gbit/s"})
+    EXPECT_EQ(parse_bandwidth(text, at).si(), 200e9) << text;
+  for (const char* text : {"14d", "14 days", "2 weeks", "336 h", "1,209,600 s"})
+    EXPECT_EQ(parse_span(text, at).si(), 14 * 86400.0) << text;
+  EXPECT_EQ(parse_span("12 months", at).si(), 365.25 * 86400.0);
+}
+
 TEST(NumberText, PercentHasOneDecimal) {
   EXPECT_EQ(percent(0.44321), "44.3 %");
   EXPECT_EQ(percent(1.0), "100.0 %");

@@ -32,7 +32,8 @@ TEST(Checkpoints, WithoutAPlaceGoToTheStore) {
 TEST(Checkpoints, SayWhatTheyAreNot) {
   EXPECT_EQ(refusal("stor:1h"),
             "--checkpoint: 'stor' is no place for a checkpoint; did you mean 'store'?");
-  EXPECT_EQ(refusal("10"), "--checkpoint: '10' has no known unit; use s, min, h or d");
+  EXPECT_EQ(refusal("10"),
+            "--checkpoint: '10' has no known unit; use s, min, h, d, weeks or months");
   EXPECT_EQ(refusal("0s"),
             "--checkpoint: '0s' is no interval; write it like store:10min,peer:1step");
   EXPECT_EQ(refusal("1.5steps"),

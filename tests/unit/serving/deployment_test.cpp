@@ -81,17 +81,20 @@ TEST(Deployment, ExpertsFillTheGpusOfAStage) {
   EXPECT_EQ(copies.moe_tp, 1);
 }
 
-TEST(Deployment, SaysWhereNoPublishedRunIsInItsRange) {
-  const auto says = [](const char* system, int tp, int gpus) {
+TEST(Deployment, SaysWhatLiesBeyondItsRange) {
+  const auto says = [](const char* system, int tp, int gpus, int dp = 1) {
     DeploymentRequest request;
     request.tp = tp;
+    request.dp = dp;
     const System of = read_system(system, {});
-    return !unmeasured_note(of, deployment("deepseek-v3", system, request, gpus)).empty();
+    return !unmeasured_notes(of, deployment("deepseek-v3", system, request, gpus)).empty();
   };
   EXPECT_TRUE(says("dgx-h100", 16, 16));
   EXPECT_TRUE(says("dgx-h100", 16, 32));
   EXPECT_FALSE(says("dgx-h100", 8, 32));
   EXPECT_FALSE(says("gb200-nvl72", 16, 16));
+  EXPECT_TRUE(says("dgx-h100", 1, 32, 32));
+  EXPECT_FALSE(says("dgx-h100", 1, 32, 8));
 }
 
 TEST(Deployment, SmallGpusHaveSmallerIterations) {

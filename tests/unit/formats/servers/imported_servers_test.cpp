@@ -100,7 +100,7 @@ TEST(ImportedServers, SettingsOfTensorRtLlmFromAHereDocument) {
             "prefix-cache=off");
   EXPECT_THAT(run.notes,
               ElementsAre("openai/gpt-oss-120b is taken to be in bf16, experts in mxfp4, "
-                          "keys and values in fp8, by its publisher's config.json",
+                          "by its publisher's config.json",
                           "stream_interval sends several tokens at a time; ITL is "
                           "priced token by token"));
 }
