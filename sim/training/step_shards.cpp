@@ -158,7 +158,9 @@ class ShardBuilder {
         else
           draft_.graph.depends(done.front(), exit);
       }
-      if (plan_.dp_replicate > 1) {
+      const bool sums = !draft_.scenario.software.sums_copies_once ||
+                        units[i].pass->slot.microbatch + 1 == plan_.microbatches;
+      if (plan_.dp_replicate > 1 && sums) {
         for (int member : group.members)
           for (TaskId earlier : sums_[at(member)]) add_new(done, earlier);
         done = shard_copies_.sum(group.kind, static_cast<int>(i), parameters, units[i].pass->slot,

@@ -233,8 +233,7 @@ class TrainerReader {
       fully_sharded();
     else
       host_optimizer();
-    if (const std::int64_t size = e_.number("zero_optimization.mics_shard_size", 0); size > 0)
-      r_.dp_replicate = r_.gpus ? *r_.gpus / size : 1;  // MiCS (arXiv 2205.00119).
+    copies_of_shards();
     r_.cp = e_.number("sequence_parallel_size", t_.number("sequence_parallel_size", 1));
     if (r_.cp > 1) r_.cp_comm = "a2a";  // Ulysses (arXiv 2309.14509).
     r_.tp = e_.number("tensor_parallel.autotp_size", 1);
@@ -242,6 +241,20 @@ class TrainerReader {
       if (e_.number(depth, 1) > 1)
         e_.fail(depth, "makes a pipeline of DeepSpeed's own, which is not read",
                 "write the plan by hand (--pp of `orrery estimate`)");
+  }
+
+  // MiCS (arXiv 2205.00119), which is of ZeRO-3 (deepspeed/runtime/engine.py) and has no offloading
+  // (runtime/zero/mics.py, allreduce_mics_shard_grads).
+  void copies_of_shards() {
+    const std::string path = "zero_optimization.mics_shard_size";
+    const std::int64_t size = e_.number(path, 0);
+    if (size <= 0 || r_.zero != 3 || !r_.gpus) return;
+    if (*r_.gpus % size != 0)
+      e_.fail(path, "does not divide " + grouped(*r_.gpus) + " GPUs", "write a divisor");
+    r_.dp_replicate = *r_.gpus / size;
+    if (r_.dp_replicate > 1 && r_.offload_optimizer > 0)
+      e_.fail(path, "shards over a part of the replicas, with which DeepSpeed offloads nothing",
+              "leave it out: --set " + path + "=null");
   }
 
   // deepspeed/runtime/zero/offload_config.py; `ratio` is ZeRO-Offload++'s share of the host.
@@ -364,9 +377,9 @@ class TrainerReader {
     r_.attention = how == "eager" || !flash ? "unfused" : "flash";
   }
 
-  // Both have replicas alone; tensor-parallel and Ulysses' ranks have no software of their own.
+  // Tensor-parallel ranks have no software of their own, nor has Ulysses without DeepSpeed.
   void software() {
-    if (r_.tp > 1 || r_.cp > 1) {
+    if (r_.tp > 1 || (r_.cp > 1 && !is_engine())) {
       r_.software = "megatron-core";
       if (is_wide(*format_named(r_.dtype, FormatUse::products))) r_.attention = "unfused";
       r_.notes.push_back(

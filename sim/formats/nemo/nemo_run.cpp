@@ -265,14 +265,12 @@ class Translator {
     }
   }
 
-  // NeMo 1: PyTorch's FSDP.
+  // NeMo 1: PyTorch's FSDP. NeMo itself refuses "hybrid" (nlp_overrides.py, NLPFSDPStrategy).
   void shards() {
     if (!s_.flag("model.fsdp", false)) return;
     const std::string path = "model.fsdp_sharding_strategy";
     put("data_parallel_sharding_strategy", path,
-        s_.choice(path, {{"full", "optim_grads_params"},
-                         {"hybrid", "optim_grads_params"},
-                         {"grad", "optim_grads"}}));
+        s_.choice(path, {{"full", "optim_grads_params"}, {"grad", "optim_grads"}}));
   }
 
   // "torch.float32" as "fp32".
@@ -491,9 +489,6 @@ ImportedRun import_nemo_run(const std::string& text, const std::string& file,
   // A configuration that its program printed has hundreds of defaults.
   const bool is_printed = settings.has("_target_") || settings.has("model._target_");
   note_otherwise(settings, recipe_differences, run.notes);
-  if (settings.word("model.fsdp_sharding_strategy", "full") == "hybrid")
-    run.notes.push_back(
-        "model.fsdp_sharding_strategy is over a part of the replicas; assumed: sharding over all");
   if (const std::string order = settings.word("model.transformer_block_type", "pre_ln");
       order != "pre_ln")
     run.notes.push_back("model.transformer_block_type is " + shown_text(order) +

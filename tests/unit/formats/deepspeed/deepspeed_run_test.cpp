@@ -118,8 +118,24 @@ TEST(DeepspeedRun, UlyssesSharesSequences) {
               {"num_processes: 16\n", "acc.yaml"}});
   EXPECT_EQ(plan_text(run),
             "attention=\"flash\" cp=4 cp_comm=\"a2a\" dp_overlap=false dtype=\"bf16\" gbs=32 "
-            "gpus=16 mbs=2 pp=1 recompute=\"none\" seq=2048 software=\"megatron-core\" sp=false "
+            "gpus=16 mbs=2 pp=1 recompute=\"none\" seq=2048 software=\"deepspeed\" sp=false "
             "tp=1 zero=1");
+}
+
+// deepspeed/runtime/zero/mics.py.
+TEST(DeepspeedRun, MicsShardsOverAPart) {
+  const auto engine = [](const std::string& more) {
+    return std::vector<RecipeFile>{
+        {arguments, "args.yaml"},
+        {"{\"zero_optimization\": {" + more + "\"mics_shard_size\": 8}}", "ds.json"},
+        {"num_processes: 32\n", "acc.yaml"}};
+  };
+  EXPECT_THAT(plan_text(run_of(engine("\"stage\": 3, "))), HasSubstr("dp_replicate=4"));
+  EXPECT_EQ(plan_text(run_of(engine("\"stage\": 2, "))).find("dp_replicate"), std::string::npos);
+  EXPECT_THAT(
+      refusal(engine("\"stage\": 3, \"offload_optimizer\": {\"device\": \"cpu\"}, ")),
+      HasSubstr("mics_shard_size shards over a part of the replicas, with which DeepSpeed offloads "
+                "nothing"));
 }
 
 TEST(DeepspeedRun, FormatsOfProductsAndState) {
