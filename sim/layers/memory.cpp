@@ -143,8 +143,10 @@ double gradient_bytes(const Scenario& s, int stage, const RankParameters& parame
   const double whole =
       (s.software.main_gradient_bytes + copies) * static_cast<double>(parameters.sum());
   if (!s.plan.shards_gradients()) return whole;
-  const double shards = static_cast<double>(parameters.dense) / s.plan.shard_ranks() +
-                        static_cast<double>(parameters.experts) / s.plan.expert_shard_ranks();
+  const double on_host = s.plan.streams_gradients() ? s.plan.offload_optimizer / 100.0 : 0.0;
+  const double shards =
+      (1.0 - on_host) * (static_cast<double>(parameters.dense) / s.plan.shard_ranks() +
+                         static_cast<double>(parameters.experts) / s.plan.expert_shard_ranks());
   return std::min(whole, s.software.main_gradient_bytes * shards +
                              s.software.held_weight_bytes * two_shard_units(s, stage));
 }

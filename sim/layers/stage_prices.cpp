@@ -106,10 +106,12 @@ std::vector<Seconds> optimizer_times(const Scenario& scenario, const KernelModel
       own += static_cast<double>(parameters.experts) / plan.expert_optimizer_shards();
       held += static_cast<double>(parameters.sum());
     }
-    // Of what the host updates, the GPU takes the norm and clips, which reads and writes.
+    // Of what the host updates, the GPU takes the norm and clips, which reads and writes, unless
+    // the gradients are there already.
     const double moved = plan.offload_optimizer / 100.0 * own;
+    const double clipped = plan.streams_gradients() ? 0.0 : moved;
     const Bytes traffic = optimizer_traffic(scenario.software, plan.dtype, own - moved, held) +
-                          Bytes{3.0 * scenario.software.main_gradient_bytes * moved};
+                          Bytes{3.0 * scenario.software.main_gradient_bytes * clipped};
     times.push_back(kernels.memory(traffic).time + scenario.software.kernel_overhead +
                     host_optimizer(scenario, own).time());
   }

@@ -415,7 +415,7 @@ OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const 
   if (auto no = check_context_parallel(model, plan, software)) return *no;
   if (auto no = check_experts(model, plan)) return *no;
   if (auto no = refuse_copies_of_shards(plan)) return *no;
-  if (auto no = refuse_host_optimizer(plan, system, software)) return *no;
+  if (auto no = refuse_offloading_to_host(plan, system, software)) return *no;
   if (auto no = check_expert_overlap(model, plan)) return *no;
   if (request.tp_overlap.value_or(false) && !software.overlaps_tp())
     return infeasible("tp_overlap", "the software '" + software.name + "' has no tp_overlap=true",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/layers/host_optimizer.hpp"
 #include "sim/training/step_draft.hpp"
 
 namespace orrery {
@@ -201,7 +202,13 @@ class ShardBuilder {
     task.stream = Stream::data;
     task.group = group.kind;
     task.owner = group.members.front();
-    task.duration = cost.latency;
+    // Copies from and to the host are on the same stream as the collectives.
+    const double shard =
+        static_cast<double>(parameters) /
+        (group.kind == GroupKind::data ? plan_.shard_ranks() : plan_.expert_shard_ranks());
+    task.duration =
+        cost.latency + (what == Label::What::weights ? weights_from_host(draft_.scenario, shard)
+                                                     : gradients_to_host(draft_.scenario, shard));
     task.tag = cost.tag;
     task.flows =
         collective_flows(draft_.topology, draft_.classes, group.member, {cost, group.kind});

@@ -4,6 +4,7 @@
 
 #include "sim/layers/memory.hpp"
 #include "sim/layers/rank_parameters.hpp"
+#include "sim/layers/step_cost.hpp"
 #include "sim/training/estimate.hpp"
 #include "tests/support/error_text.hpp"
 #include "tests/support/scenarios.hpp"
@@ -95,6 +96,70 @@ TEST(HostOptimizer, TheSameBySimGrid) {
   EXPECT_NEAR(step_of(scenario_with(100)), own, 1e-9 * own);
 }
 
+// Two micro-batches on four GPUs, without overlap, so that all that the link carries is waited for.
+Scenario weights_on_host(const char* software, bool offloaded = true) {
+  System system = read_system("dgx-a100-80gb", test_place);
+  PlanRequest request = plan_request(1, 1, 2, 16, 1024, software);
+  request.zero = 3;
+  request.dp_overlap = false;
+  if (offloaded) request.offload_optimizer = 100, request.offload_weights = true;
+  return scenario_of(small_gpt(8, 512, 8, 1024), system, request, 4);
+}
+
+// PyTorch's shards are fp32 masters; DeepSpeed has 2 bytes a parameter more, for 16 bits.
+TEST(WeightsOnTheHost, MemoryOfBothSides) {
+  for (const bool is_deepspeed : {false, true}) {
+    const char* software = is_deepspeed ? "deepspeed" : "torchtitan";
+    const Scenario all = weights_on_host(software), none = weights_on_host(software, false);
+    const double own = parameters_of(all) / 4.0;
+    const StageMemory gpu = memory_of(all).stages[0], before = memory_of(none).stages[0];
+    EXPECT_EQ(gpu.optimizer.si(), 0.0);
+    EXPECT_EQ(gpu.weights, before.weights);  // Two units, gathered.
+    EXPECT_DOUBLE_EQ((before.gradients - gpu.gradients).si(), 4.0 * own);
+    EXPECT_DOUBLE_EQ(memory_of(all).host.si(), 4.0 * (is_deepspeed ? 18.0 : 16.0) * own);
+  }
+}
+
+// What is gathered comes over the link first, in 4 bytes (PyTorch) or 2; gradients leave in 4.
+// Twice the bandwidth saves half of it.
+TEST(WeightsOnTheHost, TheLinkCarriesEachGatherAndReduction) {
+  for (const bool is_deepspeed : {false, true}) {
+    Scenario s = weights_on_host(is_deepspeed ? "deepspeed" : "torchtitan");
+    const CollectiveTime collectives{s.system};
+    const Placement placement{s.plan, s.system};
+    const StepCost cost = price_step(s, nullptr, collectives, placement.shapes());
+    const StageCost& stage = cost.stages.front();
+    double gathered = 0.0, reduced = 0.0;
+    for (const bool forward : {true, false})
+      for (std::size_t i = 0; i < stage.count(forward); ++i) {
+        const Bucket& unit = stage.bucket(forward, i);
+        gathered += static_cast<double>((forward ? unit.parameters : unit.regathered).sum());
+        if (!forward) reduced += static_cast<double>(unit.parameters.sum());
+      }
+    EXPECT_NEAR(reduced, parameters_of(s), 0.01 * reduced);
+    EXPECT_GT(gathered, 1.5 * reduced);
+    const double sent = 2.0 * ((is_deepspeed ? 2.0 : 4.0) * gathered + 4.0 * reduced) / 4.0;
+    const double before = step_of(s);
+    const double link = s.system.gpu.host.si();
+    s.system.gpu.host = 2.0 * s.system.gpu.host;
+    EXPECT_NEAR(before - step_of(s), sent / link / 2.0, 1e-9 * before);
+  }
+}
+
+// Adam's 28 bytes, and the clipping: PyTorch's norm reads 4 and its scaling reads and writes 8;
+// DeepSpeed takes the norm on the GPU and makes weights of 4 bytes read and 2 written.
+TEST(WeightsOnTheHost, TheHostUpdatesAndClips) {
+  for (const bool is_deepspeed : {false, true}) {
+    const Scenario s = weights_on_host(is_deepspeed ? "deepspeed" : "torchtitan");
+    const double own = parameters_of(s) / 4.0;
+    const HostOptimizer host = host_optimizer(s, own);
+    EXPECT_EQ(host.down, Seconds{});
+    EXPECT_EQ(host.up, Seconds{});
+    EXPECT_DOUBLE_EQ(host.update.si(), 4.0 * own * (is_deepspeed ? 28.0 + 8.0 + 6.0 : 28.0 + 12.0) /
+                                           (s.software.host_adam * 409.6e9));
+  }
+}
+
 TEST(HostOptimizer, RefusesWhatNothingPrices) {
   const auto refusal = [](const auto& change) {
     System system = read_system("dgx-a100-80gb", test_place);
@@ -112,8 +177,20 @@ TEST(HostOptimizer, RefusesWhatNothingPrices) {
               r.main_params = MainParams::bf16;
             }).find("use main_params=fp32"),
             std::string::npos);
-  EXPECT_NE(refusal([](System&, PlanRequest& r) { r.zero = 3; }).find("use zero=2"),
+  const auto on_host = [&](const char* software, int zero, int percent, bool weights) {
+    return refusal([&](System&, PlanRequest& r) {
+      r.software = software;
+      r.zero = zero;
+      r.offload_optimizer = percent;
+      r.offload_weights = weights;
+    });
+  };
+  EXPECT_NE(on_host("torchtitan", 3, 100, false).find("use offload_weights=true"),
             std::string::npos);
+  EXPECT_NE(on_host("deepspeed", 3, 50, true).find("use offload_optimizer=100"), std::string::npos);
+  EXPECT_NE(on_host("deepspeed", 2, 100, true).find("use zero=3"), std::string::npos);
+  EXPECT_EQ(on_host("deepspeed", 3, 100, true), "no error");
+  EXPECT_EQ(on_host("deepspeed", 3, 50, false), "no error");
   EXPECT_NE(refusal([](System& s, PlanRequest&) {
               s.host_memory = Bytes{1e6};
             }).find("of a node's host, which has 0.0 GB"),

@@ -86,7 +86,6 @@ constexpr PricedOtherwise trainer_differences[] = {
     {"sparse", "leaves out a part of attention; assumed: all of it"},
 };
 constexpr PricedOtherwise engine_differences[] = {
-    {"zero_optimization.offload_param.device", "keeps weights on the host"},
     {"zero_optimization.zero_quantized_weights", "gathers weights in 8 bits (ZeRO++)"},
     {"zero_optimization.zero_quantized_gradients", "reduces gradients in 4 bits (ZeRO++)"},
     {"zero_optimization.zero_hpz_partition_size",
@@ -143,6 +142,7 @@ const std::vector<std::string> harmless_of_accelerate = words_in(R"(
     fsdp_config.fsdp_forward_prefetch fsdp_config.fsdp_min_num_params fsdp_config.fsdp_state_dict
     fsdp_config.fsdp_sync_module_states fsdp_config.fsdp_transformer_layer_cls_to_wrap
     fsdp_config.fsdp_use_orig_params fsdp_config.fsdp_version machine_rank main_ num_
+    parallelism_config.parallelism_config_sp_attn
     rdzv_ same_network tpu_)");
 
 class TrainerReader {
@@ -229,18 +229,44 @@ class TrainerReader {
     r_.dp_overlap = !is_engine() || (says("zero_optimization.overlap_comm")
                                          ? e_.flag("zero_optimization.overlap_comm", false)
                                          : r_.zero == 3);
-    if (!is_engine())
+    if (!is_engine()) {
       fully_sharded();
-    else
+    } else {
       host_optimizer();
+      if (r_.zero == 3) host_weights();
+    }
     copies_of_shards();
     r_.cp = e_.number("sequence_parallel_size", t_.number("sequence_parallel_size", 1));
     if (r_.cp > 1) r_.cp_comm = "a2a";  // Ulysses (arXiv 2309.14509).
     r_.tp = e_.number("tensor_parallel.autotp_size", 1);
+    mesh();
     for (const char* depth : {"pipeline.stages", "pipeline_parallel_size"})
       if (e_.number(depth, 1) > 1)
         e_.fail(depth, "makes a pipeline of DeepSpeed's own, which is not read",
                 "write the plan by hand (--pp of `orrery estimate`)");
+  }
+
+  // accelerate, ParallelismConfig: dp_replicate x dp_shard x cp x sp x tp are all processes, and
+  // FSDP shards over dp_shard x cp.
+  void mesh() {
+    const auto path = [](const char* name) {
+      return std::string{"parallelism_config.parallelism_config_"} + name;
+    };
+    const auto size = [&](const char* name) { return a_.number(path(name), 1); };
+    for (const char* how : {"sp_backend", "sp_seq_length", "sp_seq_length_is_variable"})
+      a_.find(path(how));
+    r_.tp = std::max(r_.tp, size("tp_size"));
+    if (const std::int64_t ranks = size("sp_size"); ranks > 1) r_.cp = ranks, r_.cp_comm = "a2a";
+    // PyTorch, context_parallel: allgather, or alltoall, which passes keys and values round.
+    const std::string how =
+        a_.choice(path("cp_comm_strategy"), {{"allgather", "all_gather"}, {"alltoall", "p2p"}});
+    if (const std::int64_t ranks = size("cp_size"); ranks > 1) r_.cp = ranks, r_.cp_comm = how;
+    const std::int64_t copies = size("dp_replicate_size"), shards = size("dp_shard_size");
+    if (copies == 1 || is_engine() || r_.zero == 0) return;
+    if (shards == 1 && r_.cp == 1)
+      r_.zero = 0;
+    else
+      r_.dp_replicate = copies;
   }
 
   // MiCS (arXiv 2205.00119), which is of ZeRO-3 (deepspeed/runtime/engine.py) and has no offloading
@@ -272,6 +298,21 @@ class TrainerReader {
     r_.offload_optimizer = *percent;
   }
 
+  // deepspeed/runtime/zero/offload_config.py.
+  void host_weights() {
+    const std::string path = "zero_optimization.offload_param.device";
+    const std::string device =
+        e_.word(path, a_.word("deepspeed_config.offload_param_device", "none"));
+    const bool of_2020 = e_.flag("zero_optimization.cpu_offload_param", false);
+    if (!of_2020 && device == "none") return;
+    if (!of_2020 && device != "cpu")
+      refuse_decisive(path, "is " + shown_text(device), e_.place_of(path));
+    if (r_.offload_optimizer != 100)
+      e_.fail(path, "keeps weights on the host without all of their optimizer, which has no prices",
+              "add the optimizer: --set zero_optimization.offload_optimizer.device=cpu");
+    r_.offload_weights = true;
+  }
+
   // accelerate and Trainer: PyTorch's FSDP.
   void fully_sharded() {
     const std::vector<std::string> requested = t_.words("fsdp");
@@ -301,9 +342,15 @@ class TrainerReader {
       hybrid = strategy.ends_with('h');
       r_.reshard = !strategy.ends_with('k');
     }
-    if (asks("offload"))
-      refuse_decisive("fsdp", "offloads weights and the optimizer's state to the host",
-                      t_.place_of("fsdp"));
+    // CPUOffload and CPUOffloadPolicy move weights and optimizer.
+    const std::string offloads = "fsdp_config.fsdp_offload_params";
+    const bool is_offloaded = asks("offload") || a_.flag(offloads, false);
+    if (is_offloaded && r_.zero == 2)
+      refuse_decisive(asks("offload") ? "fsdp" : offloads,
+                      "offloads weights that are kept whole after the forward pass",
+                      asks("offload") ? t_.place_of("fsdp") : a_.place_of(offloads));
+    r_.offload_weights = is_offloaded && r_.zero == 3;
+    if (r_.offload_weights) r_.offload_optimizer = 100;
     if (hybrid) r_.dp_replicate = nodes();
   }
 

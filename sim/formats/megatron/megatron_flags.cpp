@@ -79,7 +79,8 @@ class FlagWriter {
                                                   "exp_avg",
                                                   "exp_avg_sq",
                                                   "fp8_params",
-                                                  "offload_optimizer"};
+                                                  "offload_optimizer",
+                                                  "offload_weights"};
     for (const PlanKey& key : plan_keys()) {
       if (written_.contains(key.name) || translated.contains(key.name)) continue;
       if (!key.needs_listing(plan_)) continue;
@@ -360,17 +361,19 @@ class FlagWriter {
     leave_out("fp8: which scaling (--fp8-recipe) the plan does not say");
   }
 
-  // Masters of bf16 weights are then their lower 16 bits (store_param_remainders), and whole where
-  // a recipe other than delayed scaling quantises the weights.
   static std::string percent_text(int percent) {
     return percent == 100 ? "1.0" : "0." + std::to_string(100 + percent).substr(1);
   }
 
+  // Masters of bf16 weights are then their lower 16 bits (store_param_remainders), and whole where
+  // a recipe other than delayed scaling quantises the weights.
   void optimizer_state() {
     if (plan_.fp8_params) {
       flag("fp8-param-gather");
       if (plan_.dtype == Dtype::mxfp8) flag("reuse-grad-buf-for-mxfp8-param-ag");
     }
+    if (plan_.offload_weights)
+      leave_out("offload_weights=true: Megatron-LM keeps weights on the GPU");
     if (plan_.offload_optimizer > 0) {
       // Megatron-LM takes no other Adam on the host (training/arguments.py, validate_args).
       for (const char* needed : {"optimizer-cpu-offload", "use-precision-aware-optimizer"})

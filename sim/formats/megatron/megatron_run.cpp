@@ -86,6 +86,17 @@ std::vector<std::string> priced_otherwise(const MegatronArguments& run) {
 
 bool changes_nothing(std::string_view name) { return is_covered(name, harmless_megatron_keys); }
 
+bool is_printed_default(std::string_view name, std::string_view value) {
+  // arguments.py and the configurations of Megatron Core from 2020 to 2026.
+  static const std::vector<std::string> true_unless_given = words_in(R"(
+      async_tensor_model_parallel_allreduce cpu_offloading_activations cpu_offloading_weights
+      data_sharding fp8_wgrad fsdp_all_gather_in_start_param_sync preserve_fp32_weights
+      scatter_gather_tensors_in_pipeline torch_fsdp2_reshard_after_forward)");
+  return (value != "True" && value != "true") || changes_nothing(name) ||
+         std::find(true_unless_given.begin(), true_unless_given.end(), name) !=
+             true_unless_given.end();
+}
+
 std::optional<std::string> captured_in_graphs(const MegatronArguments& arguments, bool experts,
                                               std::vector<std::string>& notes) {
   std::string flag;
@@ -468,13 +479,16 @@ class RunReader {
     if (nccl.nccl_algo != "any") plan_["nccl_algo"] = nccl.nccl_algo;
     if (nccl.nccl_proto != "any") plan_["nccl_proto"] = nccl.nccl_proto;
     for (std::string& note : nccl.notes) notes_.push_back(std::move(note));
-    if (a_.is_complete()) return;  // A printed list has hundreds of defaults.
     std::string names;
     Unpriced unpriced;
     for (const std::string& name : a_.unread()) {
       if (changes_nothing(name)) continue;
       const auto* value = a_.find(name);
       if (!value) continue;
+      if (a_.is_complete()) {
+        if (!is_printed_default(name, value->text())) unpriced.add(value->name, value->place);
+        continue;
+      }
       names += " " + shown_text(value->name);
       if (value->words.empty() || !switches_off(name, value->words[0]))
         unpriced.add(value->name, value->place);

@@ -17,7 +17,7 @@ struct Subject {
   std::string_view what, keys, words;
 };
 constexpr Subject subjects[] = {
-    {"offloading", "--offload_layers, --offload_optimizer", "offload nvme"},
+    {"offloading", "--offload_layers, --offload_optimizer, --offload_weights", "offload nvme"},
     {"recomputation", "--recompute",
      "recompute remat checkpoint_activation activation_checkpoint activations_checkpoint "
      "gradient_checkpoint"},

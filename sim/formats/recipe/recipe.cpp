@@ -113,6 +113,7 @@ ImportedRun written_plan(const Recipe& recipe, const Place& place) {
   plan["zero"] = recipe.zero;
   if (recipe.dp_replicate > 1) plan["dp_replicate"] = recipe.dp_replicate;
   if (recipe.offload_optimizer > 0) plan["offload_optimizer"] = recipe.offload_optimizer;
+  if (recipe.offload_weights) plan["offload_weights"] = true;
   if (recipe.zero == 3) plan["reshard"] = recipe.reshard;
   plan["sp"] = recipe.sp && recipe.tp > 1;
   plan["dtype"] = recipe.dtype;

@@ -152,7 +152,6 @@ const std::string old_pipeline = "experimental.pipeline_parallel_";
 const std::string compiled = "compile.enable|training.compile";
 
 constexpr PricedOtherwise differences[] = {
-    {"training.enable_cpu_offload", "keeps weights and the optimizer's state on the host"},
     {"parallelism.disable_loss_parallel|training.disable_loss_parallel",
      "gathers the logits of all ranks"},
     {"optimizer.early_step_in_backward", "runs the optimizer within the backward pass"},
@@ -361,6 +360,9 @@ class TorchtitanReader {
         {{"default", "default"}, {"always", "yes"}, {"never", "no"}});
     r_.reshard = when == "default" ? r_.pp == 1 : when == "yes";
     if (shares) r_.dp_replicate = copies;
+    // fully_shard's CPUOffloadPolicy, and nothing without FSDP (parallelize.py).
+    r_.offload_weights = s_.flag("training.enable_cpu_offload", false) && shares;
+    if (r_.offload_weights) r_.offload_optimizer = 100;
   }
 
   void precision() {

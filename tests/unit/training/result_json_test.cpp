@@ -80,6 +80,7 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
                                       "zero",
                                       "dp_replicate",
                                       "offload_optimizer",
+                                      "offload_weights",
                                       "reshard",
                                       "sp",
                                       "dtype",

@@ -23,7 +23,7 @@ const titles: Record<string, string> = {
   mbs: "Micro-batch", gbs: "Global batch", seq: "Sequence", schedule: "Schedule",
   layers: "Layers of stages", recompute: "Recompute", offload_layers: "Layers offloaded",
   zero: "ZeRO stage", dp_replicate: "Copies of shards",
-  offload_optimizer: "Optimizer on the host, %", reshard: "Reshard", sp: "Sequence parallel",
+  offload_optimizer: "Optimizer on the host, %", offload_weights: "Weights on the host", reshard: "Reshard", sp: "Sequence parallel",
   dtype: "Format",
   main_params: "Main parameters", exp_avg: "First moment", exp_avg_sq: "Second moment",
   fp8_params: "Weights in fp8", attention: "Attention", fp8_attention: "Attention in fp8",

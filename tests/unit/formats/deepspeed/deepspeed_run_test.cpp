@@ -122,6 +122,35 @@ TEST(DeepspeedRun, UlyssesSharesSequences) {
             "tp=1 zero=1");
 }
 
+// accelerate, ParallelismConfig.
+TEST(DeepspeedRun, TheMeshOfAccelerate) {
+  const auto plan_of = [](const std::string& mesh, const std::string& engine = "") {
+    std::vector<RecipeFile> files = {{arguments, "args.yaml"},
+                                     {"num_processes: 16\n" + mesh, "acc.yaml"}};
+    if (!engine.empty()) files.push_back({engine, "ds.json"});
+    return plan_text(run_of(files));
+  };
+  const std::string fsdp =
+      "distributed_type: FSDP\nfsdp_config: {fsdp_version: 2, fsdp_reshard_after_forward: true}\n"
+      "parallelism_config:\n  parallelism_config_dp_replicate_size: ";
+  const std::string shards = "\n  parallelism_config_dp_shard_size: ";
+  const std::string hybrid = plan_of(fsdp + "2" + shards + "8\n");
+  EXPECT_THAT(hybrid, HasSubstr("dp_replicate=2"));
+  EXPECT_THAT(hybrid, HasSubstr("zero=3"));
+  EXPECT_EQ(plan_of(fsdp + "1" + shards + "16\n").find("dp_replicate"), std::string::npos);
+  EXPECT_THAT(plan_of(fsdp + "16" + shards + "1\n"), HasSubstr("zero=0"));  // DDP.
+  EXPECT_THAT(plan_of(fsdp + "1" + shards + "4\n  parallelism_config_cp_size: 4\n"),
+              HasSubstr("cp=4 cp_comm=\"all_gather\""));
+  EXPECT_THAT(plan_of(fsdp + "1" + shards + "8\n  parallelism_config_tp_size: 2\n"),
+              HasSubstr("tp=2"));
+  EXPECT_THAT(plan_of("parallelism_config:\n  parallelism_config_sp_size: 4\n"
+                      "  parallelism_config_sp_backend: deepspeed\n"
+                      "  parallelism_config_sp_seq_length_is_variable: true\n"
+                      "  parallelism_config_sp_attn_implementation: sdpa\n",
+                      "{\"zero_optimization\": {\"stage\": 3}}"),
+              HasSubstr("cp=4 cp_comm=\"a2a\""));
+}
+
 // deepspeed/runtime/zero/mics.py.
 TEST(DeepspeedRun, MicsShardsOverAPart) {
   const auto engine = [](const std::string& more) {
@@ -194,11 +223,49 @@ TEST(DeepspeedRun, AnOptimizerOnTheHost) {
                        {stage + "\"offload_optimizer\": {\"device\": \"nvme\"}}}", "ds.json"}}),
               HasSubstr("offload_optimizer.device is nvme, and is not priced"));
   EXPECT_THAT(refusal({{arguments, "args.yaml"},
-                       {stage + "\"offload_param\": {\"device\": \"cpu\"}}}", "ds.json"}},
-                      {}),
-              HasSubstr("keeps weights on the host, and is not priced"));
-  EXPECT_THAT(refusal({{arguments + "fsdp: full_shard offload\n", "args.yaml"}}),
-              HasSubstr("to the host, and is not priced"));
+                       {stage + "\"offload_param\": {\"device\": \"cpu\"}}}", "ds.json"},
+                       {"num_processes: 8\n", "acc.yaml"}}),
+              HasSubstr("zero_optimization.offload_param.device decides offloading, and is not "
+                        "priced"));  // ZeRO-2 has none.
+}
+
+// deepspeed/runtime/zero/offload_config.py; accelerate's fsdp_offload_params and the Trainer's
+// fsdp.
+TEST(DeepspeedRun, WeightsOnTheHost) {
+  const auto plan_of = [](const std::string& engine, const std::string& accelerate = "",
+                          const std::string& trainer = "") {
+    std::vector<RecipeFile> files = {{arguments + trainer, "args.yaml"},
+                                     {"num_processes: 8\n" + accelerate, "acc.yaml"}};
+    if (!engine.empty()) files.push_back({engine, "ds.json"});
+    return plan_text(run_of(files));
+  };
+  const std::string stage = "{\"zero_optimization\": {\"stage\": 3, ";
+  const std::string weights = "\"offload_param\": {\"device\": \"cpu\"}";
+  const std::string both = "\"offload_optimizer\": {\"device\": \"cpu\"}, " + weights + "}}";
+  const auto is_offloaded = HasSubstr("offload_optimizer=100 offload_weights=true");
+  EXPECT_THAT(plan_of(stage + both), is_offloaded);
+  EXPECT_THAT(plan_of("",
+                      "deepspeed_config: {zero_stage: 3, offload_optimizer_device: cpu, "
+                      "offload_param_device: cpu}\n"),
+              is_offloaded);
+  EXPECT_EQ(plan_of(stage + "\"offload_param\": {\"device\": \"none\"}}}").find("offload"),
+            std::string::npos);
+  const auto refused = [](const std::string& engine) {
+    return refusal(
+        {{arguments, "args.yaml"}, {"num_processes: 8\n", "acc.yaml"}, {engine, "ds.json"}});
+  };
+  EXPECT_THAT(refused(stage + weights + "}}"), HasSubstr("without all of their optimizer"));
+  EXPECT_THAT(refused(stage + "\"offload_param\": {\"device\": \"nvme\"}}}"),
+              HasSubstr("offload_param.device is nvme, and is not priced"));
+
+  EXPECT_THAT(plan_of("", "", "fsdp: full_shard offload\n"), is_offloaded);
+  const std::string fsdp = "distributed_type: FSDP\nfsdp_config: {fsdp_offload_params: true, ";
+  EXPECT_THAT(plan_of("", fsdp + "fsdp_version: 2, fsdp_reshard_after_forward: true}\n"),
+              is_offloaded);
+  EXPECT_THAT(refusal({{arguments, "args.yaml"},
+                       {"num_processes: 8\n" + fsdp + "fsdp_sharding_strategy: SHARD_GRAD_OP}\n",
+                        "acc.yaml"}}),
+              HasSubstr("fsdp_config.fsdp_offload_params offloads weights that are kept whole"));
 }
 
 TEST(DeepspeedRun, NotesWhatItDoesNotRead) {

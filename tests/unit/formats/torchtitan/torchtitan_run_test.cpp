@@ -131,6 +131,16 @@ TEST(TorchtitanRun, HowReplicasShare) {
   EXPECT_EQ(of("data_parallel_replicate_degree = 8"), "3 x 8 again");  // HSDP.
 }
 
+// distributed/fsdp.py: CPUOffloadPolicy; DDP has none.
+TEST(TorchtitanRun, WeightsOnTheHost) {
+  const std::string text =
+      replaced(small, "[training]\n", "[training]\nenable_cpu_offload = true\n");
+  EXPECT_THAT(plan_text(run_of(text)), HasSubstr("offload_optimizer=100 offload_weights=true"));
+  EXPECT_EQ(plan_text(run_of(text + "[parallelism]\ndata_parallel_replicate_degree = 64\n"))
+                .find("offload"),
+            std::string::npos);
+}
+
 TEST(TorchtitanRun, Experts) {
   const std::string text =
       "[model]\nname = 'deepseek_v3'\nflavor = '16B'\n[parallelism]\nexpert_parallel_degree = 8\n"
