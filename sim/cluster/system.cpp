@@ -121,6 +121,8 @@ std::vector<Field<System>> system_keys() {
       optional(figure("max_gpus", &S::max_gpus, whole(1, most_gpus))),
       optional(field("provider", &S::provider, some_text("provider"))),
       optional(figure("host_slowdown", &S::host_slowdown, real(0.1, 10.0))),
+      optional(figure("host_memory", &S::host_memory, quantity(&JsonValue::bytes))),
+      optional(figure("host_memory_bandwidth", &S::host_memory_bandwidth, bandwidth)),
       optional(within(&S::gpu, figure("host_bandwidth", &Gpu::host, bandwidth))),
   };
 }

@@ -69,9 +69,11 @@ struct System {
   double network_efficiency = 1.0;  ///< Payload over line rate: coding, headers, congestion margin.
   NetworkKind network;              ///< Its kind: the default of those above.
   double host_slowdown = 1.0;       ///< Slowdown of ExpertLayerHost relative to an x86 host.
-  bool in_network_reduction = false;  ///< NVLink SHARP inside the domain.
-  bool fabric_reduction = false;      ///< SHARP in the switches of the fabric: NCCL's CollNet.
-  int max_gpus = 0;                   ///< Size of the machine that exists; 0: unlimited.
+  Bytes host_memory;                ///< Of all CPUs of a node; 0: unknown.
+  BytesPerSecond host_memory_bandwidth;  ///< Likewise, as their data sheets have it.
+  bool in_network_reduction = false;     ///< NVLink SHARP inside the domain.
+  bool fabric_reduction = false;         ///< SHARP in the switches of the fabric: NCCL's CollNet.
+  int max_gpus = 0;                      ///< Size of the machine that exists; 0: unlimited.
   std::string
       provider;  ///< The cloud that rents such machines out and does not sell them; "": none.
 

@@ -131,6 +131,10 @@ class ParameterLister {
       numbers.insert({0, inputs_.model.layers, number("offload_layers", 0)});
       return words_of(numbers);
     }
+    if (key == "offload_optimizer") {
+      std::set<std::int64_t> numbers{0, 25, 50, 75, 100, number("offload_optimizer", 0)};
+      return words_of(numbers);
+    }
     if (key == "layers") {
       Words words{"even"};
       if (now_)

@@ -179,18 +179,26 @@ Ops gathered(const Heads& h, bool backward) {
 }
 
 // Tokens are exchanged for heads: the queries, keys and values of a rank's own tokens, a cp-th of
-// the heads to each other rank; after the kernel the values' heads return. Backward is alike.
+// the heads to each other rank; after the kernel the values' heads return. Backward is alike. Of
+// fewer key/value heads than ranks copies are made first, whose gradients are summed (DeepSpeed,
+// runtime/sequence_parallel/ulysses_sp.py, kv_replication_factor).
 Ops swapped(const Heads& h, bool backward) {
+  const std::int64_t sent = std::max<std::int64_t>(h.keys, h.plan.cp);
   Heads fewer = h;
   fewer.queries /= h.plan.cp;
-  fewer.keys = std::max<std::int64_t>(1, fewer.keys / h.plan.cp);
+  fewer.keys = sent / h.plan.cp;
   const auto swap = [&](std::string_view name, double bytes) {
     return exchange(name, CollectiveKind::all_to_all, bytes);
   };
   const Op heads = swap("cp_swap_heads", h.bytes_of(h.queries));
-  const Op inputs = swap("cp_swap_inputs", h.bytes_of(h.queries) + h.key_value_bytes());
+  const Op inputs = swap("cp_swap_inputs", h.bytes_of(h.queries + 2 * sent));
   const Op kernel = fused(fewer, backward, h.plan.seq, h.plan.seq, true);
-  return backward ? Ops{heads, kernel, inputs} : Ops{inputs, kernel, heads};
+  Ops ops = backward ? Ops{heads, kernel, inputs} : Ops{inputs, kernel, heads};
+  if (sent > h.keys)
+    ops.insert(
+        backward ? ops.end() : ops.begin(),
+        memory(backward ? "keys_copies_bwd" : "keys_copies", h.bytes_of(2 * (h.keys + sent))));
+  return ops;
 }
 
 Ops core_attention(const Scenario& scenario, LayerKind kind, bool backward) {

@@ -33,6 +33,11 @@ double attended(const Scenario& s) {
 // The output is also the projection's input. Both share one copy if both are quantised or neither,
 // else there are two forms.
 bool output_is_copied(const Scenario& s) { return quantises(s) && !s.plan.fp8_attention; }
+// Key/value heads whose tokens the tensor-parallel ranks keep together, copies of a head included.
+std::int64_t kept_key_heads(const Scenario& s) {
+  const bool swaps = s.plan.cp > 1 && s.plan.cp_comm == ContextExchange::a2a;
+  return std::max<std::int64_t>(s.model.kv_heads, s.plan.tp * (swaps ? s.plan.cp : 1));
+}
 
 }  // namespace
 
@@ -61,8 +66,7 @@ double attention_bytes(const Scenario& s, const RecomputeChoice& choice, double 
            (element(s) * down / (s.plan.sp ? t : 1.0) + attended(s) * wide / t - saved + added);
   }
   const double head_width = static_cast<double>(s.model.heads * s.model.head_dim);
-  const double kv_width =
-      static_cast<double>(std::max<std::int64_t>(s.model.kv_heads, s.plan.tp) * s.model.head_dim);
+  const auto kv_width = static_cast<double>(kept_key_heads(s) * s.model.head_dim);
   const double input = output_is_copied(s) ? product_input(s) * head_width : 0.0;
   const bool packed = s.software.keeps_packed_qkv && s.model.kv_heads == s.model.heads;
   const double copies = packed ? element(s) * 2.0 * kv_width : 0.0;
@@ -110,7 +114,7 @@ Bytes layer_activations(const Scenario& s, const RecomputeChoice& recompute, Lay
     // The layer's input; queries, values and attention's output with its log-sum-exp; the MLP's
     // first input, which without a gate is its activation's.
     const auto head_dim = static_cast<double>(s.model.head_dim);
-    const auto values = static_cast<double>(std::max<std::int64_t>(s.model.kv_heads, s.plan.tp));
+    const auto values = static_cast<double>(kept_key_heads(s));
     const double wide = 2.0 * static_cast<double>(s.model.heads) + values;
     return Bytes{element(s) * own + 4.0 * rows +
                  element(s) * tokens(s) * (wide * head_dim + static_cast<double>(s.model.ffn)) / t};

@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 
+#include "sim/layers/host_optimizer.hpp"
 #include "sim/layers/layer_activations.hpp"
 #include "sim/layers/rank_parameters.hpp"
 #include "sim/layers/shard_units.hpp"
@@ -142,8 +143,10 @@ double gradient_bytes(const Scenario& s, int stage, const RankParameters& parame
   const double whole =
       (s.software.main_gradient_bytes + copies) * static_cast<double>(parameters.sum());
   if (!s.plan.shards_gradients()) return whole;
-  const double shards = static_cast<double>(parameters.dense) / s.plan.shard_ranks() +
-                        static_cast<double>(parameters.experts) / s.plan.expert_shard_ranks();
+  const double on_host = s.plan.streams_gradients() ? s.plan.offload_optimizer / 100.0 : 0.0;
+  const double shards =
+      (1.0 - on_host) * (static_cast<double>(parameters.dense) / s.plan.shard_ranks() +
+                         static_cast<double>(parameters.experts) / s.plan.expert_shard_ranks());
   return std::min(whole, s.software.main_gradient_bytes * shards +
                              s.software.held_weight_bytes * two_shard_units(s, stage));
 }
@@ -167,6 +170,7 @@ namespace {
 MemoryReport memory_with(const Scenario& s, double fullest) {
   MemoryReport report;
   report.capacity = s.system.gpu.memory;
+  report.host_capacity = s.system.host_memory;
   report.stages.reserve(static_cast<std::size_t>(s.plan.pp));
   const LayerMemory layer{s, fullest};
   const std::vector<int> first = first_layers(s);
@@ -187,7 +191,9 @@ MemoryReport memory_with(const Scenario& s, double fullest) {
     if (s.plan.fp8_params)
       memory.weights += Bytes{(2.0 - s.software.held_weight_bytes) * table_parameters(s, stage)};
     memory.gradients = Bytes{gradient_bytes(s, stage, parameters)};
-    memory.optimizer = Bytes{s.software.state_bytes * updated};
+    const HostOptimizer on_host = host_optimizer(s, updated);
+    memory.optimizer = on_host.kept;
+    report.host = std::max(report.host, gpus_of_a_host(s) * on_host.state);
     memory.activations = activations_in_flight(s, stage, first, layer);
     memory.other = other_bytes(s, stage);
     report.stages.push_back(memory);

@@ -31,10 +31,13 @@ inline constexpr double tolerated_share_of_memory = 1.1;
 struct MemoryReport {
   std::vector<StageMemory> stages;  ///< One a pipeline stage.
   Bytes capacity;
+  Bytes host = {};  ///< Optimizer state of a node whose GPUs all have the stage with the most.
+  Bytes host_capacity = {};  ///< 0: unknown.
 
   int fullest_stage() const;
   Bytes peak() const;
-  bool fits() const { return peak() <= capacity; }
+  bool fits() const { return peak() <= capacity && host_fits(); }
+  bool host_fits() const { return host_capacity == Bytes{} || host <= host_capacity; }
 };
 
 /// Weights take 2 bytes a parameter, gradients as the software keeps them, the optimizer 12 (fp32

@@ -138,7 +138,7 @@ double quantise_bytes(const LayerSizes& s) {
 bool only_moves(std::string_view name) {
   for (const char* mover :
        {"permute", "unpermute", "sort_rows", "unsort_rows", "pad_rows", "unpad_rows", "stash_rows",
-        "unstash_rows", "transpose", "embedding", "join_inputs", "router_map"})
+        "unstash_rows", "transpose", "embedding", "join_inputs", "router_map", "keys_copies"})
     if (name == mover) return true;
   return false;
 }
@@ -168,6 +168,7 @@ std::optional<Each> each_of(std::string_view name, const Op& op, const LayerSize
     return Each{3.0, backward ? software.fp8_scaling.backward_weight_bytes
                               : software.fp8_scaling.forward_weight_bytes};
   if (name == "embedding" && backward) return Each{1.0, element + 8.0};
+  if (name == "keys_copies" && backward) return Each{1.0, element};
   if (name == "router_softmax")
     return backward ? Each{5.0, 8.0 + element} : Each{6.0, 4.0 + element};
   if (name == "router_top_k") return Each{1.0, 4.0};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/layers/host_optimizer.hpp"
 #include "sim/layers/layer_activations.hpp"
 #include "sim/layers/layer_ops.hpp"
 #include "sim/layers/layer_prices.hpp"
@@ -105,8 +106,14 @@ std::vector<Seconds> optimizer_times(const Scenario& scenario, const KernelModel
       own += static_cast<double>(parameters.experts) / plan.expert_optimizer_shards();
       held += static_cast<double>(parameters.sum());
     }
-    const Bytes traffic = optimizer_traffic(scenario.software, plan.dtype, own, held);
-    times.push_back(kernels.memory(traffic).time + scenario.software.kernel_overhead);
+    // Of what the host updates, the GPU takes the norm and clips, which reads and writes, unless
+    // the gradients are there already.
+    const double moved = plan.offload_optimizer / 100.0 * own;
+    const double clipped = plan.streams_gradients() ? 0.0 : moved;
+    const Bytes traffic = optimizer_traffic(scenario.software, plan.dtype, own - moved, held) +
+                          Bytes{3.0 * scenario.software.main_gradient_bytes * clipped};
+    times.push_back(kernels.memory(traffic).time + scenario.software.kernel_overhead +
+                    host_optimizer(scenario, own).time());
   }
   return times;
 }

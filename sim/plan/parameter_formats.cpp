@@ -154,6 +154,46 @@ MaybeRefused refuse_formats(const Plan& plan) {
   return {};
 }
 
+MaybeRefused refuse_offloading_to_host(const Plan& plan, const System& system,
+                                       const Software& software) {
+  const auto no = [](const char* key, const std::string& problem, const std::string& remedy) {
+    return infeasible(key, problem, remedy + ", or leave " + key + " out");
+  };
+  const std::string percent = "offload_optimizer=" + std::to_string(plan.offload_optimizer);
+  if (plan.offload_weights) {
+    if (plan.zero != 3)
+      return no("offload_weights",
+                "weights are in shards with zero=3, and zero=" + std::to_string(plan.zero),
+                "use zero=3");
+    if (!plan.shards_weights())
+      return no("offload_weights", "one rank shards nothing", "use more GPUs");
+    if (plan.offload_optimizer != 100)
+      return no("offload_weights", "weights are where their optimizer is, and " + percent,
+                "use offload_optimizer=100");
+    if (plan.experts && plan.expert_shard_ranks() == 1)
+      return no("offload_weights", "each rank has whole experts, which nothing gathers",
+                "use a smaller ep");
+  }
+  if (plan.offload_optimizer == 0) return {};
+  if (system.host_memory_bandwidth == BytesPerSecond{})
+    return no("offload_optimizer",
+              "the host updates at the speed of its memory, which the system '" + system.name +
+                  "' does not say",
+              "give a copy of it \"host_memory_bandwidth\" (topologies/README.md)");
+  if (plan.main_params != MainParams::fp32)
+    return no("offload_optimizer",
+              "the host updates fp32 masters, and main_params=" + name(plan.main_params),
+              "use main_params=fp32");
+  // PyTorch's CPUOffload, whose shards of weights are the masters.
+  if (plan.shards_weights() && !software.shards_by_tensor && !plan.offload_weights)
+    return no("offload_optimizer",
+              "with zero=3 the software '" + software.name + "' does not move the optimizer alone",
+              supports(software, "offload_weights", "true")
+                  ? "use offload_weights=true and offload_optimizer=100"
+                  : "use zero=1");
+  return {};
+}
+
 MaybeRefused refuse_copies_of_shards(const Plan& plan) {
   const int copies = plan.dp_replicate;
   if (copies == 1) return {};

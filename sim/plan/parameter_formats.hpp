@@ -21,6 +21,12 @@ MaybeRefused settle_fp32(Plan& plan, const PlanRequest& request, const Software&
 /// Refuses incompatible formats.
 MaybeRefused refuse_formats(const Plan& plan);
 
+/// Refuses an optimizer or weights on the host where nothing prices it: a system whose host is not
+/// described, masters that are not fp32, experts that are not sharded; and one without the other
+/// where the software has both or none.
+MaybeRefused refuse_offloading_to_host(const Plan& plan, const System& system,
+                                       const Software& software);
+
 /// Refuses copies of shards (Sharding::dp_replicate) that do not divide the ranks of weights or of
 /// experts, or that leave nothing to shard.
 MaybeRefused refuse_copies_of_shards(const Plan& plan);

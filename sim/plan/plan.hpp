@@ -29,6 +29,10 @@ struct PlanChoices {
   /// The model's first layers, whose activations are copied to the host overlapped with the forward
   /// pass, and back overlapped with the backward pass.
   int offload_layers = 0;
+  /// Percent of the optimizer's state that is in the host's memory, which updates it there.
+  int offload_optimizer = 0;
+  /// Zero 3: the host holds shards of the weights, which come to the GPU before each gather.
+  bool offload_weights = false;
   /// Copies of all shards, each over as many replicas (PyTorch: HSDP; MiCS, arXiv 2205.00119).
   int dp_replicate = 1;
 
@@ -130,6 +134,8 @@ struct Plan : OpenPlanChoices<std::type_identity_t>, PlanChoices {
   /// True if weights or gradients are sent in passes of every micro-batch.
   bool shards_passes() const { return shards_weights() || shards_gradients(); }
   bool shards_weights() const { return zero == 3 && has_copies(); }
+  /// Shards of gradients go to the host as soon as they are reduced.
+  bool streams_gradients() const { return offload_optimizer > 0 && shards_passes(); }
   /// Default of `reshard`, as in PyTorch's FSDP with a pipeline: gathering weights for every
   /// micro-batch would cost too much.
   bool default_reshard() const { return pp == 1; }

@@ -152,7 +152,8 @@ MaybeRefused check_split_backward(const Plan& plan) {
 
 // Each rank has two of 2 cp parts of a sequence, the i-th and the i-th from the end, so that all
 // have as much to do under a causal mask (Megatron-LM, get_batch_on_this_cp_rank).
-MaybeRefused check_context_parallel(const Model& model, const Plan& plan) {
+MaybeRefused check_context_parallel(const Model& model, const Plan& plan,
+                                    const Software& software) {
   if (plan.cp == 1) return {};
   const std::int64_t parts = 2 * std::int64_t{plan.cp};
   if (plan.seq % parts != 0)
@@ -174,13 +175,21 @@ MaybeRefused check_context_parallel(const Model& model, const Plan& plan) {
             text(model.window) + " of " + text(plan.seq) + " tokens",
         "use cp_comm=all_gather or cp_comm=a2a");
   if (plan.cp_comm != ContextExchange::a2a) return {};
-  const std::int64_t heads = std::min(model.heads, model.kv_heads) / plan.tp;
-  if (heads % plan.cp != 0)
-    return infeasible("cp_comm",
-                      "cp_comm=a2a needs cp=" + text(plan.cp) + " to divide the " + text(heads) +
-                          " key/value heads of a tensor-parallel rank",
-                      "use cp_comm=all_gather, or another cp");
-  return {};
+  const std::int64_t keys = std::max<std::int64_t>(1, model.kv_heads / plan.tp);
+  const std::int64_t queries = model.heads / plan.tp;
+  const bool divides = keys % plan.cp == 0;
+  const bool is_shared = software.replicates_keys && plan.cp % keys == 0;
+  if (queries % plan.cp == 0 && (divides || is_shared)) return {};
+  const bool of_queries = software.replicates_keys && queries % plan.cp != 0;
+  const std::string other = supports(software, "cp_comm", "all_gather")
+                                ? "use cp_comm=all_gather, or another cp"
+                                : "use another cp";
+  return infeasible("cp_comm",
+                    "cp_comm=a2a needs cp=" + text(plan.cp) + " to divide the " +
+                        text(of_queries ? queries : keys) + (of_queries ? "" : " key/value") +
+                        " heads of a tensor-parallel rank" +
+                        (software.replicates_keys && !of_queries ? ", or these to divide cp" : ""),
+                    other);
 }
 
 // The number of expert ranks nearest to `wish` that divides both the experts and a stage's ranks.
@@ -403,9 +412,10 @@ OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const 
   if (auto no = settle_fp32(plan, request, software)) return *no;
   if (auto no = refuse_formats(plan)) return *no;
   if (auto no = refuse_activations(model, plan)) return *no;
-  if (auto no = check_context_parallel(model, plan)) return *no;
+  if (auto no = check_context_parallel(model, plan, software)) return *no;
   if (auto no = check_experts(model, plan)) return *no;
   if (auto no = refuse_copies_of_shards(plan)) return *no;
+  if (auto no = refuse_offloading_to_host(plan, system, software)) return *no;
   if (auto no = check_expert_overlap(model, plan)) return *no;
   if (request.tp_overlap.value_or(false) && !software.overlaps_tp())
     return infeasible("tp_overlap", "the software '" + software.name + "' has no tp_overlap=true",

@@ -115,6 +115,7 @@ MaybeRefused check_support(const Software& software, const Plan& plan) {
   const bool usual_state = plan.has_fp32_state() && !plan.fp8_params;
   for (const Support& support : software.support) {
     if (usual_state && support.of_state) continue;
+    if (support.key->headed && !support.key->headed(plan)) continue;  // It decides nothing here.
     const std::string word = support.key->text(plan);
     if (support.has(word) || is_users_own(*support.key, word)) continue;
     const std::string& key = support.key->name;

@@ -187,8 +187,14 @@ struct Software {
   double shard_calls = 0.0;       ///< Host calls per rank before each such collective.
   /// Weights are gathered ahead only while fewer parameters are whole.
   double live_parameters = std::numeric_limits<double>::infinity();
+  bool sums_copies_once = false;     ///< Copies of shards sum gradients after the last micro-batch.
+  bool replicates_keys = false;      ///< Ulysses sends a key/value head to several of its ranks.
   double gradient_bytes = 4.0;       ///< Sent per parameter when gradients are reduced.
   double main_gradient_bytes = 4.0;  ///< Gradient buffer, per parameter held.
+  /// Share of the bandwidth of the host's memory that Adam reaches there. Here PyTorch's: 8 billion
+  /// parameters of 28 bytes in 1.834 s by a Grace of 512 GB/s (DeepSpeed,
+  /// blogs/deepspeed-superoffload, figure 5, PT-CPU).
+  double host_adam = 0.239;
   // Set for the formats of a plan (parameter_formats.hpp), not by files.
   double held_weight_bytes = 2.0;  ///< Weights that products read, per parameter held.
   double state_bytes = 12.0;       ///< Masters and Adam's two moments, per parameter updated.

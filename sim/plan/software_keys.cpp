@@ -95,8 +95,11 @@ std::vector<SoftwareKey> all_software_keys() {
               [](Software& s, const JsonValue& v) {
                 s.fp32 = read_fp32_training(v, s.unshard_bytes > 0.0 || s.reduce_copy_bytes > 0.0);
               }),
+      optional(figure("sums_copies_once", &S::sums_copies_once, yes)),
+      optional(figure("replicates_keys", &S::replicates_keys, yes)),
       figure("gradient_bytes", &S::gradient_bytes, real(1.0, 8.0)),
       figure("main_gradient_bytes", &S::main_gradient_bytes, real(1.0, 8.0)),
+      optional(figure("host_adam", &S::host_adam, real(0.01, 1.0))),
       figure("gemm_efficiency", &S::gemm_efficiency, real(0.01, 2.0)),
       figure("attention_efficiency", &S::attention_efficiency, real(0.01, 2.0)),
       figure("batched_gemm_efficiency", &S::batched_gemm_efficiency, real(0.01, 1.0)),

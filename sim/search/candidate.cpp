@@ -71,7 +71,7 @@ std::optional<double> NoPlan::memory_if_it_fits(const Scenario& scenario, double
                                                 EstimateContext& context,
                                                 const std::function<std::string()>& flags) {
   MemoryReport memory = least_memory_of(scenario);
-  const auto fits = [&] { return memory.peak() <= most * memory.capacity; };
+  const auto fits = [&] { return memory.peak() <= most * memory.capacity && memory.host_fits(); };
   const auto is_smallest = [&] { return smallest.empty() || memory.peak().si() < least_memory; };
   if (fits() || is_smallest())
     if (const auto loads = context.loads(scenario); !loads->even())

@@ -20,6 +20,11 @@ namespace orrery {
 namespace {
 
 void refuse_what_does_not_fit(const Scenario& scenario, const MemoryReport& memory, double most) {
+  if (!memory.host_fits())
+    fail_infeasible({"", "offload_optimizer"},
+                    "the plan does not fit: the optimizer takes " + gigabytes_text(memory.host) +
+                        " of a node's host, which has " + gigabytes_text(memory.host_capacity),
+                    "use a smaller offload_optimizer, or more GPUs with zero=1");
   if (memory.peak() <= most * memory.capacity) return;
   std::string remedy = nearest_fit(scenario);
   if (remedy.empty())

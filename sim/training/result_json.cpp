@@ -56,6 +56,7 @@ Json memory_json(const MemoryReport& memory) {
   return {{"stages", std::move(stages)},
           {"peak_bytes", whole_bytes(memory.peak())},
           {"capacity_bytes", whole_bytes(memory.capacity)},
+          {"host_bytes_per_node", whole_bytes(memory.host)},
           {"fits", memory.fits()}};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/layers/host_optimizer.hpp"
 #include "sim/training/step_draft.hpp"
 
 namespace orrery {
@@ -158,7 +159,9 @@ class ShardBuilder {
         else
           draft_.graph.depends(done.front(), exit);
       }
-      if (plan_.dp_replicate > 1) {
+      const bool sums = !draft_.scenario.software.sums_copies_once ||
+                        units[i].pass->slot.microbatch + 1 == plan_.microbatches;
+      if (plan_.dp_replicate > 1 && sums) {
         for (int member : group.members)
           for (TaskId earlier : sums_[at(member)]) add_new(done, earlier);
         done = shard_copies_.sum(group.kind, static_cast<int>(i), parameters, units[i].pass->slot,
@@ -199,7 +202,13 @@ class ShardBuilder {
     task.stream = Stream::data;
     task.group = group.kind;
     task.owner = group.members.front();
-    task.duration = cost.latency;
+    // Copies from and to the host are on the same stream as the collectives.
+    const double shard =
+        static_cast<double>(parameters) /
+        (group.kind == GroupKind::data ? plan_.shard_ranks() : plan_.expert_shard_ranks());
+    task.duration =
+        cost.latency + (what == Label::What::weights ? weights_from_host(draft_.scenario, shard)
+                                                     : gradients_to_host(draft_.scenario, shard));
     task.tag = cost.tag;
     task.flows =
         collective_flows(draft_.topology, draft_.classes, group.member, {cost, group.kind});

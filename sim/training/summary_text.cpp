@@ -106,7 +106,13 @@ std::string memory(const MemoryReport& report, const Painter& paint) {
   if (left_out > 0)
     head += "; fullest is stage " + grouped(report.fullest_stage()) + ", " +
             grouped(static_cast<std::int64_t>(left_out)) + " stages left out";
-  return paint.head(head) + "\n" + table.text();
+  std::string host;
+  if (report.host > Bytes{}) {
+    host = "the host of a node holds " + gigabytes(report.host) + " GB of the optimizer";
+    if (report.host_capacity > Bytes{}) host += ", of " + gigabytes(report.host_capacity) + " GB";
+    host += "\n";
+  }
+  return paint.head(head) + "\n" + table.text() + host;
 }
 
 std::string time_by_part(const Result& result, const Painter& paint) {

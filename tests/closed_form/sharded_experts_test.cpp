@@ -156,6 +156,24 @@ TEST(CopiesOfShards, EveryGradientAndWeightTravels) {
   EXPECT_GT(with_whole_experts, 5);
 }
 
+// MiCS sums over copies at the boundary of accumulation alone (DeepSpeed, runtime/zero/mics.py).
+TEST(CopiesOfShards, MicsSumsThemOnce) {
+  Scenario scenario = mixture_of({1, 1, 4, 2, 1}, 3, true, 2);
+  const double always = moved_by(scenario).gradients;
+  scenario.software.sums_copies_once = true;
+  const Moved once = moved_by(scenario);
+  double sums = 0.0;  // Of each of the micro-batches but the last, over the four ranks.
+  for (GroupKind kind : {GroupKind::data, GroupKind::expert_data}) {
+    const int members =
+        kind == GroupKind::data ? scenario.plan.shard_ranks() : scenario.plan.expert_shard_ranks();
+    const auto held = static_cast<double>(parameters_on_rank(scenario, 0).of(kind));
+    sums +=
+        (micro_batches - 1) * 2.0 * 4 * scenario.software.gradient_bytes * sent(held / members, 2);
+  }
+  EXPECT_NEAR(always - once.gradients, sums, 1e-9 * always);
+  EXPECT_EQ(once.weights, moved_by(mixture_of({1, 1, 4, 2, 1}, 3, true, 2)).weights);
+}
+
 // Eight replicas, two to a node, in two copies: each copy is reduced over its four ranks, then the
 // shards over both; without overlap all times add up.
 TEST(CopiesOfShards, WithoutOverlapTimesAddUp) {

@@ -17,7 +17,9 @@ struct KeySample {
   Model model;
 
   Scenario scenario(const PlanRequest& request) const {
-    return scenario_of(model, read_system("dgx-b200", test_place), request, 16);
+    System system = read_system("dgx-b200", test_place);
+    system.host_memory_bandwidth = BytesPerSecond{600e9};  // Not published.
+    return scenario_of(model, system, request, 16);
   }
 };
 
@@ -33,25 +35,27 @@ inline std::vector<KeySample> key_samples() {
       {"routing", "zipf:1"}, {"software", "megatron-2021"},
       {"layers", "1+3"},     {"offload_layers", "2"},
       {"nccl_algo", "Ring"}, {"nccl_proto", "^LL128"},
-      {"dp_replicate", "2"}};
+      {"dp_replicate", "2"}, {"offload_optimizer", "50"}};
   // What makes a plan one in which the key, or this word of it, is possible.
-  const std::map<std::string, std::string> ground{{"vpp", "--pp 2"},
-                                                  {"dp", "--tp 4"},
-                                                  {"sp", "--tp 2"},
-                                                  {"cp_comm", "--cp 2"},
-                                                  {"dp_replicate", "--zero 1"},
-                                                  {"reshard", "--zero 3"},
-                                                  {"tp_overlap", "--tp 2 --sp true"},
-                                                  {"schedule", "--pp 2"},
-                                                  {"layers", "--pp 2"},
-                                                  {"schedule interleaved", "--pp 2 --vpp 2"},
-                                                  {"moe_dispatcher", "--ep 2"},
-                                                  {"shared_expert_overlap", "--ep 2"},
-                                                  {"ep_overlap", "--ep 2"},
-                                                  {"delay_wgrad", "--ep 2 --ep_overlap true"},
-                                                  {"fp8_attention", "--dtype fp8"},
-                                                  {"fp8_params", "--dtype fp8"},
-                                                  {"routing", "--ep 2"}};
+  const std::map<std::string, std::string> ground{
+      {"vpp", "--pp 2"},
+      {"dp", "--tp 4"},
+      {"sp", "--tp 2"},
+      {"cp_comm", "--cp 2"},
+      {"dp_replicate", "--zero 1"},
+      {"reshard", "--zero 3"},
+      {"offload_weights", "--zero 3 --offload_optimizer 100 --software deepspeed"},
+      {"tp_overlap", "--tp 2 --sp true"},
+      {"schedule", "--pp 2"},
+      {"layers", "--pp 2"},
+      {"schedule interleaved", "--pp 2 --vpp 2"},
+      {"moe_dispatcher", "--ep 2"},
+      {"shared_expert_overlap", "--ep 2"},
+      {"ep_overlap", "--ep 2"},
+      {"delay_wgrad", "--ep 2 --ep_overlap true"},
+      {"fp8_attention", "--dtype fp8"},
+      {"fp8_params", "--dtype fp8"},
+      {"routing", "--ep 2"}};
   Model mixture = small_mixture(4, 1024, 8, 1024, 8, 2);
   mixture.experts->shared_ffn = 1024;
   std::vector<KeySample> all;

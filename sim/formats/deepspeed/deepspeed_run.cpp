@@ -7,6 +7,7 @@
 #include "sim/core/number_text.hpp"
 #include "sim/core/value_list.hpp"
 #include "sim/formats/deepspeed/trainer_files.hpp"
+#include "sim/formats/recipe/decisive_keys.hpp"
 #include "sim/formats/recipe/recipe.hpp"
 
 namespace orrery {
@@ -80,62 +81,69 @@ constexpr PricedOtherwise trainer_differences[] = {
     {"auto_find_batch_size", "halves the batch until it fits; assumed: the one that is written"},
     {"torch_compile", "compiles the model; assumed: PyTorch's own kernels"},
     {"use_liger_kernel", "fuses kernels and never writes the logits; assumed: PyTorch's own"},
-    {"fp8", "computes products in fp8; assumed: 16 bits"},
+    {"fp8", "computes products in fp8"},
     {"full_determinism", "takes slower kernels, which are not priced"},
-    {"offload",
-     "keeps weights and the optimizer's state on the host, which are counted on the GPU"},
     {"sparse", "leaves out a part of attention; assumed: all of it"},
 };
 constexpr PricedOtherwise engine_differences[] = {
-    {"zero_optimization.cpu_offload",
-     "keeps the optimizer's state on the host, which is counted on the GPU"},
-    {"zero_optimization.offload_optimizer.device",
-     "keeps the optimizer's state on the host, which is counted on the GPU"},
-    {"zero_optimization.offload_param.device",
-     "keeps weights on the host, which are counted on the GPU"},
-    {"zero_optimization.zero_quantized_weights",
-     "gathers weights in 8 bits (ZeRO++); assumed: a gather in 16"},
-    {"zero_optimization.zero_quantized_gradients",
-     "reduces gradients in 4 bits (ZeRO++); assumed: 16"},
+    {"zero_optimization.zero_quantized_weights", "gathers weights in 8 bits (ZeRO++)"},
+    {"zero_optimization.zero_quantized_gradients", "reduces gradients in 4 bits (ZeRO++)"},
     {"zero_optimization.zero_hpz_partition_size",
-     "keeps a copy of the weights in each node (ZeRO++); assumed: one over all replicas"},
-    {"zero_optimization.mics_shard_size",
-     "shards over a part of the replicas (MiCS); assumed: sharding over all"},
+     "keeps a copy of the weights in each node (ZeRO++)"},
     {"sparse_attention", "leaves out a part of attention; assumed: all of it"},
     {"compile.enabled", "compiles the model; assumed: PyTorch's own kernels"},
-    {"activation_checkpointing.cpu_checkpointing",
-     "moves activations to the host, which are counted on the GPU"},
+    {"activation_checkpointing.cpu_checkpointing", "moves activations to the host"},
     {"activation_checkpointing.partition_activations",
-     "shards kept activations over tensor-parallel ranks, which are counted whole"},
+     "shards kept activations over tensor-parallel ranks"},
     {"progressive_layer_drop", "leaves out layers; assumed: all of them"},
     {"data_efficiency", "shortens sequences or leaves out tokens; assumed: all of them"},
     {"autotuning.enabled", "looks for its settings itself; assumed: those that are written"},
     {"curriculum_learning.enabled", "lets sequences grow; assumed: the longest"},
 };
 
-// They change neither time nor memory of a step.
-const std::vector<std::string> inactive_arguments = words_in(R"(
-    adam_ adafactor bnb_ cache chat_template config_name data ddp_ deepspeed disable_dropout
-    disable_tqdm do_ early_stop enable_tensorboard end_lr epoch eval fp16_opt_level fp8_ fsdp_
-    dropout group_by_length half_precision_backend hub_ ignore_ include_ instruct label lang
-    learning_rate load_best_model local_rank log lr max_eval max_grad_norm max_new_tokens
+// They change neither time nor memory of a step, or other code reads them where they do.
+const std::vector<std::string> harmless_arguments = words_in(R"(
+    adam_ bnb_ cache chat_template config_name data ddp_ deepspeed disable_dropout disable_tqdm
+    do_ early_stop enable_tensorboard end_lr double_quantization epoch eval export_quantization
+    bf16_full_eval fp16_backend fp16_full_eval fp16_opt_level fp8_ fsdp_ fsdp_config.fsdp_
+    infer_dtype dropout group_by_length half_precision_backend low_cpu_mem_usage optim_args
+    optim_target_modules parallel_mode hub_ ignore_ include_ instruct label lang learning_rate
+    load_best_model local_rank log lr max_eval max_grad_norm max_new_tokens max_prompt_length
     max_samples max_steps max_train metric model_revision neftune no_ num_epoch num_padding
     num_train num_warmup num_workers output overwrite packing pad_ padding per_device_eval
     plot_loss preprocess print_loss prompt push_to_hub remove_unused report_to resume response
-    run_name save seed shuffle sft_only source_ split steps streaming target_ template tensorboard
-    test text_column token torch_dtype train_file train_data train_on trust_remote use_auth
-    use_fast validation val_ version wandb warmup weight_decay lazy_ lora_ peft_ with_tracking)");
-const std::vector<std::string> inactive_of_engine = words_in(R"(
-    aio amp.opt_level autotuning bf16. checkpoint comms_logger csv_monitor curriculum_learning.
-    dump_state elasticity flops_profiler fp16. gradient_clipping gradient_predivide_factor
-    memory_breakdown monitor optimizer.params prescale_gradients scheduler steps_per_print
-    tensorboard wall_clock_breakdown wandb zero_allow_untested_optimizer
-    zero_force_ds_cpu_optimizer zero_optimization.allgather_
-    zero_optimization.contiguous_gradients zero_optimization.elastic_checkpoint
-    zero_optimization.ignore_unused_parameters zero_optimization.load_from_fp32_weights
-    zero_optimization.memory_efficient_linear zero_optimization.offload_ zero_optimization.reduce_
+    run_name save seed shuffle sft_only source_ split steps streaming target_ template
+    tensorboard test text_column token train_file train_data train_on trust_remote use_auth
+    use_fast validation val_ version wandb warmup weight_decay lazy_ lora_ peft_
+    quantization_device_map quantization_method quantization_type with_tracking)");
+const std::vector<std::string> harmless_of_engine = words_in(R"(
+    activation_checkpointing.contiguous_memory_optimization
+    activation_checkpointing.number_checkpoints activation_checkpointing.profile
+    activation_checkpointing.synchronize_checkpoint_boundary aio amp.opt_level autotuning bf16
+    checkpoint comms_logger csv_monitor curriculum_learning. dump_state elasticity flops_profiler
+    fp16 fp32_allreduce gradient_clipping gradient_predivide_factor memory_breakdown monitor
+    optimizer.params prescale_gradients scheduler steps_per_print tensorboard
+    wall_clock_breakdown wandb zero_allow_untested_optimizer zero_force_ds_cpu_optimizer
+    zero_optimization.allgather_ zero_optimization.contiguous_gradients
+    zero_optimization.elastic_checkpoint zero_optimization.ignore_unused_parameters
+    zero_optimization.load_from_fp32_weights zero_optimization.memory_efficient_linear
+    zero_optimization.offload_optimizer.buffer_ zero_optimization.offload_optimizer.fast_init
+    zero_optimization.offload_optimizer.nvme_path zero_optimization.offload_optimizer.pin_memory
+    zero_optimization.offload_optimizer.pipeline_ zero_optimization.offload_param.buffer_
+    zero_optimization.offload_param.max_in_cpu zero_optimization.offload_param.nvme_path
+    zero_optimization.offload_param.pin_memory zero_optimization.reduce_
     zero_optimization.round_robin_gradients zero_optimization.stage3_
     zero_optimization.sub_group_size)");
+const std::vector<std::string> harmless_of_accelerate = words_in(R"(
+    compute_environment debug deepspeed_config.deepspeed_ deepspeed_config.gradient_clipping
+    deepspeed_config.zero3_ distributed_type downcast_bf16 dynamo_config enable_cpu_affinity
+    fsdp_config.fsdp_auto_wrap_policy fsdp_config.fsdp_backward_prefetch
+    fsdp_config.fsdp_backward_prefetch_policy fsdp_config.fsdp_cpu_ram_efficient_loading
+    fsdp_config.fsdp_forward_prefetch fsdp_config.fsdp_min_num_params fsdp_config.fsdp_state_dict
+    fsdp_config.fsdp_sync_module_states fsdp_config.fsdp_transformer_layer_cls_to_wrap
+    fsdp_config.fsdp_use_orig_params fsdp_config.fsdp_version machine_rank main_ num_
+    parallelism_config.parallelism_config_sp_attn
+    rdzv_ same_network tpu_)");
 
 class TrainerReader {
  public:
@@ -193,6 +201,7 @@ class TrainerReader {
     r_.per_replica = product_of({r_.mbs, each});
     if (says("train_batch_size")) r_.gbs = e_.number("train_batch_size", 1);
     r_.seq = t_.number(length, 0);
+    for (const std::string& other : split(length, "|")) t_.find(other);
     if (r_.seq == 0)
       fail_input(place_, "does not say how long its sequences are",
                  "give it: --set max_seq_length=N");
@@ -220,14 +229,88 @@ class TrainerReader {
     r_.dp_overlap = !is_engine() || (says("zero_optimization.overlap_comm")
                                          ? e_.flag("zero_optimization.overlap_comm", false)
                                          : r_.zero == 3);
-    if (!is_engine()) fully_sharded();
+    if (!is_engine()) {
+      fully_sharded();
+    } else {
+      host_optimizer();
+      if (r_.zero == 3) host_weights();
+    }
+    copies_of_shards();
     r_.cp = e_.number("sequence_parallel_size", t_.number("sequence_parallel_size", 1));
     if (r_.cp > 1) r_.cp_comm = "a2a";  // Ulysses (arXiv 2309.14509).
     r_.tp = e_.number("tensor_parallel.autotp_size", 1);
+    mesh();
     for (const char* depth : {"pipeline.stages", "pipeline_parallel_size"})
       if (e_.number(depth, 1) > 1)
         e_.fail(depth, "makes a pipeline of DeepSpeed's own, which is not read",
                 "write the plan by hand (--pp of `orrery estimate`)");
+  }
+
+  // accelerate, ParallelismConfig: dp_replicate x dp_shard x cp x sp x tp are all processes, and
+  // FSDP shards over dp_shard x cp.
+  void mesh() {
+    const auto path = [](const char* name) {
+      return std::string{"parallelism_config.parallelism_config_"} + name;
+    };
+    const auto size = [&](const char* name) { return a_.number(path(name), 1); };
+    for (const char* how : {"sp_backend", "sp_seq_length", "sp_seq_length_is_variable"})
+      a_.find(path(how));
+    r_.tp = std::max(r_.tp, size("tp_size"));
+    if (const std::int64_t ranks = size("sp_size"); ranks > 1) r_.cp = ranks, r_.cp_comm = "a2a";
+    // PyTorch, context_parallel: allgather, or alltoall, which passes keys and values round.
+    const std::string how =
+        a_.choice(path("cp_comm_strategy"), {{"allgather", "all_gather"}, {"alltoall", "p2p"}});
+    if (const std::int64_t ranks = size("cp_size"); ranks > 1) r_.cp = ranks, r_.cp_comm = how;
+    const std::int64_t copies = size("dp_replicate_size"), shards = size("dp_shard_size");
+    if (copies == 1 || is_engine() || r_.zero == 0) return;
+    if (shards == 1 && r_.cp == 1)
+      r_.zero = 0;
+    else
+      r_.dp_replicate = copies;
+  }
+
+  // MiCS (arXiv 2205.00119), which is of ZeRO-3 (deepspeed/runtime/engine.py) and has no offloading
+  // (runtime/zero/mics.py, allreduce_mics_shard_grads).
+  void copies_of_shards() {
+    const std::string path = "zero_optimization.mics_shard_size";
+    const std::int64_t size = e_.number(path, 0);
+    if (size <= 0 || r_.zero != 3 || !r_.gpus) return;
+    if (*r_.gpus % size != 0)
+      e_.fail(path, "does not divide " + grouped(*r_.gpus) + " GPUs", "write a divisor");
+    r_.dp_replicate = *r_.gpus / size;
+    if (r_.dp_replicate > 1 && r_.offload_optimizer > 0)
+      e_.fail(path, "shards over a part of the replicas, with which DeepSpeed offloads nothing",
+              "leave it out: --set " + path + "=null");
+  }
+
+  // deepspeed/runtime/zero/offload_config.py; `ratio` is ZeRO-Offload++'s share of the host.
+  void host_optimizer() {
+    const std::string path = "zero_optimization.offload_optimizer.";
+    const std::string device =
+        e_.word(path + "device", a_.word("deepspeed_config.offload_optimizer_device", "none"));
+    const bool of_2020 = e_.flag("zero_optimization.cpu_offload", false);
+    const std::string share = e_.word(path + "ratio", "1.0");
+    if (r_.zero == 0 || (!of_2020 && device == "none")) return;
+    if (!of_2020 && device != "cpu")
+      refuse_decisive(path + "device", "is " + shown_text(device), e_.place_of(path + "device"));
+    const auto percent = percent_of(share);
+    if (!percent) e_.fail(path + "ratio", "is '" + shown_text(share) + "'", "write 0 to 1");
+    r_.offload_optimizer = *percent;
+  }
+
+  // deepspeed/runtime/zero/offload_config.py.
+  void host_weights() {
+    const std::string path = "zero_optimization.offload_param.device";
+    const std::string device =
+        e_.word(path, a_.word("deepspeed_config.offload_param_device", "none"));
+    const bool of_2020 = e_.flag("zero_optimization.cpu_offload_param", false);
+    if (!of_2020 && device == "none") return;
+    if (!of_2020 && device != "cpu")
+      refuse_decisive(path, "is " + shown_text(device), e_.place_of(path));
+    if (r_.offload_optimizer != 100)
+      e_.fail(path, "keeps weights on the host without all of their optimizer, which has no prices",
+              "add the optimizer: --set zero_optimization.offload_optimizer.device=cpu");
+    r_.offload_weights = true;
   }
 
   // accelerate and Trainer: PyTorch's FSDP.
@@ -258,21 +341,31 @@ class TrainerReader {
       r_.zero = strategy[0] - '0';
       hybrid = strategy.ends_with('h');
       r_.reshard = !strategy.ends_with('k');
-      if (a_.flag("fsdp_config.fsdp_offload_params", false))
-        note(a_, "fsdp_config.fsdp_offload_params",
-             "keeps weights and the optimizer's state on the host, which are counted on the GPU");
     }
-    if (asks("offload"))
-      note(t_, "fsdp",
-           "offloads weights and the optimizer's state to the host, which are counted on the GPU");
-    if (hybrid)
-      r_.notes.push_back(
-          "hybrid sharding is over a part of the replicas; assumed: sharding over all");
+    // CPUOffload and CPUOffloadPolicy move weights and optimizer.
+    const std::string offloads = "fsdp_config.fsdp_offload_params";
+    const bool is_offloaded = asks("offload") || a_.flag(offloads, false);
+    if (is_offloaded && r_.zero == 2)
+      refuse_decisive(asks("offload") ? "fsdp" : offloads,
+                      "offloads weights that are kept whole after the forward pass",
+                      asks("offload") ? t_.place_of("fsdp") : a_.place_of(offloads));
+    r_.offload_weights = is_offloaded && r_.zero == 3;
+    if (r_.offload_weights) r_.offload_optimizer = 100;
+    if (hybrid) r_.dp_replicate = nodes();
+  }
+
+  // PyTorch, fsdp/_init_utils.py: hybrid sharding is over the GPUs of a node.
+  std::int64_t nodes() const {
+    const std::int64_t nodes = t_.number("num_machines", a_.number("num_machines", 0));
+    if (nodes > 0) return nodes;
+    fail_input(place_, "shards over the GPUs of a node, and does not say how many nodes there are",
+               "give it: --set num_machines=N");
   }
 
   void precision() {
     const std::string mixed = a_.word("mixed_precision", "");
     const std::string chat = t_.word("dtype", t_.has("zero_stage") ? "fp16" : "");
+    for (const char* of_trainer : {"bf16", "fp16"}) t_.find(of_trainer);
     const bool bf16 = says("bf16.enabled") ? e_.flag("bf16.enabled", false)
                                            : t_.flag("bf16", mixed == "bf16" || chat == "bf16" ||
                                                                  chat == "bfloat16");
@@ -285,9 +378,24 @@ class TrainerReader {
     // transformers, training_args.py: tf32 sets allow_tf32, which PyTorch leaves off.
     const bool tf32 = t_.flag("tf32", false);
     r_.dtype = bf16 ? "bf16" : fp16 ? "fp16" : tf32 ? "tf32" : "fp32";
-    if (!bf16 && !fp16)
+    if (keeps_bf16()) {
+      r_.dtype = r_.exp_avg = r_.exp_avg_sq = "bf16";
+      r_.main_params = "none";
+    } else if (!bf16 && !fp16)
       r_.notes.push_back("neither bf16 nor fp16 is given: it trains in fp32" +
                          std::string{tf32 ? ", and multiplies in tf32" : ""});
+  }
+
+  // Weights that are loaded in bf16 are what PyTorch's AdamW updates, with moments of their format
+  // (torch/optim/adamw.py, zeros_like). DeepSpeed keeps masters of its own, and accelerate makes
+  // FSDP's weights fp32 (accelerator.py, upcast_param).
+  bool keeps_bf16() const {
+    const std::string loaded = t_.word("torch_dtype|model_dtype", "auto");
+    const bool pure = t_.flag("pure_bf16", false);  // LLaMA-Factory, hparams/parser.py.
+    if (pure && is_engine())
+      t_.fail("pure_bf16", "is for PyTorch's own optimizer, and DeepSpeed keeps masters",
+              "write bf16: --set pure_bf16=null --set bf16=true");
+    return pure || (loaded == "bfloat16" && !is_engine() && r_.zero == 0);
   }
 
   void optimizer_state() {
@@ -316,9 +424,9 @@ class TrainerReader {
     r_.attention = how == "eager" || !flash ? "unfused" : "flash";
   }
 
-  // Both have replicas alone; tensor-parallel and Ulysses' ranks have no software of their own.
+  // Tensor-parallel ranks have no software of their own, nor has Ulysses without DeepSpeed.
   void software() {
-    if (r_.tp > 1 || r_.cp > 1) {
+    if (r_.tp > 1 || (r_.cp > 1 && !is_engine())) {
       r_.software = "megatron-core";
       if (is_wide(*format_named(r_.dtype, FormatUse::products))) r_.attention = "unfused";
       r_.notes.push_back(
@@ -342,13 +450,14 @@ class TrainerReader {
     const std::string optimizer = t_.word("optim", "adamw_torch");
     const bool is_adam = optimizer.find("adam") != optimizer.npos;
     if (optimizer.find("4bit") != optimizer.npos || !is_adam)
-      note(t_, "optim", "is " + shown_text(optimizer) + "; assumed: AdamW with fp32 state");
+      refuse_decisive("optim", "is " + shown_text(optimizer), t_.place_of("optim"));
     const std::string own = e_.word("optimizer.type", "AdamW");
     if (own != "AdamW" && own != "Adam" && own != "auto")
-      note(e_, "optimizer.type", "is " + shown_text(own) + "; assumed: AdamW");
+      refuse_decisive("optimizer.type", "is " + shown_text(own), e_.place_of("optimizer.type"));
     e_.find("zero_optimization.stage3_gather_16bit_weights_on_model_save");
-    note_unread(t_, inactive_arguments, r_.notes);
-    note_unread(e_, inactive_of_engine, r_.notes);
+    note_unread(t_, harmless_arguments, r_.notes);
+    note_unread(e_, harmless_of_engine, r_.notes);
+    note_unread(a_, harmless_of_accelerate, r_.notes);
   }
 
   const Settings& t_;

@@ -153,7 +153,7 @@ class FilesReader {
       value.line = word.line;
       value.text = word.text;
       if (word.text.size() < 3 || !word.text.starts_with("--")) {
-        if (last) append(*last, std::move(value));
+        if (last && (is_bare_ || !is_unset_variable(word.text))) append(*last, std::move(value));
         continue;
       }
       file = script.files[word.file];

@@ -114,6 +114,8 @@ MegatronArguments MegatronArguments::read(const std::string& text, const std::st
       arguments.read_script(read_shell_script(text, file, given, files));
     }
   }
+  for (const auto& [name, value] : given)
+    if (value == "null") arguments.leave_out(name_of_flag("--" + name));
   refuse_unpriced(arguments);
   if (!describes_model(arguments.values_)) arguments.fail_without_model();
   return arguments;
@@ -174,7 +176,9 @@ void MegatronArguments::read_script(const ShellScript& script) {
   Value* last = nullptr;
   for (const ShellWord& word : launch.arguments) {
     if (!is_flag(word.text)) {
-      if (last && !last->is_implied) last->words.push_back(word.text);
+      // An unset variable is no word; as the first word of a flag it is named where it is needed.
+      const bool is_absent = is_unset_variable(word.text) && last && !last->words.empty();
+      if (last && !last->is_implied && !is_absent) last->words.push_back(word.text);
       continue;
     }
     const std::size_t equals = word.text.find('=');
@@ -189,6 +193,11 @@ void MegatronArguments::read_script(const ShellScript& script) {
     order_.push_back(name);
     last = &values_.insert_or_assign(name, value).first->second;
   }
+}
+
+void MegatronArguments::leave_out(const std::string& name) {
+  values_.erase(name);
+  std::erase(order_, name);
 }
 
 std::string MegatronArguments::name_of_flag(const std::string& flag) {
@@ -291,7 +300,7 @@ void MegatronArguments::fail(const std::string& name, const std::string& problem
 std::vector<std::string> MegatronArguments::unread() const {
   std::vector<std::string> names;
   for (const auto& [name, value] : values_)
-    if (!read_.contains(name)) names.push_back(shown_text(value.name));
+    if (!read_.contains(name)) names.push_back(name);
   return names;
 }
 

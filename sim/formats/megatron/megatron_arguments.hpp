@@ -93,7 +93,7 @@ class MegatronArguments {
   const std::vector<std::string>& order() const { return order_; }
   /// All of them as a shell takes them, one flag with its words each, in their order.
   std::vector<std::string> written() const;
-  /// Flags that no code has read, in the order of their names, as they are written.
+  /// Names of arguments that no code has read, in their order.
   std::vector<std::string> unread() const;
   const std::vector<std::string>& notes() const { return notes_; }
 
@@ -101,6 +101,7 @@ class MegatronArguments {
   void read_list(const std::vector<std::string_view>& lines);
   [[noreturn]] void fail_without_model() const;
   void read_script(const ShellScript& script);
+  void leave_out(const std::string& name);  ///< An argument that need not be there.
 
   Place place_;
   std::string program_;

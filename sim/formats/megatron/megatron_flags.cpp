@@ -57,11 +57,30 @@ class FlagWriter {
   void add_key(const std::string& name) { add_key(plan_key(name)); }
   /// Writes the plan's keys that no other code has written and that need no translation.
   void add_other_keys() {
-    static const std::set<std::string> translated{
-        "offload_layers", "vpp",     "dp",          "layers",    "schedule",   "recompute",
-        "zero",           "reshard", "dtype",       "attention", "cp_comm",    "moe_dispatcher",
-        "tp_overlap",     "routing", "cuda_graphs", "nccl_algo", "nccl_proto", "software",
-        "main_params",    "exp_avg", "exp_avg_sq",  "fp8_params"};
+    static const std::set<std::string> translated{"offload_layers",
+                                                  "vpp",
+                                                  "dp",
+                                                  "layers",
+                                                  "schedule",
+                                                  "recompute",
+                                                  "zero",
+                                                  "reshard",
+                                                  "dtype",
+                                                  "attention",
+                                                  "cp_comm",
+                                                  "moe_dispatcher",
+                                                  "tp_overlap",
+                                                  "routing",
+                                                  "cuda_graphs",
+                                                  "nccl_algo",
+                                                  "nccl_proto",
+                                                  "software",
+                                                  "main_params",
+                                                  "exp_avg",
+                                                  "exp_avg_sq",
+                                                  "fp8_params",
+                                                  "offload_optimizer",
+                                                  "offload_weights"};
     for (const PlanKey& key : plan_keys()) {
       if (written_.contains(key.name) || translated.contains(key.name)) continue;
       if (!key.needs_listing(plan_)) continue;
@@ -342,12 +361,29 @@ class FlagWriter {
     leave_out("fp8: which scaling (--fp8-recipe) the plan does not say");
   }
 
+  static std::string percent_text(int percent) {
+    return percent == 100 ? "1.0" : "0." + std::to_string(100 + percent).substr(1);
+  }
+
   // Masters of bf16 weights are then their lower 16 bits (store_param_remainders), and whole where
   // a recipe other than delayed scaling quantises the weights.
   void optimizer_state() {
     if (plan_.fp8_params) {
       flag("fp8-param-gather");
       if (plan_.dtype == Dtype::mxfp8) flag("reuse-grad-buf-for-mxfp8-param-ag");
+    }
+    if (plan_.offload_weights)
+      leave_out("offload_weights=true: Megatron-LM keeps weights on the GPU");
+    if (plan_.offload_optimizer > 0) {
+      // Megatron-LM takes no other Adam on the host (training/arguments.py, validate_args).
+      for (const char* needed : {"optimizer-cpu-offload", "use-precision-aware-optimizer"})
+        flag(needed);
+      flag("optimizer-offload-fraction", percent_text(plan_.offload_optimizer));
+      if (plan_.exp_avg != Dtype::fp32 || plan_.exp_avg_sq != Dtype::fp32)
+        leave_out("exp_avg=" + plan_key("exp_avg").text(plan_) +
+                  ", exp_avg_sq=" + plan_key("exp_avg_sq").text(plan_) +
+                  ": Megatron-LM's Adam on the host has moments in fp32");
+      return;
     }
     if (plan_.has_fp32_state()) return;
     const bool has_moments =

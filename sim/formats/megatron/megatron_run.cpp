@@ -11,6 +11,7 @@
 #include "sim/core/value_list.hpp"
 #include "sim/formats/megatron/layer_split.hpp"
 #include "sim/formats/megatron/megatron_model.hpp"
+#include "sim/formats/recipe/decisive_keys.hpp"
 #include "sim/formats/recipe/recipe.hpp"
 #include "sim/plan/plan_keys.hpp"
 
@@ -19,23 +20,30 @@ namespace {
 
 // Prefixes of arguments that do not affect the simulation.
 const std::vector<std::string> harmless_megatron_keys = words_in(R"(
-    adam_ apply_layernorm async_ attention_softmax_in_fp32 auto_detect bert calculate_per_token
-    check_ ckpt_ clip_grad cuda_device data_args data_cache data_parallel_random data_path
-    dataloader decoupled deterministic disable_bf16 disable_gloo disable_straggler dist_
-    distributed_ empty_unused enable_experimental enable_ft enable_gpt_oss encoder_seq end_weight
-    eod_mask eval_ exit_ export_ finetune fp8_amax glu_linear_offset grpo_ high_priority
-    hysteresis inference init_ initial_loss kv_channels langrl load log_ logging loss_scale lr
-    manual_gc master max_restarts merge_file min_loss_scale min_lr mmap mock_data modelopt
-    moe_aux_loss moe_grouped_gemm moe_per_layer moe_permute_fusion moe_router_bias
-    moe_router_dtype moe_router_force moe_router_fusion moe_router_load_balancing
-    moe_router_pre_softmax moe_router_score moe_router_topk_scaling moe_z_loss mscale mtp_loss
-    no_check no_create no_initialization no_load no_mmap no_position_embedding no_save
+    adam_ adaptive_muon apply_layernorm async_ attention_softmax_in_fp32 auto_detect bert
+    calculate_per_token check_ ckpt_ ckpt_fully_parallel ckpt_load_validate_sharding clip_grad
+    cuda_device data_args data_cache data_parallel_random data_path dataloader decoupled
+    deterministic deallocate_pipeline_outputs disable_bf16_reduced_precision_matmul disable_gloo
+    disable_straggler dist_ dist_ckpt_optim distrib_optim distributed_ empty_unused
+    enable_experimental enable_ft enable_gpt_oss encoder_seq end_weight eod_mask eval_ exit_
+    export_ finetune fp16_lm_cross_entropy fp32_residual_connection fp8_amax fsdp_double_buffer
+    fsdp_manual_registration fully_parallel_ glu_linear_offset grpo_ high_priority hysteresis
+    inference inference_batch_times_seqlen inference_dynamic_batching_block_size
+    inference_max_seq_len inference_moe_disable_fused_quant inference_shards init_ initial_loss
+    kv_channels langrl load load_optim log_ logits_save_dtype logging loss_scale lr manual_gc
+    master max_restarts merge_file min_loss_scale min_lr mmap mock_data modelopt moe_aux_loss
+    moe_grouped_gemm moe_per_layer moe_permute_fusion moe_router_bias moe_router_dtype
+    moe_router_padding_for_fp8 moe_router_padding_for_quantization moe_router_force
+    moe_router_fusion moe_router_load_balancing moe_router_pre_softmax moe_router_score
+    moe_router_topk_scaling moe_z_loss mscale mtp_loss muon_ no_check no_create no_initialization
+    no_load no_load_optim no_mmap no_position_embedding no_pin_cpu no_save no_save_optim
     no_use_tokenizer node_rank non_persistent norm_epsilon num_dataset num_workers override_
     per_split perform_initialization phase_transition pretrained_checkpoint profile rdzv
-    record_memory rerun reset_ rl_ rope_scaling rope_type rotary_ save seed sft special_tokens
-    split start_weight straggler suggested te_rng tee tensorboard test_data test_mode tiktoken
-    timing tokenizer train_ use_checkpoint use_dist_ckpt use_mcore use_persistent
-    use_pytorch_profiler use_rope valid_ vocab_file wandb weight_decay)");
+    record_memory rerun reset_ rl_ rope_scaling rope_type rotary_ rotary_seq_len save save_optim
+    seed sft special_tokens strict_fsdp_dtensor_load split start_weight straggler suggested
+    te_rng tee tensorboard test_data test_mode tiktoken timing tokenizer train_ use_checkpoint
+    use_dist_ckpt use_mcore use_persistent use_pytorch_profiler use_rope valid_ vocab_file wandb
+    weight_decay)");
 
 struct Difference {
   const char* argument;
@@ -44,15 +52,10 @@ struct Difference {
 constexpr const char* batch_grows =
     "lets the batch grow; assumed: a step of the largest (orrery run knows all)";
 constexpr Difference differences[] = {
-    {"activation_func_fp8_input_store",
-     "keeps activations' inputs in fp8, which are counted in 16 bits"},
-    {"fine_grained_activation_offloading",
-     "moves activations to the host, which are counted on the GPU"},
+    {"activation_func_fp8_input_store", "keeps activations' inputs in fp8"},
+    {"fine_grained_activation_offloading", "moves activations of parts of a layer to the host"},
     {"modelopt_enabled", "may quantise or distil (ModelOpt), of which nothing is priced"},
-    {"optimizer_cpu_offload",
-     "moves the optimizer's state to the host, which is counted on the GPU"},
-    {"overlap_param_gather_with_optimizer_step",
-     "gathers weights during the optimizer; assumed: a gather after it"},
+    {"overlap_param_gather_with_optimizer_step", "gathers weights during the optimizer"},
     {"perform_rl_step", "generates text between steps (RL); assumed: its training steps"},
     {"rampup_batch_size", batch_grows},
     {"step_batch_size_schedule", batch_grows},
@@ -73,17 +76,25 @@ std::vector<std::string> priced_otherwise(const MegatronArguments& run) {
   std::vector<std::string> sentences;
   for (const Difference& difference : differences) {
     const auto* value = run.find(difference.argument);
-    if (value && value->text() != "none" && run.flag(difference.argument))
-      sentences.push_back(value->name + " " + std::string{difference.what});
+    if (!value || value->text() == "none" || !run.flag(difference.argument)) continue;
+    refuse_decisive(value->name, difference.what, value->place);
+    sentences.push_back(value->name + " " + std::string{difference.what});
   }
   note_weights(run, sentences);
   return sentences;
 }
 
-bool changes_nothing(std::string_view name) {
-  return name == "optimizer" ||
-         std::any_of(std::begin(harmless_megatron_keys), std::end(harmless_megatron_keys),
-                     [&](std::string_view begin) { return name.starts_with(begin); });
+bool changes_nothing(std::string_view name) { return is_covered(name, harmless_megatron_keys); }
+
+bool is_printed_default(std::string_view name, std::string_view value) {
+  // arguments.py and the configurations of Megatron Core from 2020 to 2026.
+  static const std::vector<std::string> true_unless_given = words_in(R"(
+      async_tensor_model_parallel_allreduce cpu_offloading_activations cpu_offloading_weights
+      data_sharding fp8_wgrad fsdp_all_gather_in_start_param_sync preserve_fp32_weights
+      scatter_gather_tensors_in_pipeline torch_fsdp2_reshard_after_forward)");
+  return (value != "True" && value != "true") || changes_nothing(name) ||
+         std::find(true_unless_given.begin(), true_unless_given.end(), name) !=
+             true_unless_given.end();
 }
 
 std::optional<std::string> captured_in_graphs(const MegatronArguments& arguments, bool experts,
@@ -335,7 +346,8 @@ class RunReader {
     if (of_8_bits && gathers && in_shards)
       notes_.push_back(
           "--fp8-param-gather keeps shards of the weights in 8 bits; they are counted in 16");
-    if (!a_.flag("use_precision_aware_optimizer")) return;
+    const bool aware = a_.flag("use_precision_aware_optimizer");
+    if (on_host() || !aware) return;
     const bool delayed = a_.word("fp8_recipe", "delayed") == "delayed" && !gathers;
     const bool by_engine = dtype == "bf16" || (dtype == "fp8" && delayed);
     const std::string masters =
@@ -348,6 +360,23 @@ class RunReader {
       keep(moment,
            a_.choice(std::string{moment} + "_dtype",
                      {{"fp32", "fp32"}, {"fp16", "fp16"}, {"bf16", "bf16"}, {"fp8", "fp8"}}));
+  }
+
+  // Megatron Core, optimizer/__init__.py: the host's Adam has masters and moments in fp32.
+  bool on_host() {
+    const std::string share = a_.word("optimizer_offload_fraction", "1.0");
+    const bool overlapped = a_.flag("overlap_cpu_optimizer_d2h_h2d");
+    a_.find("use_torch_optimizer_for_cpu_offload");
+    if (!a_.flag("optimizer_cpu_offload")) return false;
+    const auto percent = percent_of(share);
+    if (!percent)
+      a_.fail("optimizer_offload_fraction", "is '" + shown_text(share) + "'", "write 0 to 1");
+    plan_["offload_optimizer"] = *percent;
+    if (overlapped)
+      notes_.push_back(
+          "--overlap-cpu-optimizer-d2h-h2d copies gradients and weights while the host updates; "
+          "assumed: one after the other");
+    return *percent > 0;
   }
 
   // Its arguments were renamed or dropped in 2022.
@@ -415,7 +444,8 @@ class RunReader {
   void gradients() {
     const bool wide = a_.flag("accumulate_allreduce_grads_in_fp32");
     // arguments.py: main gradients in 16 bits are gradients that are reduced in 16 bits.
-    const bool narrow = a_.flag("grad_reduce_in_bf16") || narrow_main_gradients();
+    const bool reduced = a_.flag("grad_reduce_in_bf16");
+    const bool narrow = narrow_main_gradients() || reduced;
     if (is_of_2021()) {
       plan_["software"] = "megatron-2021";
       return;
@@ -437,23 +467,33 @@ class RunReader {
   }
 
   bool narrow_main_gradients() const {
-    return a_.flag("use_precision_aware_optimizer") &&
-           a_.word("main_grads_dtype", "fp32") != "fp32";
+    const bool narrow = a_.word("main_grads_dtype", "fp32") != "fp32";
+    return narrow && a_.flag("use_precision_aware_optimizer");
   }
 
   void note_unread() {
     for (std::string& note : priced_otherwise(a_)) notes_.push_back(std::move(note));
+    if (const auto* optimizer = a_.find("optimizer"); optimizer && optimizer->text() != "adam")
+      refuse_decisive(optimizer->name, "is " + shown_text(optimizer->text()), optimizer->place);
     NcclSettings nccl = nccl_settings(a_.nccl(), a_.place());
     if (nccl.nccl_algo != "any") plan_["nccl_algo"] = nccl.nccl_algo;
     if (nccl.nccl_proto != "any") plan_["nccl_proto"] = nccl.nccl_proto;
     for (std::string& note : nccl.notes) notes_.push_back(std::move(note));
-    if (a_.is_complete()) return;  // A printed list has hundreds of defaults.
     std::string names;
-    for (const std::string& flag : a_.unread()) {
-      std::string name = flag.substr(std::min<std::size_t>(flag.size(), 2));
-      std::replace(name.begin(), name.end(), '-', '_');
-      if (!changes_nothing(name)) names += " " + flag;
+    Unpriced unpriced;
+    for (const std::string& name : a_.unread()) {
+      if (changes_nothing(name)) continue;
+      const auto* value = a_.find(name);
+      if (!value) continue;
+      if (a_.is_complete()) {
+        if (!is_printed_default(name, value->text())) unpriced.add(value->name, value->place);
+        continue;
+      }
+      names += " " + shown_text(value->name);
+      if (value->words.empty() || !switches_off(name, value->words[0]))
+        unpriced.add(value->name, value->place);
     }
+    refuse(unpriced);
     if (!names.empty()) notes_.push_back("not read:" + names);
   }
 

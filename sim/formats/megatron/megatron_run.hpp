@@ -17,6 +17,10 @@ std::vector<std::string> priced_otherwise(const MegatronArguments& arguments);
 /// checkpoints, logs, learning rates, the choice of experts.
 bool changes_nothing(std::string_view name);
 
+/// An argument of a list that was printed with all defaults: it changes nothing, is no switch that
+/// is on, or is on wherever nothing is given.
+bool is_printed_default(std::string_view name, std::string_view value);
+
 /// The parts of a step in CUDA graphs (--cuda-graph-impl and --cuda-graph-scope, or the older
 /// --enable-cuda-graph and --external-cuda-graph), as the plan's key `cuda_graphs` says it.
 /// Nothing: no graphs, or none that a plan can say. `notes` gains what is priced otherwise.

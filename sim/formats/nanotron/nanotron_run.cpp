@@ -6,6 +6,7 @@
 #include "sim/core/number_text.hpp"
 #include "sim/core/text_file.hpp"
 #include "sim/core/value_list.hpp"
+#include "sim/formats/recipe/decisive_keys.hpp"
 #include "sim/formats/recipe/recipe.hpp"
 #include "sim/formats/settings/settings_files.hpp"
 #include "sim/plan/stage_layers.hpp"
@@ -151,7 +152,7 @@ namespace {
 constexpr PricedOtherwise nanotron_differences[] = {
     {"model.model_config.z_loss_enabled",
      "adds a loss that reads the logits again, which is not priced"},
-    {"parallelism.domino", "overlaps halves of a micro-batch (Domino), which is not priced"},
+    {"parallelism.domino", "overlaps halves of a micro-batch (Domino)"},
 };
 
 // They change neither time nor memory of a step.
@@ -235,7 +236,8 @@ class NanotronReader {
   void optimizer() {
     const std::string name = s_.word("optimizer.optimizer_factory.name", "adamW");
     if (name != "adamW" && name != "adam")
-      note("optimizer.optimizer_factory.name", "is " + shown_text(name) + "; assumed: AdamW");
+      refuse_decisive("optimizer.optimizer_factory.name", "is " + shown_text(name),
+                      s_.place_of("optimizer.optimizer_factory.name"));
   }
 
   void batch() {

@@ -74,6 +74,8 @@ constexpr SameMeaning of_run[] = {
      "comm_overlap.overlap_p2p_comm|model.overlap_p2p_comm|trainer.strategy.overlap_p2p_comm"},
     {"num_distributed_optimizer_instances", "ddp.num_distributed_optimizer_instances"},
     {"optimizer_cpu_offload", "optimizer.optimizer_cpu_offload"},
+    {"optimizer_offload_fraction", "optimizer.optimizer_offload_fraction"},
+    {"overlap_cpu_optimizer_d2h_h2d", "optimizer.overlap_cpu_optimizer_d2h_h2d"},
     {"use_precision_aware_optimizer", "optimizer.use_precision_aware_optimizer"},
     {"fp8_param_gather",
      "mixed_precision.fp8_param_gather|ddp.fp8_param_gather|model.fp8_params|"
@@ -263,14 +265,12 @@ class Translator {
     }
   }
 
-  // NeMo 1: PyTorch's FSDP.
+  // NeMo 1: PyTorch's FSDP. NeMo itself refuses "hybrid" (nlp_overrides.py, NLPFSDPStrategy).
   void shards() {
     if (!s_.flag("model.fsdp", false)) return;
     const std::string path = "model.fsdp_sharding_strategy";
     put("data_parallel_sharding_strategy", path,
-        s_.choice(path, {{"full", "optim_grads_params"},
-                         {"hybrid", "optim_grads_params"},
-                         {"grad", "optim_grads"}}));
+        s_.choice(path, {{"full", "optim_grads_params"}, {"grad", "optim_grads"}}));
   }
 
   // "torch.float32" as "fp32".
@@ -392,7 +392,7 @@ const WordPairs classes = pairs_in(R"(
 
 // They change neither time nor memory of a step, or are what Megatron-Core does anyway.
 const std::vector<std::string> harmless_nemo_keys = words_in(R"(
-    data. defaults exp_manager hydra env_vars. name log. model.apex_transformer_log_level
+    data. defaults exp_manager. hydra env_vars. name log. model.apex_transformer_log_level
     model.apply_query_key_layer_scaling model.apply_rope_fusion model.attention_dropout
     model.attention_type model.batch_p2p_comm model.bias_activation_fusion
     model.bias_dropout_add_fusion model.cross_entropy_loss_fusion model.cpu_offloading_
@@ -401,16 +401,17 @@ const std::vector<std::string> harmless_nemo_keys = words_in(R"(
     model.fp16_lm_cross_entropy model.fp32_residual_connection model.fp8_ model.fsdp_
     model.gc_interval model.get_attention_mask_from_fusion model.grad_ model.gradient_
     model.headscale model.hidden_dropout model.hysteresis model.init_method_std model.layernorm_
-    model.masked_softmax_fusion model.mcore_ model.megatron_ model.moe_aux_loss_coeff
-    model.moe_grouped_gemm model.moe_pad_expert_input_to_capacity model.name model.native_amp_
-    model.normalize_attention_scores model.nsys_profile model.onnx_safe model.openai_gelu
-    model.optim. model.persist_layer_norm model.post_process model.pre_process model.precision
-    model.reduce_amax model.resume_from_checkpoint model.rotary_ model.scale_positional_embedding
-    model.seed model.seq_len_interpolation_factor model.sharp model.sync_batch_comm
-    model.tokenizer. model.tp_comm_ model.ub_tp_comm_overlap_cfg model.use_cpu_initialization
-    model.use_emha model.use_scaled_init_method model.use_te_rng_tracker
-    model.use_tp_pp_dp_mapping model.validation_param_sync_overlap model.wgrad_deferral_limit
-    optim. resume run. s3_checkpointing. tokenizer. trainer.)");
+    model.masked_softmax_fusion model.mcore_ model.megatron_ model.megatron_amp_
+    model.moe_aux_loss_coeff model.moe_grouped_gemm model.moe_pad_expert_input_to_capacity
+    model.name model.native_amp_ model.normalize_attention_scores model.nsys_profile
+    model.onnx_safe model.openai_gelu model.optim model.persist_layer_norm model.post_process
+    model.pre_process model.precision model.reduce_amax model.resume_from_checkpoint
+    model.rotary_ model.scale_positional_embedding model.seed model.seq_len_interpolation_factor
+    model.sharp model.sync_batch_comm model.tokenizer. model.tp_comm_
+    model.ub_tp_comm_overlap_cfg model.use_cpu_initialization model.use_emha
+    model.use_scaled_init_method model.use_te_rng_tracker model.use_tp_pp_dp_mapping
+    model.validation_param_sync_overlap model.wgrad_deferral_limit optim resume run.
+    s3_checkpointing. tokenizer. trainer)");
 
 constexpr PricedOtherwise recipe_differences[] = {
     {"model.mcore_customization_config.parallel_attention",
@@ -488,9 +489,6 @@ ImportedRun import_nemo_run(const std::string& text, const std::string& file,
   // A configuration that its program printed has hundreds of defaults.
   const bool is_printed = settings.has("_target_") || settings.has("model._target_");
   note_otherwise(settings, recipe_differences, run.notes);
-  if (settings.word("model.fsdp_sharding_strategy", "full") == "hybrid")
-    run.notes.push_back(
-        "model.fsdp_sharding_strategy is over a part of the replicas; assumed: sharding over all");
   if (const std::string order = settings.word("model.transformer_block_type", "pre_ln");
       order != "pre_ln")
     run.notes.push_back("model.transformer_block_type is " + shown_text(order) +

@@ -8,6 +8,7 @@
 #include "sim/core/json_value.hpp"
 #include "sim/core/number_text.hpp"
 #include "sim/core/value_list.hpp"
+#include "sim/formats/recipe/decisive_keys.hpp"
 #include "sim/model/model_name.hpp"
 #include "sim/nccl/nccl_selection.hpp"
 #include "sim/plan/plan_keys.hpp"
@@ -111,6 +112,8 @@ ImportedRun written_plan(const Recipe& recipe, const Place& place) {
   plan["recompute"] = recipe.recompute;
   plan["zero"] = recipe.zero;
   if (recipe.dp_replicate > 1) plan["dp_replicate"] = recipe.dp_replicate;
+  if (recipe.offload_optimizer > 0) plan["offload_optimizer"] = recipe.offload_optimizer;
+  if (recipe.offload_weights) plan["offload_weights"] = true;
   if (recipe.zero == 3) plan["reshard"] = recipe.reshard;
   plan["sp"] = recipe.sp && recipe.tp > 1;
   plan["dtype"] = recipe.dtype;
@@ -178,21 +181,32 @@ bool is_on(const Settings& settings, const std::string& paths) {
   if (!value) return false;
   if (value->kind != SettingsTree::Kind::scalar)
     return !value->items.empty() || !value->entries.empty();
-  for (const char* off : {"", "0", "0.0", "false", "False", "FALSE", "no", "none", "None"})
-    if (value->text == off) return false;
-  return true;
+  return !switches_off("", value->text);
 }
 
 void note_otherwise(const Settings& settings, std::span<const PricedOtherwise> all,
                     std::vector<std::string>& notes) {
-  for (const PricedOtherwise& one : all)
-    if (is_on(settings, one.paths)) notes.push_back(settings.name(one.paths) + " " + one.sentence);
+  for (const PricedOtherwise& one : all) {
+    if (!is_on(settings, one.paths)) continue;
+    const std::string name = settings.name(one.paths);
+    refuse_decisive(name, one.sentence, settings.place_of(name));
+    notes.push_back(name + " " + one.sentence);
+  }
 }
 
-void note_unread(const Settings& settings, const std::vector<std::string>& inactive,
+void note_unread(const Settings& settings, const std::vector<std::string>& harmless,
                  std::vector<std::string>& notes) {
   std::string names;
-  for (const std::string& path : settings.unread(inactive)) names += " " + path;
+  Unpriced unpriced;
+  for (const std::string& path : settings.unread()) {
+    if (is_covered(path, harmless)) continue;
+    names += " " + shown_text(path);
+    const SettingsTree* value = settings.look(path);
+    const bool is_scalar = value && value->kind == SettingsTree::Kind::scalar;
+    if (!switches_off(path, is_scalar ? value->text : "a list"))
+      unpriced.add(path, settings.place_of(path));
+  }
+  refuse(unpriced);
   if (!names.empty()) notes.push_back("not read:" + names);
 }
 

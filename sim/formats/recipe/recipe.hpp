@@ -71,6 +71,8 @@ struct Recipe {
   std::string recompute = "none";
   std::int64_t zero = 0;
   std::int64_t dp_replicate = 1;
+  std::int64_t offload_optimizer = 0;  ///< Percent.
+  bool offload_weights = false;
   bool reshard = true;  ///< Applies to zero 3.
   bool sp = false;
   std::string dtype = "bf16", attention = "flash", cp_comm = "p2p";
@@ -110,9 +112,9 @@ std::optional<Model> model_by_name(const std::string& name, const RecipeAnswers&
 /// Replaces settings by the user's answers, which win.
 void take_answers(Settings& settings, const RecipeAnswers& answers);
 
-/// Notes "not read: a b", with the paths that no code has read and that may change something, if
-/// there are any.
-void note_unread(const Settings& settings, const std::vector<std::string>& inactive,
+/// Notes "not read: a b", with the paths that no code has read and that `harmless` does not cover,
+/// if there are any. Errors: see refuse(); some of them are on and decisive (decisive_keys.hpp).
+void note_unread(const Settings& settings, const std::vector<std::string>& harmless,
                  std::vector<std::string>& notes);
 
 /// A setting is there and neither false, 0, "none" nor empty.
@@ -124,7 +126,7 @@ struct PricedOtherwise {
   const char* sentence;
 };
 
-/// "path sentence" for each of them that is on.
+/// "path sentence" for each of them that is on. Errors: one of them is decisive.
 void note_otherwise(const Settings& settings, std::span<const PricedOtherwise> all,
                     std::vector<std::string>& notes);
 

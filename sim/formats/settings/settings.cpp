@@ -184,17 +184,14 @@ void Settings::fail(const std::string& paths, const std::string& problem,
   fail_input(place_of(paths), shown_text(name(paths)) + " " + problem, remedy);
 }
 
-std::vector<std::string> Settings::unread(const std::vector<std::string>& inactive) const {
+std::vector<std::string> Settings::unread() const {
   std::vector<std::string> paths, left;
   collect(tree_, "", paths);
   for (const std::string& path : paths) {
     const bool is_read = std::any_of(read_.begin(), read_.end(), [&](const std::string& other) {
       return path == other || path.starts_with(other + ".");
     });
-    const bool is_inactive =
-        std::any_of(inactive.begin(), inactive.end(),
-                    [&](const std::string& begin) { return path.starts_with(begin); });
-    if (!is_read && !is_inactive) left.push_back(shown_text(path));
+    if (!is_read) left.push_back(path);
   }
   return left;
 }

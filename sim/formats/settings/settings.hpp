@@ -78,9 +78,8 @@ class Settings {
   [[noreturn]] void fail(const std::string& paths, const std::string& problem,
                          const std::string& remedy) const;
 
-  /// Paths of settings that no code has read and that are not null, except those that begin with
-  /// one of `inactive`.
-  std::vector<std::string> unread(const std::vector<std::string>& inactive) const;
+  /// Paths of settings that no code has read and that are not null.
+  std::vector<std::string> unread() const;
 
  private:
   std::string scalar(const std::string& paths, const SettingsTree& value) const;

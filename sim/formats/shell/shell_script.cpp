@@ -483,4 +483,8 @@ ShellScript read_shell_script(const std::string& text, const std::string& file,
   return Interpreter{file, given, files}.read(text);
 }
 
+bool is_unset_variable(const std::string& word) {
+  return word.starts_with('$') && is_shell_name(std::string_view{word}.substr(1));
+}
+
 }  // namespace orrery

@@ -40,4 +40,8 @@ ShellScript read_shell_script(const std::string& text, const std::string& file,
                               const std::map<std::string, std::string>& given,
                               const ShellFiles& files = {});
 
+/// A word of a script that is nothing but the name of an unset variable, "$NAME". Bash drops it
+/// where it is not in quotes.
+bool is_unset_variable(const std::string& word);
+
 }  // namespace orrery

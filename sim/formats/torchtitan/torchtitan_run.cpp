@@ -6,6 +6,7 @@
 #include "sim/core/number_text.hpp"
 #include "sim/core/text_file.hpp"
 #include "sim/core/value_list.hpp"
+#include "sim/formats/recipe/decisive_keys.hpp"
 #include "sim/formats/recipe/recipe.hpp"
 #include "sim/formats/settings/settings_files.hpp"
 
@@ -151,17 +152,13 @@ const std::string old_pipeline = "experimental.pipeline_parallel_";
 const std::string compiled = "compile.enable|training.compile";
 
 constexpr PricedOtherwise differences[] = {
-    {"training.enable_cpu_offload",
-     "keeps weights and the optimizer's state on the host, which "
-     "are counted on the GPU"},
     {"parallelism.disable_loss_parallel|training.disable_loss_parallel",
-     "gathers the logits of all ranks; assumed: a loss on each rank's share"},
-    {"optimizer.early_step_in_backward",
-     "runs the optimizer within the backward pass; assumed: one after it"},
+     "gathers the logits of all ranks"},
+    {"optimizer.early_step_in_backward", "runs the optimizer within the backward pass"},
     {"fault_tolerance.enable", "replicates by TorchFT; assumed: replicas of one job"},
     {"parallelism.module_fqns_per_model_part|experimental.pipeline_parallel_split_points|"
      "parallelism.pipeline_parallel_split_points",
-     "chooses the layers of each stage; assumed: those that torchtitan chooses by itself"},
+     "chooses the layers of each stage"},
 };
 
 // Words in the names of models that are not supported.
@@ -178,9 +175,9 @@ const std::vector<std::string> inactive = words_in(R"(
     activation_checkpoint.debug activation_checkpoint.determinism_check
     activation_checkpoint.per_op_sac_force activation_checkpoint.preserve_rng_state
     activation_checkpoint.visualize checkpoint. comm. compile.backend debug. experimental.custom_
-    fault_tolerance. float8. job. lr_scheduler. memory_estimation. metrics. model.hf_assets_path
+    fault_tolerance. float8 job. lr_scheduler. memory_estimation. metrics. model.hf_assets_path
     model.norm_type model.print_after_conversion model.tokenizer optimizer.beta optimizer.eps
-    optimizer.lr optimizer.weight_decay profiling. quantize. training.data_parallel_type
+    optimizer.lr optimizer.weight_decay profiling. quantize training.data_parallel_type
     training.dataloader training.dataset training.deterministic training.gc_ training.max_norm
     training.mixed_precision_reduce training.seed training.steps training.warmup_steps
     validation.)");
@@ -363,6 +360,9 @@ class TorchtitanReader {
         {{"default", "default"}, {"always", "yes"}, {"never", "no"}});
     r_.reshard = when == "default" ? r_.pp == 1 : when == "yes";
     if (shares) r_.dp_replicate = copies;
+    // fully_shard's CPUOffloadPolicy, and nothing without FSDP (parallelize.py).
+    r_.offload_weights = s_.flag("training.enable_cpu_offload", false) && shares;
+    if (r_.offload_weights) r_.offload_optimizer = 100;
   }
 
   void precision() {
@@ -404,6 +404,7 @@ class TorchtitanReader {
     if (experts && !linear)
       note("model.converters", "computes experts in fp8; assumed: all products in 16 bits");
     if (linear) float8(experts);
+    for (const char* settings : {"quantize", "float8"}) s_.find(settings);  // Of converters alone.
     for (const std::string& converter : converters)
       if (converter.find("float8") == converter.npos)
         note("model.converters",
@@ -480,7 +481,8 @@ class TorchtitanReader {
            "fused");
     const std::string optimizer = s_.word("optimizer.name", "AdamW");
     if (optimizer != "AdamW" && optimizer != "Adam")
-      note("optimizer.name", "is " + shown_text(optimizer) + "; assumed: AdamW");
+      refuse_decisive("optimizer.name", "is " + shown_text(optimizer),
+                      s_.place_of("optimizer.name"));
     if (const std::string how = s_.word("optimizer.implementation", "fused"); how != "fused")
       note("optimizer.implementation", "is " + shown_text(how) + "; assumed: the fused AdamW");
     s_.find("optimizer.fused");

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/layers/layer_activations.hpp"
+#include "tests/support/error_text.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery::attention_ops_test {
@@ -94,6 +96,59 @@ TEST(AttentionOps, SwappingHeadsForTokensSendsFourTensors) {
         EXPECT_EQ(op.heads, a / cp);
       }
   }
+}
+
+// DeepSpeed, ulysses_sp.py: with 2 key/value heads four ranks get a copy of one each (8 a rank's
+// 8 queries, copies of keys and of values, and back 8), made of 2 x 2 heads and written as 2 x 4.
+TEST(AttentionOps, UlyssesCopiesKeysForMoreRanksThanTheyHaveHeads) {
+  Model model = small_gpt(2, 512, 8, 1200);
+  PlanRequest request = plan_request(1, 1, 2, 2, 512, "deepspeed");
+  request.cp = 4;
+  request.cp_comm = ContextExchange::a2a;
+  const double tokens = b * s / 4;
+  const auto scenario_with = [&](std::int64_t key_heads) {
+    model.kv_heads = key_heads;
+    return scenario_of(model, read_system("four-by-four", test_place), request, request.cp);
+  };
+  for (const std::int64_t key_heads : {1, 2, 4, 8}) {
+    const Scenario scenario = scenario_with(key_heads);
+    const double sent = static_cast<double>(std::max<std::int64_t>(4, key_heads));
+    for (const bool backward : {false, true}) {
+      const Ops ops =
+          backward ? core_attention_backward(scenario) : core_attention_forward(scenario);
+      EXPECT_DOUBLE_EQ(wire_bytes(ops, 4), 2 * tokens * d * (8 + 2 * sent + 8) * 3 / 4);
+      double copied = 0.0;
+      for (const Op& op : ops) {
+        if (op.kind == Op::Kind::memory) copied += op.bytes.si();
+        if (op.kind != Op::Kind::attention) continue;
+        EXPECT_EQ(op.queries, s);
+        EXPECT_EQ(op.heads, 2);
+        EXPECT_EQ(op.kv_heads, std::max<std::int64_t>(1, key_heads / 4));
+      }
+      const double heads = static_cast<double>(key_heads);
+      EXPECT_DOUBLE_EQ(copied, key_heads < 4 ? 2 * tokens * d * 2 * (heads + sent) : 0.0);
+    }
+  }
+  // Kept: two more heads of keys and of values for the rank's tokens.
+  EXPECT_DOUBLE_EQ((layer_activations(scenario_with(2), Recompute::none) -
+                    layer_activations(scenario_with(4), Recompute::none))
+                       .si(),
+                   0.0);
+  EXPECT_DOUBLE_EQ((layer_activations(scenario_with(8), Recompute::none) -
+                    layer_activations(scenario_with(2), Recompute::none))
+                       .si(),
+                   2 * tokens * d * 2 * (8 - 4));
+  model.kv_heads = 3, model.heads = 6, model.head_dim = 64, model.hidden = 384;
+  request.cp = 2;
+  EXPECT_NE(error_text([&] { scenario_with(3); })
+                .find("cp=2 to divide the 3 key/value heads of a tensor-parallel rank, or these to "
+                      "divide cp"),
+            std::string::npos);
+  request.software = "megatron-core";  // Transformer Engine has no copies.
+  EXPECT_NE(error_text([&] { scenario_with(3); })
+                .find("cp=2 to divide the 3 key/value heads of a tensor-parallel rank; use "
+                      "cp_comm=all_gather, or another cp"),
+            std::string::npos);
 }
 
 // Transformer Engine, dot_product_attention/utils.py, get_attention_backend, and

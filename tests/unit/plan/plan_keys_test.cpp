@@ -55,6 +55,8 @@ const std::vector<Written>& written() {
       {"zero", "1", "1", [](P p) { return p.zero == 1; }},
       {"zero", "0", "0", [](P p) { return p.zero == 0; }},
       {"dp_replicate", "4", "4", [](P p) { return p.dp_replicate == 4; }},
+      {"offload_weights", "true", "true", [](P p) { return p.offload_weights; }},
+      {"offload_optimizer", "75", "75", [](P p) { return p.offload_optimizer == 75; }},
       {"sp", "true", "true", [](P p) { return p.sp == true; }},
       {"sp", "false", "false", [](P p) { return p.sp == false; }},
       {"dtype", R"("fp16")", "fp16", [](P p) { return p.dtype == Dtype::fp16; }},
@@ -205,8 +207,8 @@ TEST(PlanKeys, FlagsAreRefusedTheSameWay) {
   EXPECT_EQ(flag_error("warmup", "1"),
             "--warmup: 'warmup' is not a key of a plan; write one of: "
             "tp, pp, vpp, dp, cp, ep, etp, mbs, gbs, seq, schedule, layers, recompute, "
-            "offload_layers, zero, dp_replicate, reshard, sp, dtype, main_params, exp_avg, "
-            "exp_avg_sq, fp8_params, "
+            "offload_layers, zero, dp_replicate, offload_optimizer, offload_weights, "
+            "reshard, sp, dtype, main_params, exp_avg, exp_avg_sq, fp8_params, "
             "attention, fp8_attention, cp_comm, routing, moe_dispatcher, shared_expert_overlap, "
             "ep_overlap, "
             "delay_wgrad, tp_overlap, dp_overlap, cuda_graphs, nccl_algo, "

@@ -79,6 +79,8 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
                                       "offload_layers",
                                       "zero",
                                       "dp_replicate",
+                                      "offload_optimizer",
+                                      "offload_weights",
                                       "reshard",
                                       "sp",
                                       "dtype",
@@ -95,7 +97,8 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
                                       "nccl_algo",
                                       "nccl_proto",
                                       "software"}));
-  EXPECT_EQ(keys(json["memory"]), (Keys{"stages", "peak_bytes", "capacity_bytes", "fits"}));
+  EXPECT_EQ(keys(json["memory"]),
+            (Keys{"stages", "peak_bytes", "capacity_bytes", "host_bytes_per_node", "fits"}));
   EXPECT_EQ(keys(json["memory"]["stages"][0]),
             (Keys{"stage", "weights_bytes", "gradients_bytes", "optimizer_bytes",
                   "activations_bytes", "other_bytes", "peak_bytes"}));

@@ -91,7 +91,10 @@ TEST(DeepspeedRun, HowReplicasShare) {
     const JsonValue plan = JsonValue::parse(run.json, "plan");
     return std::to_string(plan.at("zero").integer(0, 3)) +
            (plan.at("dp_overlap").boolean() ? " beside" : " after") +
-           (plan.has("reshard") && !plan.at("reshard").boolean() ? " kept" : "");
+           (plan.has("reshard") && !plan.at("reshard").boolean() ? " kept" : "") +
+           (plan.has("dp_replicate")
+                ? " in " + std::to_string(plan.at("dp_replicate").integer(1, 99))
+                : "");
   };
   // DeepSpeed overlaps stage 3 by default, and no other.
   EXPECT_EQ(of("deepspeed_config: {zero_stage: 3}"), "3 beside");
@@ -99,7 +102,9 @@ TEST(DeepspeedRun, HowReplicasShare) {
   const std::string fsdp = "distributed_type: FSDP\nfsdp_config: {";
   EXPECT_EQ(of(fsdp + "fsdp_sharding_strategy: SHARD_GRAD_OP}"), "2 beside");
   EXPECT_EQ(of(fsdp + "fsdp_version: 2, fsdp_reshard_after_forward: false}"), "3 beside kept");
-  EXPECT_EQ(of(fsdp + "fsdp_reshard_after_forward: HYBRID_SHARD}"), "3 beside");
+  EXPECT_EQ(of(fsdp + "fsdp_reshard_after_forward: HYBRID_SHARD}\nnum_machines: 2\n"),
+            "3 beside in 2");
+  EXPECT_EQ(of("", "fsdp: hybrid_shard_zero2\nnum_machines: 4\n"), "2 beside in 4");
   EXPECT_EQ(of("", "fsdp: full_shard auto_wrap\n"), "3 beside");
   EXPECT_EQ(of(""), "0 beside");
 }
@@ -113,8 +118,53 @@ TEST(DeepspeedRun, UlyssesSharesSequences) {
               {"num_processes: 16\n", "acc.yaml"}});
   EXPECT_EQ(plan_text(run),
             "attention=\"flash\" cp=4 cp_comm=\"a2a\" dp_overlap=false dtype=\"bf16\" gbs=32 "
-            "gpus=16 mbs=2 pp=1 recompute=\"none\" seq=2048 software=\"megatron-core\" sp=false "
+            "gpus=16 mbs=2 pp=1 recompute=\"none\" seq=2048 software=\"deepspeed\" sp=false "
             "tp=1 zero=1");
+}
+
+// accelerate, ParallelismConfig.
+TEST(DeepspeedRun, TheMeshOfAccelerate) {
+  const auto plan_of = [](const std::string& mesh, const std::string& engine = "") {
+    std::vector<RecipeFile> files = {{arguments, "args.yaml"},
+                                     {"num_processes: 16\n" + mesh, "acc.yaml"}};
+    if (!engine.empty()) files.push_back({engine, "ds.json"});
+    return plan_text(run_of(files));
+  };
+  const std::string fsdp =
+      "distributed_type: FSDP\nfsdp_config: {fsdp_version: 2, fsdp_reshard_after_forward: true}\n"
+      "parallelism_config:\n  parallelism_config_dp_replicate_size: ";
+  const std::string shards = "\n  parallelism_config_dp_shard_size: ";
+  const std::string hybrid = plan_of(fsdp + "2" + shards + "8\n");
+  EXPECT_THAT(hybrid, HasSubstr("dp_replicate=2"));
+  EXPECT_THAT(hybrid, HasSubstr("zero=3"));
+  EXPECT_EQ(plan_of(fsdp + "1" + shards + "16\n").find("dp_replicate"), std::string::npos);
+  EXPECT_THAT(plan_of(fsdp + "16" + shards + "1\n"), HasSubstr("zero=0"));  // DDP.
+  EXPECT_THAT(plan_of(fsdp + "1" + shards + "4\n  parallelism_config_cp_size: 4\n"),
+              HasSubstr("cp=4 cp_comm=\"all_gather\""));
+  EXPECT_THAT(plan_of(fsdp + "1" + shards + "8\n  parallelism_config_tp_size: 2\n"),
+              HasSubstr("tp=2"));
+  EXPECT_THAT(plan_of("parallelism_config:\n  parallelism_config_sp_size: 4\n"
+                      "  parallelism_config_sp_backend: deepspeed\n"
+                      "  parallelism_config_sp_seq_length_is_variable: true\n"
+                      "  parallelism_config_sp_attn_implementation: sdpa\n",
+                      "{\"zero_optimization\": {\"stage\": 3}}"),
+              HasSubstr("cp=4 cp_comm=\"a2a\""));
+}
+
+// deepspeed/runtime/zero/mics.py.
+TEST(DeepspeedRun, MicsShardsOverAPart) {
+  const auto engine = [](const std::string& more) {
+    return std::vector<RecipeFile>{
+        {arguments, "args.yaml"},
+        {"{\"zero_optimization\": {" + more + "\"mics_shard_size\": 8}}", "ds.json"},
+        {"num_processes: 32\n", "acc.yaml"}};
+  };
+  EXPECT_THAT(plan_text(run_of(engine("\"stage\": 3, "))), HasSubstr("dp_replicate=4"));
+  EXPECT_EQ(plan_text(run_of(engine("\"stage\": 2, "))).find("dp_replicate"), std::string::npos);
+  EXPECT_THAT(
+      refusal(engine("\"stage\": 3, \"offload_optimizer\": {\"device\": \"cpu\"}, ")),
+      HasSubstr("mics_shard_size shards over a part of the replicas, with which DeepSpeed offloads "
+                "nothing"));
 }
 
 TEST(DeepspeedRun, FormatsOfProductsAndState) {
@@ -136,18 +186,94 @@ TEST(DeepspeedRun, FormatsOfProductsAndState) {
               testing::HasSubstr("exp_avg=\"bf16\" exp_avg_sq=\"bf16\""));
 }
 
-TEST(DeepspeedRun, NotesWhatIsPricedOtherwise) {
+// PyTorch's AdamW updates weights as they were loaded, and has moments of their format.
+TEST(DeepspeedRun, WeightsOf16BitsThroughout) {
+  const std::string throughout = "dtype=\"bf16\" exp_avg=\"bf16\" exp_avg_sq=\"bf16\"";
+  const auto plan_of = [](const std::string& text, const std::string& more = "") {
+    return plan_text(run_of({{text, "args.yaml"}, {"num_processes: 8\n" + more, "acc.yaml"}}));
+  };
+  const std::string pure = replaced(arguments, "bf16: true", "pure_bf16: true");
+  EXPECT_THAT(plan_of(pure), HasSubstr(throughout));
+  EXPECT_THAT(plan_of(pure), HasSubstr("main_params=\"none\""));
+  EXPECT_THAT(plan_of(arguments + "torch_dtype: bfloat16\n"), HasSubstr(throughout));
+  EXPECT_THAT(plan_of(arguments), testing::Not(HasSubstr("main_params")));
+  const std::string sharded = "distributed_type: FSDP\nfsdp_config: {fsdp_version: 2}\n";
+  EXPECT_THAT(plan_of(arguments + "torch_dtype: bfloat16\n", sharded),
+              testing::Not(HasSubstr("main_params")));
+  EXPECT_EQ(refusal({{pure, "args.yaml"}, {zero3, "ds.json"}}),
+            "args.yaml: line 4: pure_bf16 is for PyTorch's own optimizer, and DeepSpeed keeps "
+            "masters; write bf16: --set pure_bf16=null --set bf16=true");
+}
+
+TEST(DeepspeedRun, AnOptimizerOnTheHost) {
+  const auto percent = [](const std::string& engine, const std::string& accelerate = "") {
+    std::vector<RecipeFile> files = {{arguments, "args.yaml"},
+                                     {"num_processes: 8\n" + accelerate, "acc.yaml"}};
+    if (!engine.empty()) files.push_back({engine, "ds.json"});
+    const JsonValue plan = JsonValue::parse(run_of(files).json, "plan");
+    return plan.has("offload_optimizer") ? plan.at("offload_optimizer").integer(0, 100) : 0;
+  };
+  const std::string stage = "{\"zero_optimization\": {\"stage\": 2, ";
+  EXPECT_EQ(percent(stage + "\"offload_optimizer\": {\"device\": \"cpu\"}}}"), 100);
+  EXPECT_EQ(percent(stage + "\"offload_optimizer\": {\"device\": \"cpu\", \"ratio\": 0.3}}}"), 30);
+  EXPECT_EQ(percent(stage + "\"offload_optimizer\": {\"device\": \"none\"}}}"), 0);
+  EXPECT_EQ(percent(stage + "\"cpu_offload\": true}}"), 100);
+  EXPECT_EQ(percent("", "deepspeed_config: {zero_stage: 3, offload_optimizer_device: cpu}\n"), 100);
+  EXPECT_THAT(refusal({{arguments, "args.yaml"},
+                       {stage + "\"offload_optimizer\": {\"device\": \"nvme\"}}}", "ds.json"}}),
+              HasSubstr("offload_optimizer.device is nvme, and is not priced"));
+  EXPECT_THAT(refusal({{arguments, "args.yaml"},
+                       {stage + "\"offload_param\": {\"device\": \"cpu\"}}}", "ds.json"},
+                       {"num_processes: 8\n", "acc.yaml"}}),
+              HasSubstr("zero_optimization.offload_param.device decides offloading, and is not "
+                        "priced"));  // ZeRO-2 has none.
+}
+
+// deepspeed/runtime/zero/offload_config.py; accelerate's fsdp_offload_params and the Trainer's
+// fsdp.
+TEST(DeepspeedRun, WeightsOnTheHost) {
+  const auto plan_of = [](const std::string& engine, const std::string& accelerate = "",
+                          const std::string& trainer = "") {
+    std::vector<RecipeFile> files = {{arguments + trainer, "args.yaml"},
+                                     {"num_processes: 8\n" + accelerate, "acc.yaml"}};
+    if (!engine.empty()) files.push_back({engine, "ds.json"});
+    return plan_text(run_of(files));
+  };
+  const std::string stage = "{\"zero_optimization\": {\"stage\": 3, ";
+  const std::string weights = "\"offload_param\": {\"device\": \"cpu\"}";
+  const std::string both = "\"offload_optimizer\": {\"device\": \"cpu\"}, " + weights + "}}";
+  const auto is_offloaded = HasSubstr("offload_optimizer=100 offload_weights=true");
+  EXPECT_THAT(plan_of(stage + both), is_offloaded);
+  EXPECT_THAT(plan_of("",
+                      "deepspeed_config: {zero_stage: 3, offload_optimizer_device: cpu, "
+                      "offload_param_device: cpu}\n"),
+              is_offloaded);
+  EXPECT_EQ(plan_of(stage + "\"offload_param\": {\"device\": \"none\"}}}").find("offload"),
+            std::string::npos);
+  const auto refused = [](const std::string& engine) {
+    return refusal(
+        {{arguments, "args.yaml"}, {"num_processes: 8\n", "acc.yaml"}, {engine, "ds.json"}});
+  };
+  EXPECT_THAT(refused(stage + weights + "}}"), HasSubstr("without all of their optimizer"));
+  EXPECT_THAT(refused(stage + "\"offload_param\": {\"device\": \"nvme\"}}}"),
+              HasSubstr("offload_param.device is nvme, and is not priced"));
+
+  EXPECT_THAT(plan_of("", "", "fsdp: full_shard offload\n"), is_offloaded);
+  const std::string fsdp = "distributed_type: FSDP\nfsdp_config: {fsdp_offload_params: true, ";
+  EXPECT_THAT(plan_of("", fsdp + "fsdp_version: 2, fsdp_reshard_after_forward: true}\n"),
+              is_offloaded);
+  EXPECT_THAT(refusal({{arguments, "args.yaml"},
+                       {"num_processes: 8\n" + fsdp + "fsdp_sharding_strategy: SHARD_GRAD_OP}\n",
+                        "acc.yaml"}}),
+              HasSubstr("fsdp_config.fsdp_offload_params offloads weights that are kept whole"));
+}
+
+TEST(DeepspeedRun, NotesWhatItDoesNotRead) {
   const ImportedRun run =
       run_of({{arguments + "optim: paged_adamw_8bit\nnew_key: 3\n", "args.yaml"},
-              {"{\"zero_optimization\": {\"stage\": 2, \"offload_optimizer\": {\"device\": "
-               "\"cpu\"}, \"odd\": 1}}",
-               "ds.json"},
+              {"{\"zero_optimization\": {\"stage\": 2}, \"odd\": 1}", "ds.json"},
               {"num_processes: 8\n", "acc.yaml"}});
-  EXPECT_THAT(run.notes,
-              testing::IsSupersetOf(
-                  {"zero_optimization.offload_optimizer.device keeps the optimizer's state on the "
-                   "host, which is counted on the GPU",
-                   "not read: new_key", "not read: zero_optimization.odd"}));
+  EXPECT_THAT(run.notes, testing::IsSupersetOf({"not read: new_key", "not read: odd"}));
 }
 
 TEST(DeepspeedRun, Refusals) {

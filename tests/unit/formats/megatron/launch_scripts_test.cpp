@@ -146,6 +146,50 @@ TEST(LaunchScripts, ArgumentsInVariables) {
 }
 
 // A recipe of Megatron-LM's functional tests. TikTokenizer takes 131,072 tokens by default.
+// The command is text that eval splits; what is not set is no word, and no part of a list.
+TEST(LaunchScripts, UnsetVariablesAreNoWords) {
+  const auto plan = [](const std::string& options) {
+    const std::string script =
+        "moe=\" --num-experts 8 --moe-router-topk 2 --moe-layer-freq '([1]*16)' \"\n"
+        "run=\"torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 16 --hidden-size 2048 "
+        "--num-attention-heads 16 --seq-length 4096 --micro-batch-size 1 --vocab-size 32000 "
+        "--bf16 " +
+        options + "\"\neval ${run}\n";
+    return import_megatron_run(MegatronArguments::read(script, "run.sh", {}), "model");
+  };
+  EXPECT_EQ(JsonValue::parse(plan("--global-batch-size 64 ${moe} ${offload} --swiglu").json, "plan")
+                .at("model")
+                .at("experts")
+                .integer(1, 99),
+            8);
+  EXPECT_THAT(error_text([&] { plan("--global-batch-size ${GBS} ${moe}"); }),
+              HasSubstr("--global-batch-size is $GBS, which the script does not say"));
+}
+
+// Adam's state on the host: all of it, a share, or none.
+TEST(LaunchScripts, AnOptimizerOnTheHost) {
+  const auto plan = [](const std::string& options) {
+    const std::string script =
+        "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 16 --hidden-size 2048 "
+        "--num-attention-heads 16 --seq-length 4096 --micro-batch-size 1 --global-batch-size 64 "
+        "--vocab-size 32000 --bf16 --use-distributed-optimizer --use-precision-aware-optimizer " +
+        options + "\n";
+    return JsonValue::parse(
+        import_megatron_run(MegatronArguments::read(script, "run.sh", {}), "model").json, "plan");
+  };
+  const JsonValue all = plan("--optimizer-cpu-offload");
+  EXPECT_EQ(all.at("offload_optimizer").integer(0, 100), 100);
+  EXPECT_FALSE(all.has("main_params"));  // fp32 masters, whatever --use-precision-aware-... says.
+  EXPECT_EQ(plan("--optimizer-cpu-offload --optimizer-offload-fraction 0.25")
+                .at("offload_optimizer")
+                .integer(0, 100),
+            25);
+  EXPECT_FALSE(plan("--optimizer-offload-fraction 0.25").has("offload_optimizer"));
+  EXPECT_EQ(plan("").at("main_params").text(), "remainders");
+  EXPECT_THAT(error_text([&] { plan("--optimizer-cpu-offload --optimizer-offload-fraction 3"); }),
+              HasSubstr("--optimizer-offload-fraction is '3'; write 0 to 1"));
+}
+
 TEST(LaunchScripts, AFunctionalTest) {
   const Read run = read("functional_test.yaml");
   EXPECT_EQ(run.number("tp") * run.number("pp"), 4);

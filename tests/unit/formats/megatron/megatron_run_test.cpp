@@ -182,6 +182,23 @@ TEST(MegatronRun, APrintedList) {
               "0: iteration 2/ 9 | elapsed time per iteration (ms): 1250.0 | lm loss: 1\n");
   EXPECT_EQ(log.at("measured").at("step_s").number(0, 9), 1.25);
   EXPECT_EQ(log.at("measured").at("iterations").integer(0, 9), 1);
+
+  // Of its hundreds of defaults those that are on say nothing.
+  const auto with = [&](const std::string& name, const std::string& value) {
+    return replaced(list, "0:   seq_length",
+                    "0:   " + name + " .... " + value + "\n0:   seq_length");
+  };
+  for (const char* usual : {"scatter_gather_tensors_in_pipeline", "fp8_wgrad", "data_sharding",
+                            "fully_parallel_save", "train_sync_interval"})
+    EXPECT_EQ(run_of(with(usual, "True")).json, run_of(list).json) << usual;
+  EXPECT_EQ(run_of(with("hybrid_context_parallel", "False")).json, run_of(list).json);
+  const std::string refused = refusal(with("hybrid_context_parallel", "True"));
+  EXPECT_THAT(refused, HasSubstr("line 17: "));
+  EXPECT_THAT(refused, HasSubstr("hybrid_context_parallel decides parallelism, and is not priced; "
+                                 "leave it out (--set hybrid_context_parallel=null)"));
+  EXPECT_EQ(
+      run_of(with("hybrid_context_parallel", "True"), {{"hybrid_context_parallel", "null"}}).json,
+      run_of(list).json);
 }
 
 // DeepSeek-V3's, but for the layers.

@@ -117,10 +117,10 @@ TEST(NanotronRun, Starcoder2) {
 }
 
 TEST(NanotronRun, NotesWhatItDoesNotRead) {
-  const ImportedRun run = run_of(config, {{"parallelism.new_key", "1"}, {"model.dtype", "float8"}});
-  EXPECT_THAT(run.notes,
-              ElementsAre(HasSubstr("model.dtype is of nanotron's branches for fp8"),
-                          HasSubstr("the nearest software"), "not read: parallelism.new_key"));
+  const ImportedRun run =
+      run_of(config, {{"general.new", "2"}, {"new_key", "1"}, {"model.dtype", "float8"}});
+  EXPECT_THAT(run.notes, ElementsAre(HasSubstr("model.dtype is of nanotron's branches for fp8"),
+                                     HasSubstr("the nearest software"), "not read: new_key"));
   EXPECT_THAT(plan_text(run), HasSubstr("dtype=\"fp8\""));
 }
 

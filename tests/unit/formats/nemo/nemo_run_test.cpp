@@ -80,6 +80,17 @@ TEST(NemoRun, FormatsOfNemoOne) {
   EXPECT_THAT(plan_text(run_of(gpt_20b)), testing::HasSubstr("main_params=\"remainders\""));
 }
 
+// NeMo, nlp_overrides.py: "Hybrid sharding is currrently not supported."
+TEST(NemoRun, HybridShardingIsNemosOwnRefusal) {
+  const auto with = [](const std::string& strategy) {
+    return replaced(gpt_20b, "model:\n",
+                    "model:\n  fsdp: true\n  fsdp_sharding_strategy: " + strategy + "\n");
+  };
+  EXPECT_THAT(plan_text(run_of(with("full"))), testing::HasSubstr("zero=3"));
+  EXPECT_THAT(plan_text(run_of(with("grad"))), testing::HasSubstr("zero=2"));
+  EXPECT_THAT(refusal(with("hybrid")), testing::HasSubstr("fsdp_sharding_strategy is 'hybrid'"));
+}
+
 TEST(NemoRun, NemoTwo) {
   const ImportedRun run = run_of(
       "_target_: nemo.collections.llm.api.pretrain\n"

@@ -131,6 +131,16 @@ TEST(TorchtitanRun, HowReplicasShare) {
   EXPECT_EQ(of("data_parallel_replicate_degree = 8"), "3 x 8 again");  // HSDP.
 }
 
+// distributed/fsdp.py: CPUOffloadPolicy; DDP has none.
+TEST(TorchtitanRun, WeightsOnTheHost) {
+  const std::string text =
+      replaced(small, "[training]\n", "[training]\nenable_cpu_offload = true\n");
+  EXPECT_THAT(plan_text(run_of(text)), HasSubstr("offload_optimizer=100 offload_weights=true"));
+  EXPECT_EQ(plan_text(run_of(text + "[parallelism]\ndata_parallel_replicate_degree = 64\n"))
+                .find("offload"),
+            std::string::npos);
+}
+
 TEST(TorchtitanRun, Experts) {
   const std::string text =
       "[model]\nname = 'deepseek_v3'\nflavor = '16B'\n[parallelism]\nexpert_parallel_degree = 8\n"
@@ -162,8 +172,8 @@ TEST(TorchtitanRun, Flavors) {
 }
 
 TEST(TorchtitanRun, NotesWhatItDoesNotRead) {
-  EXPECT_THAT(run_of(small + "some_new_key = 3\n[parallelism]\nanother = 'x'\n").notes,
-              ElementsAre("not read: activation_checkpoint.some_new_key parallelism.another"));
+  EXPECT_THAT(run_of(small + "[odd]\nsome_new_key = 3\nanother = 'x'\n").notes,
+              ElementsAre("not read: odd.some_new_key odd.another"));
   EXPECT_THAT(run_of(small).notes, IsEmpty());
 }
 
