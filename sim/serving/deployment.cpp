@@ -158,7 +158,9 @@ OptionTexts other_ep(const Model& model, const ServingEngine& engine,
     other = plan;
     other.redundant_experts = static_cast<int>((other.ep - count % other.ep) % other.ep);
     if (cuts(model, engine, other))
-      return {{"eplb", "true"}, {"redundant_experts", std::to_string(other.redundant_experts)}};
+      return with_gpus(
+          {{"eplb", "true"}, {"redundant_experts", std::to_string(other.redundant_experts)}},
+          filled_gpus(request, plan, gpus), gpus);
   }
   if (!nearest) return smaller_tp(model, engine, request, plan, gpus);
   OptionTexts options{{"ep", std::to_string(nearest->ep)}};

@@ -21,7 +21,9 @@ void ServerReader::read_sglang() {
            "leave it out: --set enable_dp_attention=false");
   part_.keys["tp"] = attention ? ranks / copies : ranks;
   part_.keys["pp"] = count("pp_size|pp|pipeline_parallel_size", 1);
-  const std::int64_t parts = deep ? ranks : count("ep_size|ep|expert_parallel_size", 1);
+  // With DeepEP the server sets ep_size to tp_size, whatever was asked for.
+  const std::int64_t stated = count("ep_size|ep|expert_parallel_size", 1);
+  const std::int64_t parts = deep ? ranks : stated;
   if (part_.model.experts) {
     if (ranks % parts != 0)
       refuse("ep_size|ep|expert_parallel_size",
