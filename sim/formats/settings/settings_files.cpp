@@ -48,7 +48,8 @@ class Event {
 
 class Reader {
  public:
-  Reader(const std::string& text, const std::string& file) : file_{file} {
+  Reader(const std::string& text, const std::string& file)
+      : file_{file}, is_template_{text.find("{{") != text.npos} {
     if (!yaml_parser_initialize(&parser_)) fail(0, "cannot be read");
     yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()),
                                  text.size());
@@ -70,6 +71,9 @@ class Reader {
 
  private:
   [[noreturn]] void fail(std::size_t line, const std::string& problem) const {
+    if (is_template_)
+      fail_input(line_place(file_, line), "is a template of YAML ({{ ... }})",
+                 "render it first, as helm template does");
     fail_input(line_place(file_, line), problem, "write YAML, as the tool did");
   }
 
@@ -151,6 +155,7 @@ class Reader {
 
   yaml_parser_t parser_{};
   const std::string& file_;
+  bool is_template_;
   std::map<std::string, SettingsTree> anchors_;
   std::size_t values_ = 0;
 };

@@ -111,6 +111,15 @@ TEST(DecisiveKeys, SubjectsOfNames) {
     EXPECT_EQ(subject_of(other), "") << other;
 }
 
+// MindSpeed's and Megatron-LM's switches of what is a few of a thousand operations.
+TEST(DecisiveKeys, SmallOperationsHaveAnyPrecision) {
+  for (const char* name : {"--init-norm-weight-in-fp32", "--rmsnorm-weight-in-fp32",
+                           "--router-gating-in-fp32", "--topk-softmax-in-fp32", "--norm-dtype"})
+    EXPECT_EQ(subject_of(name), "") << name;
+  EXPECT_EQ(subject_of("--recompute-norm"), "recomputation");
+  EXPECT_EQ(subject_of("--reuse-fp32-param"), "precision");
+}
+
 TEST(DecisiveKeys, WhatAHarmlessBeginningCovers) {
   const std::vector<std::string> harmless = {"fsdp_", "data.", "bf16_full_eval"};
   EXPECT_TRUE(is_covered("fsdp_backward_prefetch", harmless));
