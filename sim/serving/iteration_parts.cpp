@@ -96,10 +96,11 @@ void IterationPrices::mlp_products(std::int64_t m, std::vector<IterationPart>& p
     mlp("gemm.shared", expert_layers_, model_.experts->shared_ffn, plan_.tp);
 }
 
-// Without NVLink there are no kernels that send each token to its experts: all ranks get all
-// tokens, and add up the results of each one's experts (vllm/config/parallel.py: all2all_backend is
-// allgather_reducescatter; tensorrt_llm/_torch/modules/fused_moe/fused_moe_cutlass.py: allgather,
-// reducescatter_or_allreduce where alltoall is off).
+// Where copies of attention share each expert, or without NVLink, for which there are no kernels
+// that send each token to its experts: all ranks get all tokens, and add up the results of each
+// one's experts (vllm/config/parallel.py: all2all_backend is allgather_reducescatter;
+// tensorrt_llm/_torch/modules/fused_moe/fused_moe_cutlass.py: allgather, reducescatter_or_allreduce
+// where alltoall is off).
 IterationPart IterationPrices::gathered_exchange(std::int64_t m) const {
   const auto layers = static_cast<double>(expert_layers_);
   const double values = static_cast<double>(m * plan_.dp * model_.hidden);
@@ -210,8 +211,9 @@ void IterationPrices::expert_layers(std::int64_t m, std::vector<IterationPart>& 
   parts.push_back({"experts", expert_layers_, layers * one.time, one.tag, layers * work.bytes,
                    layers * work.flop, peak_of(system_.gpu, plan_.experts, {})});
   router(parts);
-  if (plan_.ep == 1 || plan_.dp == 1) return;
-  if (system_.wiring == NodeWiring::pcie) return parts.push_back(gathered_exchange(m));
+  if (plan_.dp == 1) return;
+  if (plan_.moe_tp > 1 || system_.wiring == NodeWiring::pcie)
+    return parts.push_back(gathered_exchange(m));
   const auto reached = static_cast<double>(std::min<std::int64_t>(experts.per_token, plan_.ep));
   const Bytes bytes{2.0 * static_cast<double>(m * model_.hidden) * reached};
   const Seconds each = exchange_start + bytes / exchange_rate(system_);

@@ -239,6 +239,25 @@ TEST(IterationPrices, ExchangesWithoutNvlinkGatherAllTokens) {
               0.5 * (time(CollectiveKind::all_gather, 0.5625) + back).si(), 1e-12);
 }
 
+// Copies of attention that share each expert need all tokens of all of them: 2 x 8 x 128 tokens of
+// 7,168 values over both nodes' GPUs.
+TEST(IterationPrices, ExpertsInPartsGatherAllTokens) {
+  const CollectiveTime nccl{read_system("dgx-h100", {})};
+  const auto time = [&](CollectiveKind kind) {
+    return nccl(kind, Bytes{2.0 * 16 * 128 * 7168}, {16, 2, 8}).time().si();
+  };
+  DeploymentRequest request = with_tp(1, Dtype::fp8_block);
+  request.dp = 16;
+  request.ep = 1;
+  const Served one = served("deepseek-v3", "dgx-h100", request, 16, "sglang");
+  Seconds taken;
+  for (const IterationPart& part : one.prices().price(decode(128, 1000)).parts)
+    if (part.op == "exchange") taken = 1.0 / part.count * part.time;
+  EXPECT_NEAR(taken.si(),
+              0.5 * (time(CollectiveKind::all_gather) + time(CollectiveKind::reduce_scatter)),
+              1e-12);
+}
+
 // Low-latency dispatch and combine of DeepEP on H800, which its README.md has for 128 tokens and an
 // even router; the fullest rank of a balancer's receives a fifth more.
 TEST(IterationPrices, WideExchangesTakeWhatDeepEpMeasured) {
