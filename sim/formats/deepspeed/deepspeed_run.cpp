@@ -187,6 +187,7 @@ class TrainerReader {
     if (r_.model) return;
     const std::string remedy = "give its shape: --model NAME or a config.json";
     if (name.empty()) fail_input(place_, "names no model (model_name_or_path)", remedy);
+    t_.need_set(model_name, name, "NAME");
     t_.fail(model_name, "is " + shown_text(name) + ", a model that is not known", remedy);
   }
 

@@ -148,6 +148,7 @@ void ServerReader::read_model() {
   } else if (auto model = model_by_name(name, answers_)) {
     part_.model = std::move(*model);
   } else {
+    having(paths).need_set(paths, name, "NAME");
     refuse(paths, "is " + shown_text(name) + ", a model that is not known",
            "give its shape: --model NAME or a config.json");
   }

@@ -119,16 +119,22 @@ bool Settings::flag(const std::string& paths, bool absent) const {
   fail(paths, "is '" + shown_text(value->text) + "'", "write true or false");
 }
 
+void Settings::need_set(const std::string& paths, const std::string& word,
+                        const std::string& like) const {
+  if (word.find("${") != word.npos || word == "???")
+    fail(paths, "is " + shown_text(word) + ", which the file does not say",
+         "give it: --set " + name(paths) + "=" + like);
+  if (word.starts_with('$'))
+    fail(paths, "is " + shown_text(word) + ", which the script does not say",
+         "give it: --set " + shown_text(word.substr(1, word.find_first_of("({ ", 1) - 1)) + "=" +
+             like);
+}
+
 std::int64_t Settings::number(const std::string& paths, std::int64_t absent) const {
   const SettingsTree* value = find(paths);
   if (!value) return absent;
   std::string word = scalar(paths, *value);
-  if (word.find("${") != word.npos || word == "???")
-    fail(paths, "is " + shown_text(word) + ", which the file does not say",
-         "give it: --set " + name(paths) + "=N");
-  if (word.starts_with('$'))
-    fail(paths, "is " + shown_text(word) + ", which the script does not say",
-         "give it: --set " + shown_text(word.substr(1, word.find_first_of("({ ", 1) - 1)) + "=N");
+  need_set(paths, word, "N");
   const std::string written = word;
   std::erase(word, '_');  // 4_000 is a number of TOML, Python and YAML 1.1.
   const bool is_negative = word.starts_with('-');
