@@ -212,6 +212,13 @@ std::vector<Figures> figures_of(const DeploymentSearchResult& result,
   return all;
 }
 
+bool comes_at_a_rate(const DeploymentSearchRequest& request) {
+  return std::ranges::all_of(request.loads, [](const ServingLoad& load) {
+    const Arrivals arrivals = load.traffic.arrivals;
+    return arrivals != Arrivals::closed && arrivals != Arrivals::burst;
+  });
+}
+
 }  // namespace
 
 Document deployment_search_document(const DeploymentSearchResult& result,
@@ -229,6 +236,10 @@ Document deployment_search_document(const DeploymentSearchResult& result,
   if (std::count_if(result.found.begin(), result.found.end(),
                     [](const FoundDeployment& found) { return found.tie; }) > 1)
     document.paragraph("= marks deployments that may be as good as the first (90 % confidence).\n");
+  if (request.goal == ServingGoal::throughput && comes_at_a_rate(request))
+    document.paragraph(
+        "Requests come at a given rate: all that keep up make the same tokens. --objective goodput "
+        "finds how much more each could take.\n");
   if (request.list.is_per_layout() && request.loads.size() > 1)
     document.paragraph("The best load of each layout; --all-settings lists others as well.\n");
   if (!result.found.empty()) {
