@@ -238,8 +238,8 @@ Document deployment_search_document(const DeploymentSearchResult& result,
     document.paragraph("= marks deployments that may be as good as the first (90 % confidence).\n");
   if (request.goal == ServingGoal::throughput && comes_at_a_rate(request))
     document.paragraph(
-        "Requests come at a given rate: all that keep up make the same tokens. --objective goodput "
-        "finds how much more each could take.\n");
+        "Requests come at a given rate: all that keep up make the same tokens.\n"
+        "--objective goodput finds how much more each could take.\n");
   if (request.list.is_per_layout() && request.loads.size() > 1)
     document.paragraph("The best load of each layout; --all-settings lists others as well.\n");
   if (!result.found.empty()) {
