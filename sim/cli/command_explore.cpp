@@ -154,8 +154,7 @@ int run_explore(const Arguments& arguments) {
   state.request();
   const StateInputs inputs{state, first};
   if (state.says("tokens")) parse_tokens(state.word("tokens"), {"--tokens", ""});
-  if (state.says("economics"))
-    read_economics(inputs.context.system(), state.word("economics"));
+  if (state.says("economics")) read_economics(inputs.context.system(), state.word("economics"));
 
   Evaluator evaluator{[&] { return std::move(first); }, {}};
   const sigset_t signals = signals_that_end();

@@ -123,7 +123,8 @@ Economics read_economics(const PricedMachine& of, const std::string& files,
     const JsonValue file = JsonValue::read_file(path);
     need_named(file, "gpu", &PricedMachine::gpu, all);
     need_named(file, "system", &PricedMachine::system, all);
-    const Economics with = parse_economics(file, economics);
+    Economics with = parse_economics(file, economics);
+    with.has_own_rent |= file.has("rent_usd_per_gpu_hour");
     if (counts_for(file, of)) economics = with;
   }
   return economics;

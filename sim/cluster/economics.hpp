@@ -35,7 +35,8 @@ struct Range {
 /// Prices and powers of a cluster. Money is US dollars.
 struct Economics {
   Range rent_usd_per_gpu_hour;
-  Range server_usd_per_gpu;  ///< A GPU with its share of the node: CPUs, memory, NICs, NVSwitches.
+  bool has_own_rent = false;  ///< The rent is of the user's file, not of the catalog.
+  Range server_usd_per_gpu;   ///< A GPU with its share of the node: CPUs, memory, NICs, NVSwitches.
   Range server_watts_per_gpu;
   Range waiting_watts_per_gpu;  ///< The same while its GPU holds a job's state and does not work.
   Range switch_usd;

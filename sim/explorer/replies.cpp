@@ -27,8 +27,7 @@ Estimate estimate_of(const ExploredState& state, WarmInputs& inputs) {
   const StateInputs read{state, inputs};
   const Scenario scenario = read.scenario(state);
   std::optional<Economics> economics;
-  if (state.says("tokens"))
-    economics = read_economics(scenario.system, state.word("economics"));
+  if (state.says("tokens")) economics = read_economics(scenario.system, state.word("economics"));
   Estimate answer = estimate(scenario, read.context, inputs.detail());
   if (economics)
     answer.result.bill = bill_of(scenario, answer.result.step_time,

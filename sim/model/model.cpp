@@ -278,7 +278,11 @@ Model read_model(const std::string& word, const Place& at) {
   const bool is_path = fs::exists(word, code) || word.ends_with(".json");
   if (!is_path && std::find(known.begin(), known.end(), word) == known.end()) {
     if (const auto same = catalog_model(word)) {
-      if (!names_weight_format(word)) return read_model(*same, at);
+      if (!names_weight_format(word)) {
+        Model model = read_model(*same, at);
+        model.max_sequence = longest_of_name(word).value_or(model.max_sequence);
+        return model;
+      }
       fail_input(at, "'" + shown_text(word) + "' names weights of fewer bits than '" + *same + "'",
                  "write '" + *same + "'; a deployment takes the format as --weights");
     }

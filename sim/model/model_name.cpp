@@ -66,6 +66,18 @@ std::vector<std::string> words_of_shape(const std::string& name) {
 
 }  // namespace
 
+std::optional<std::int64_t> longest_of_name(const std::string& name) {
+  const std::vector<std::string> words = words_of_name(name.substr(name.rfind('/') + 1));
+  const auto has = [&](const char* word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
+  // Qwen2-7B, Qwen2-72B and Qwen2.5-7B as chat models have a quarter of their base models' tokens,
+  // before YaRN is switched on; those of July 2025 have 256K ("natively", their model cards).
+  if ((has("qwen2") || has("qwen2.5")) && has("instruct") && !has("1m")) return 32768;
+  if (has("qwen3") && has("2507")) return 262144;
+  return std::nullopt;
+}
+
 bool names_weight_format(const std::string& name) {
   const std::vector<std::string> words = words_of_name(name);
   return std::any_of(words.begin(), words.end(), [](const std::string& word) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -9,6 +10,10 @@ namespace orrery {
 /// "meta-llama/Llama-3.1-8B-Instruct". Only words that change no shape, such as a tuning or a date,
 /// may follow the size. Empty if there is none.
 std::optional<std::string> catalog_model(const std::string& name);
+
+/// The longest sequence of a checkpoint of the hub where it is not that of the model of its shape
+/// (max_position_embeddings of its config.json); empty: it is the model's.
+std::optional<std::int64_t> longest_of_name(const std::string& name);
 
 /// The name says that the weights are of a format below 16 bits, which its shape does not.
 bool names_weight_format(const std::string& name);

@@ -218,6 +218,7 @@ RunBill run_bill(const PreparedRun& run, const RunFigures& figures, int kept,
 
   RunBill bill;
   bill.gpu_hours = hours * gpus + spare_hours;
+  bill.has_own_rent = economics.has_own_rent;
   bill.rent_usd = economics.rent_usd_per_gpu_hour * bill.gpu_hours;
   const double jobs = hours * gpus / bill.gpu_hours;
   bill.spares = 1.0 - jobs;

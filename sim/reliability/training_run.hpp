@@ -145,6 +145,7 @@ struct StageEviction {
 struct RunBill {
   double gpu_hours = 0.0;  ///< Those of spares included.
   Range rent_usd, energy_kwh, energy_usd;
+  bool has_own_rent = false;  ///< Economics::has_own_rent.
   /// Parts of the energy: the job's GPUs while it is stopped, and spares all the time.
   Range stopped_kwh, spares_kwh;
   /// Shares of the GPU hours, which add up to 1: retained steps, lost steps, a stopped job, and

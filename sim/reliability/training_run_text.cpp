@@ -274,7 +274,8 @@ std::string training_run_text(const TrainingRun& run) {
             ", recomputed " + percent(run.bill.redone) + ",\n                 stalled " +
             percent(run.bill.stopped) + ", spares " + percent(run.bill.spares) + "\n";
   text += energy_lines(run.bill);
-  if (const std::string& provider = scenario.system.provider; !provider.empty() && !rent.empty())
+  if (const std::string& provider = scenario.system.provider;
+      !provider.empty() && !rent.empty() && !run.bill.has_own_rent)
     text += "\n" + wrapped_words("", rent_note(provider), 78);
   return text + "\n" + worth_text(run) + slow_text(run) + evictions_text(run) +
          plural(run.question.replicates, "run") + ", seed " + std::to_string(run.question.seed) +

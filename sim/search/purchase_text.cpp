@@ -10,6 +10,7 @@
 #include "sim/engine/network_model.hpp"
 #include "sim/plan/scenario.hpp"
 #include "sim/search/purchase_figures.hpp"
+#include "sim/search/search_text.hpp"
 #include "sim/training/bill_text.hpp"
 #include "sim/training/plan_heading.hpp"
 
@@ -167,11 +168,18 @@ std::vector<std::string> caveat_lines(const Purchase& purchase, const PurchaseRe
       "building, staff or storage.");
   lines.push_back(
       "Prices are ranges, and out of date: give the quotes that you have with --economics FILE.");
-  std::set<std::string> providers;
-  for (const PurchaseRow& row : purchase.rows)
-    if (row.has_plan()) providers.insert(request.systems[row.system].provider);
-  for (const std::string& provider : providers)
-    if (!provider.empty()) lines.push_back(provider_note(provider));
+  std::map<std::string, bool> providers;  // Whether all their rents are the user's.
+  for (const PurchaseRow& row : purchase.rows) {
+    const System& system = request.systems[row.system];
+    if (!row.has_plan() || system.provider.empty()) continue;
+    const bool own =
+        read_economics(system, request.economics, {request.systems.begin(), request.systems.end()})
+            .has_own_rent;
+    const auto [place, fresh] = providers.try_emplace(system.provider, own);
+    place->second &= own;
+  }
+  for (const auto& [provider, has_own_rent] : providers)
+    lines.push_back(provider_note(provider, has_own_rent));
   std::map<std::string, std::set<std::string>> unknown;  // Keyed by GPU.
   for (const PurchaseRow& row : purchase.rows) {
     if (!row.has_plan()) continue;
@@ -320,7 +328,7 @@ Table strip(const Purchase& purchase, const PurchaseRequest& request,
 
 std::string paragraph(const std::string& line) { return wrapped_words("", line, width); }
 
-std::string proof(const Purchase& purchase) {
+std::string proof(const Purchase& purchase, const PurchaseRequest& request) {
   std::int64_t groups = 0, uneven = 0, simulated = 0;
   for (const PurchaseRow& row : purchase.rows) {
     groups += row.groups;
@@ -333,7 +341,8 @@ std::string proof(const Purchase& purchase) {
   if (uneven > 0)
     text += " Left out are " + grouped(uneven) +
             " groups of plans that lie unevenly in NVLink domains, as tp 16 in domains of 72.";
-  return text;
+  const std::string rest = not_tried(request.model, request.fixed);
+  return rest.empty() ? text : text + " " + rest;
 }
 
 }  // namespace
@@ -398,7 +407,7 @@ Document purchase_document(const Purchase& purchase, const PurchaseRequest& requ
             strip(purchase, request, choice));
   }
   section("The best plan of each", plan_table(purchase, request));
-  document.paragraph(paragraph(proof(purchase)));
+  document.paragraph(paragraph(proof(purchase, request)));
   section("Days by the batch, tokens a step", batch_table(purchase, request));
   document.gap();
   for (const std::string& line : caveat_lines(purchase, request))

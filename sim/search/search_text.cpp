@@ -225,8 +225,19 @@ Table search_table(const SearchResult& result, const SearchRequest& request) {
   return table_of(rows);
 }
 
+std::string not_tried(const Model& model, const std::vector<Fixed>& fixed) {
+  if (!model.experts ||
+      std::ranges::any_of(fixed, [](const Fixed& one) { return one.key == "moe_dispatcher"; }))
+    return "";
+  return "Not tried: other dispatchers of experts' tokens (--fix moe_dispatcher=alltoall,deepep) "
+         "and "
+         "parts of layers to recompute.";
+}
+
 std::string search_notes(const SearchResult& result, const SearchRequest& request) {
   std::string text = searched(result) + shown(request);
+  if (const std::string rest = not_tried(request.model, request.fixed); !rest.empty())
+    text += wrapped_words("", rest, search_width);
   const auto ties = std::count_if(result.plans.begin(), result.plans.end(),
                                   [](const Found& found) { return found.tie; });
   if (ties > 1)

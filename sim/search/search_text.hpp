@@ -33,4 +33,7 @@ std::string search_text(const SearchResult& result, const SearchRequest& request
 std::string search_json(const SearchResult& result, const SearchRequest& request,
                         const SearchNames& names);
 
+/// What may be faster and is not tried unless it is fixed, a sentence; "": nothing.
+std::string not_tried(const Model& model, const std::vector<Fixed>& fixed);
+
 }  // namespace orrery

@@ -386,6 +386,10 @@ std::vector<std::string> unmeasured_notes(const System& system, const Deployment
                     " ranks that all hold all tokens have the times of a router that loads one of "
                     "them most: prompts take several times less behind an all-to-all (--dp " +
                     std::to_string(plan.ep) + " --tp 1)");
+  else if (plan.eplb && plan.redundant_experts == 0)
+    notes.push_back(
+        "the load that a balancer leaves was measured with copies of experts: without "
+        "--redundant_experts their fullest rank may have more");
   else if (plan.dispatches && !plan.eplb)
     notes.push_back(
         "without a balancer of experts their fullest rank has " + fixed(plan.fullest_experts(), 1) +

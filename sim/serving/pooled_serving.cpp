@@ -135,6 +135,7 @@ ServingRun serve_pools(const PricedPools& pools, const ServingLoad& load) {
   shape.prefill = pool_shape(*pools.prefill, pools.plan.prefill, load, ReplicaRole::prefill);
   shape.decode = pool_shape(*pools.decode, pools.plan.decode, load, ReplicaRole::decode);
   shape.decode.replica.makes_first_token = engine.decode_makes_first_token;
+  shape.decode.replica.rules.keeps_preempted = engine.decode_keeps_preempted;
   shape.decode.replica.kv.keeps_prefixes = load.prefix_cache && engine.decode_keeps_prefixes;
   shape.sending = pools.plan.sending;
   shape.kv_bytes = [&](std::int64_t tokens) {

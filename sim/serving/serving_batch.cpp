@@ -41,6 +41,7 @@ ServingBatch::Candidate ServingBatch::candidate() const {
   of.outputs_left = first.outputs - first.made;
   of.tokens = of.prompt;
   of.remote = first.remote;
+  of.kept = rules_.keeps_preempted && first.preemptions > 0;
   std::int64_t cost = 0;
   if (kv_.keeps_prefixes()) {
     of.path = path_of(first.request, first.prompt);
@@ -50,6 +51,7 @@ ServingBatch::Candidate ServingBatch::candidate() const {
     of.host_tokens = known - kv_.cached_tokens(of.match.nodes, of.prompt);
     cost = kv_.cost_of(of.path, of.match);
   }
+  if (of.kept) of.tokens = 0;
   of.prompt_blocks = prompt_blocks(of.prompt, of.path.nodes, of.remote) + cost;
   // The answer's last token is never read again, so that it needs no space.
   of.all_blocks = prompt_blocks(of.prompt + of.outputs_left - 1, of.path.nodes, false) + cost;
@@ -86,6 +88,11 @@ bool ServingBatch::admit(const Candidate& of, bool reserving, Seconds now) {
   if (sequence.remote) {
     placed_.push_back(place);
     receiving_.push_back(place);
+    return false;
+  }
+  if (of.kept) {
+    order_.push_back({0, place, stamp});
+    join_decodes(place);
     return false;
   }
   loaded_tokens_ += of.host_tokens;
@@ -320,7 +327,7 @@ void ServingBatch::preempt_youngest(Seconds now) {
   if (decoded) again.made += static_cast<std::uint32_t>(step_ - again.joined);
   if (!decoded) std::erase(prefilling_, place);
   leave(place);
-  // The new prompt is the old one and the answer so far, which is computed again.
+  // The new prompt is the old one and the answer so far, which is computed again if it is not kept.
   again.prompt = list_.requests[again.request].prompt_tokens + again.made;
   again.computed = 0;
   again.decodes = false;

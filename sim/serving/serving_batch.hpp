@@ -28,6 +28,9 @@ struct BatchRules {
   /// that it brings on average: more than one with speculative decoding (StepProgress).
   int step_tokens = 1;
   double progress = 1.0;
+  /// The keys and values of a preempted request wait in the host's memory, so that nothing of it is
+  /// computed again.
+  bool keeps_preempted = false;
   /// Mode of loads from the host's memory, and the time of its link for one token.
   HostKvLoading loading = HostKvLoading::before;
   Seconds load_token;
@@ -132,7 +135,8 @@ class ServingBatch {
     std::int64_t prompt_blocks = 0;  ///< Blocks that admission takes from available().
     std::int64_t all_blocks = 0;     ///< The same with those of its whole answer.
     std::int64_t host_tokens = 0;    ///< Tokens of its prompt that come from the host.
-    bool remote = false;             ///< There is nothing to compute.
+    bool remote = false;             ///< There is nothing to compute: another pool does,
+    bool kept = false;               ///< or it was computed before a preemption.
     PrefixPath path;                 ///< Nodes of its prompt, and how many are present.
     KvBlocks::Match match;
   };

@@ -69,6 +69,7 @@ std::vector<Field<EnginePools>> pool_keys() {
   return {figure("sending", &P::sending, one_of<KvSending>()),
           figure("decode_makes_first_token", &P::decode_makes_first_token, truth()),
           figure("decode_keeps_prefixes", &P::decode_keeps_prefixes, truth()),
+          optional(figure("decode_keeps_preempted", &P::decode_keeps_preempted, truth())),
           figure("handover", &P::handover, duration)};
 }
 

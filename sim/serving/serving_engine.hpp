@@ -105,6 +105,8 @@ struct EnginePools {
   /// Else the first token comes with the keys and values.
   bool decode_makes_first_token = false;
   bool decode_keeps_prefixes = false;  ///< Prefixes in its cache need not be sent.
+  /// The decode pool keeps preempted requests in the host's memory, and computes none again.
+  bool decode_keeps_preempted = false;
   Seconds handover;  ///< Delay until the decode pool knows of a request: servers, proxies.
 };
 

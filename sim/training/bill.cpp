@@ -174,6 +174,7 @@ Bill bill_of(const Scenario& scenario, Seconds step_time, double tokens,
   Bill bill;
   bill.tokens = tokens;
   bill.provider = scenario.system.provider;
+  bill.has_own_rent = economics.has_own_rent;
   bill.unknown_prices = unknown_prices(economics);
   bill.steps = std::ceil(tokens / tokens_per_step);
   bill.time = bill.steps * step_time;

@@ -65,6 +65,7 @@ struct Bill {
   int domains = 0;  ///< NVLink domains on which the step was simulated; more than `hardware` has
                     ///< where jobs fill them in part (filled_evenly).
   std::string provider;                     ///< System::provider.
+  bool has_own_rent = false;                ///< Economics::has_own_rent.
   std::vector<std::string> unknown_prices;  ///< Keys of missing prices, which leave ranges unknown.
 };
 

@@ -75,8 +75,8 @@ std::string rent_note(const std::string& provider) {
          " may ask for more or less.";
 }
 
-std::string provider_note(const std::string& provider) {
-  return rent_note(provider) + " " + provider +
+std::string provider_note(const std::string& provider, bool has_own_rent) {
+  return (has_own_rent ? "" : rent_note(provider) + " ") + provider +
          " sells no such machines: to buy is the price of equal ones.";
 }
 
@@ -84,7 +84,7 @@ std::string bill_note(const Bill& bill) {
   std::vector<std::string> notes;
   if (bill.hardware.gpus() > bill.gpus)
     notes.push_back(whole_units_text(bill.hardware, bill.gpus, bill.domains));
-  if (!bill.provider.empty()) notes.push_back(provider_note(bill.provider));
+  if (!bill.provider.empty()) notes.push_back(provider_note(bill.provider, bill.has_own_rent));
   if (!bill.unknown_prices.empty())
     notes.push_back("Not known are " + joined(bill.unknown_prices) +
                     ": --economics FILE with these keys fills the gaps.");

@@ -21,7 +21,7 @@ std::string whole_units_text(const Hardware& hardware, int gpus, int domains);
 /// rent_note() says what the rent of a cloud's machines (System::provider) is based on;
 /// provider_note() adds what their purchase price means.
 std::string rent_note(const std::string& provider);
-std::string provider_note(const std::string& provider);
+std::string provider_note(const std::string& provider, bool has_own_rent);
 
 std::string tokens_text(double tokens);  ///< "15.0 trillion"
 std::string dollars_text(Range usd);     ///< "$8.59 to 21.6 million"; "": not known.

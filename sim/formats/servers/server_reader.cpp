@@ -80,7 +80,9 @@ void ServerReader::take_share(const std::string& paths) {
 
 void ServerReader::take_length(const std::string& paths) {
   const std::int64_t own =
-      checkpoint_.max_length > 0 ? checkpoint_.max_length : part_.model.max_sequence;
+      checkpoint_.max_length > 0
+          ? checkpoint_.max_length
+          : longest_of_name(part_.checkpoint).value_or(part_.model.max_sequence);
   const std::string text = word(paths, "");
   if (text == "auto" || text == "-1")
     return note(paths, "is what fits, which is not computed here");

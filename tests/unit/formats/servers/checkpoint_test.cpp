@@ -207,5 +207,12 @@ TEST(CheckpointFormats, AWayThatIsNotKnownIsRefused) {
   }
 }
 
+// RedHatAI's W8A8 has eight bits as W8A16 has, whatever multiplies them.
+TEST(CheckpointNames, EightBitsOfWeightsAndActivationsAreInt8) {
+  for (const char* name : {"RedHatAI/Meta-Llama-3.1-70B-Instruct-quantized.w8a8",
+                           "RedHatAI/Qwen2.5-72B-Instruct-quantized.w8a8", "org/Qwen3-8B-W8A8"})
+    EXPECT_EQ(read_checkpoint_name(name).weights, Dtype::int8) << name;
+}
+
 }  // namespace
 }  // namespace orrery::checkpoint_test

@@ -62,6 +62,21 @@ TEST(ImportedServers, ExpertsOverCopiesOfAttentionAndDrafts) {
             "speculate=mtp:2@0.8/0.5");
 }
 
+// max_position_embeddings of the checkpoint, not of the model of its shape.
+TEST(ImportedServers, ChatModelsHaveTheirOwnLength) {
+  const auto length = [](const std::string& model) {
+    const std::string words = words_of("vllm serve " + model + "\n");
+    const std::size_t at = words.find("max_length=") + 11;
+    return words.substr(at, words.find(' ', at) - at);
+  };
+  EXPECT_EQ(length("Qwen/Qwen2.5-14B-Instruct"), "32768");
+  EXPECT_EQ(length("Qwen/Qwen2.5-14B"), "131072");
+  EXPECT_EQ(length("Qwen/Qwen3-30B-A3B-Instruct-2507"), "262144");
+  EXPECT_EQ(length("Qwen/Qwen3-235B-A22B-Thinking-2507-FP8"), "262144");
+  EXPECT_EQ(length("Qwen/Qwen3-30B-A3B"), "40960");
+  EXPECT_EQ(read_model("Qwen/Qwen2.5-7B-Instruct", {}).max_sequence, 32768);
+}
+
 TEST(ImportedServers, DraftsWithoutARateAreRefused) {
   EXPECT_EQ(refusal(file("vllm_experts.sh")),
             "run.sh: line 4: speculative_config.num_speculative_tokens drafts tokens, and how many "
