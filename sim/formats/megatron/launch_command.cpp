@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/core/text_file.hpp"
+#include "sim/formats/megatron/swift_arguments.hpp"
 #include "sim/formats/settings/settings_files.hpp"
 #include "sim/formats/shell/launched_program.hpp"
 #include "sim/formats/shell/shell_lexer.hpp"
@@ -21,7 +22,8 @@ bool describes_model(const Words& words) {
 bool describes_run(const Words& words) {
   return describes_model(words) ||
          has_flag(words, {"--tensor-model-parallel-size", "--pipeline-model-parallel-size",
-                          "--micro-batch-size"});
+                          "--micro-batch-size"}) ||
+         !swift_task(words).empty();
 }
 
 // Variables that hold arguments, without those that another holds.
