@@ -125,11 +125,12 @@ const std::vector<std::string> harmless_arguments = words_in(R"(
     plot_loss preprocess print_loss prompt push_to_hub remove_unused report_to resume response
     run_name save seed shuffle sft_only source_ split steps streaming target_ template
     tensorboard test text_column token train_file train_data train_on trust_remote use_auth
-    use_fast validation val_ wandb_ special_tokens saves_per_epoch dataset
-    eval_sample_packing lr_scheduler pretraining_dataset adapter fsdp_config.state_dict_type
+    use_fast validation val_ wandb_ special_tokens saves_per_epoch dataset eval_sample_packing
+    lr_scheduler pretraining_dataset adapter fsdp_config.state_dict_type
     fsdp_config.auto_wrap_policy fsdp_config.transformer_layer_cls_to_wrap
-    fsdp_config.cpu_ram_efficient_loading fsdp_config.sync_module_states fsdp_config.use_orig_params
-    fsdp_config.limit_all_gathers fsdp_version experimental_skip_move_to_device version wandb warmup weight_decay lazy_ lora_ peft_
+    fsdp_config.cpu_ram_efficient_loading fsdp_config.sync_module_states
+    fsdp_config.use_orig_params fsdp_config.limit_all_gathers fsdp_version
+    experimental_skip_move_to_device version wandb warmup weight_decay lazy_ lora_ peft_
     quantization_device_map quantization_method quantization_type with_tracking)");
 const std::vector<std::string> harmless_of_engine = words_in(R"(
     activation_checkpointing.contiguous_memory_optimization
@@ -360,7 +361,10 @@ class TrainerReader {
     }
     // CPUOffload and CPUOffloadPolicy move weights and optimizer.
     const std::string offloads = "fsdp_config.fsdp_offload_params";
-    const bool is_offloaded = asks("offload") || a_.flag(offloads, false);
+    const bool by_axolotl =
+        is_axolotl() &&
+        t_.flag("fsdp_config.fsdp_offload_params|fsdp_config.offload_params", false);
+    const bool is_offloaded = asks("offload") || by_axolotl || a_.flag(offloads, false);
     if (is_offloaded && r_.zero == 2)
       refuse_decisive(asks("offload") ? "fsdp" : offloads,
                       "offloads weights that are kept whole after the forward pass",
@@ -379,13 +383,6 @@ class TrainerReader {
     r_.zero = strategy[0] - '0';
     r_.reshard =
         t_.flag("fsdp_config.fsdp_reshard_after_forward|fsdp_config.reshard_after_forward", true);
-    r_.offload_weights =
-        t_.flag("fsdp_config.fsdp_offload_params|fsdp_config.offload_params", false);
-    if (r_.offload_weights && r_.zero != 3)
-      refuse_decisive("fsdp_config.offload_params",
-                      "offloads weights that are kept whole after the forward pass",
-                      t_.place_of("fsdp_config"));
-    if (r_.offload_weights) r_.offload_optimizer = 100;
   }
 
   // Its names for the model and the length of a sequence.

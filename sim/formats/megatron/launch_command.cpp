@@ -62,7 +62,12 @@ LaunchCommand find_launch(const ShellScript& script, std::vector<std::string>& n
   int trainings = 0;
   for (const auto& command : script.commands) {
     if (is_slurm_command(command[0].text)) slurm.read(command);
+    // Plug-ins of ms-swift (--external_plugins FILE.py) are no programs.
     LaunchCommand launch = launch_of(command);
+    if (!swift_task(command).empty()) {
+      launch = {};
+      launch.launcher = launch.arguments = argument_words(command);
+    }
     if (!describes_run(launch.arguments)) {
       // Flags that lie in lines of their own, without a program.
       const bool is_bare = launch.program.empty() && is_long_option(command[0].text);

@@ -11,9 +11,9 @@ namespace orrery {
 /// NeMo's factories), naming it and the way out. Does nothing for others. Errors (bad_input).
 void refuse_other_launcher(const ShellScript& script);
 
-/// Refuses a file of settings, or Python that makes them, that `orrery import READER` does not read,
-/// by its first words: it names the program, and the importer or the way out. Python is never run.
-/// Does nothing for others. Errors (bad_input).
+/// Refuses a file of settings, or Python that makes them, that `orrery import READER` does not
+/// read, by its first words: it names the program, and the importer or the way out. Python is never
+/// run. Does nothing for others. Errors (bad_input).
 void refuse_other_file(const std::string& text, const std::string& file, const std::string& reader);
 
 }  // namespace orrery

@@ -347,7 +347,7 @@ class Interpreter {
       written_[shown_marks(path)] = shown_marks(expander_.text(node.document));
   }
 
-  // read -d '' NAME <<EOF takes the whole document, which ends with its failure; else its first line.
+  // read -d '' NAME <<EOF takes the whole document, else its first line.
   Status read_document(const Words& words, const ShellNode& node) {
     std::string text = expander_.text(node.document);
     const bool whole = std::any_of(words.begin(), words.end(), [](const ShellWord& word) {

@@ -196,6 +196,7 @@ TEST(LaunchScripts, OfMsSwift) {
   EXPECT_THAT(run.notes, ElementsAre(StartsWith("--packing ends attention")));
 
   EXPECT_EQ(read_text(command).number("gbs"), 16);
+  EXPECT_EQ(read_text(command + "--external_plugins plugin.py --lr 1").number("pp"), 2);
   EXPECT_EQ(read_text(command).text("recompute"), "selective");
   EXPECT_EQ(read_text(command + "--recompute_granularity none").text("recompute"), "none");
   EXPECT_EQ(read_text(command + "--use_distributed_optimizer false").number("zero"), 0);
