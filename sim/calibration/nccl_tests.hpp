@@ -60,8 +60,9 @@ struct NcclTestsAnswers {
   int nodes = 0;
 };
 
-/// The curves of one log of nccl-tests: its text output of any version since 1.0, as it is or with
-/// the prefixes of mpirun --tag-output and srun --label, or the JSON that -J writes.
+/// The curves of one log of nccl-tests: its text output of any version since 1.0, or the JSON that
+/// -J writes. Each line of text may have a prefix that differs in digits alone, such as those of
+/// mpirun, srun --label, kubectl and quotations, and may lack its # and spaces, as pages show it.
 ///
 /// A file may hold several runs of the same ranks: those of one collective become one curve. Times
 /// are those of one operation, out of place (in place if there is no other, with a warning); a size

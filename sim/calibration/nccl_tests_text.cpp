@@ -17,20 +17,46 @@ bool is_digits(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// "[1,0]<stdout>:" of mpirun --tag-output and "12: " of srun --label.
-std::string_view without_launcher_prefix(std::string_view line) {
-  line = trimmed(line);
-  if (line.starts_with('[')) {
-    const std::size_t tag = std::min(line.find("<stdout>:"), line.find("<stderr>:"));
-    constexpr std::size_t longest_tag = 24;
-    if (tag != line.npos && tag < longest_tag) return trimmed(line.substr(tag + 9));
+// What stands before nccl-tests' own text on each line: "[1,0]<stdout>:" of Open MPI, "[0]" of
+// Hydra, "12:" of srun --label, a host, a pod, a time, ">" of a quotation. It is learnt from lines
+// that are known, and the digits in it may differ from line to line.
+class LinePrefix {
+ public:
+  LinePrefix() = default;
+  explicit LinePrefix(std::string_view prefix) : prefix_{trimmed(prefix)} {}
+
+  std::string removed(std::string_view line) const {
+    const auto length = length_in(line);
+    if (!length) return std::string{line};
+    const std::string_view own = line.substr(0, *length);
+    std::string rest{trimmed(line.substr(*length))};
+    // Hydra writes it again wherever the program flushed: "-1[0]   24410    2.75".
+    if (own.starts_with('['))
+      for (std::size_t at; (at = rest.find(own)) != rest.npos;) rest.replace(at, own.size(), " ");
+    return rest;
   }
-  const std::size_t colon = line.find(':');
-  if (colon != line.npos && is_digits(line.substr(0, colon)) &&
-      (colon + 1 == line.size() || line[colon + 1] == ' '))
-    return trimmed(line.substr(colon + 1));
-  return line;
-}
+
+ private:
+  // Nothing: the line does not begin with it.
+  std::optional<std::size_t> length_in(std::string_view line) const {
+    const auto end_of_digits = [](std::string_view text, std::size_t at) {
+      while (at < text.size() && is_digits(text.substr(at, 1))) ++at;
+      return at;
+    };
+    std::size_t i = 0, at = 0;
+    while (i < prefix_.size()) {
+      if (at == line.size()) return std::nullopt;
+      const std::size_t digits = end_of_digits(prefix_, i), own = end_of_digits(line, at);
+      if ((digits > i) != (own > at)) return std::nullopt;
+      if (digits == i && prefix_[i] != line[at]) return std::nullopt;
+      i = std::max(digits, i + 1);
+      at = std::max(own, at + 1);
+    }
+    return at;
+  }
+
+  std::string prefix_;
+};
 
 // Meanings of a row's words. Columns of a half: time, algbw, busbw and an error of some kind.
 struct Columns {
@@ -77,6 +103,18 @@ Columns columns_of(const Words& header, bool only_in_place, const Place& place) 
   return columns;
 }
 
+// A comment without its # and its spaces, which pages take for a heading, begins with these.
+bool opens_comment(const Words& words, std::size_t at) {
+  const auto is = [&](std::size_t i, std::string_view word) {
+    return at + i < words.size() && words[at + i] == word;
+  };
+  return is(0, "nThread") || (is(0, "nccl-tests") && is(1, "version")) ||
+         (is(0, "Collective") && is(1, "test")) || (is(0, "Using") && is(1, "devices")) ||
+         (is(0, "Rank") && (is(2, "Group") || is(2, "Pid") || (is(2, "on") && is(4, "device")))) ||
+         (is(0, "timestamp") && is(1, "size")) ||
+         ((is(0, "size") || is(0, "bytes")) && (is(1, "count") || is(1, "N")));
+}
+
 bool is_header(const Words& words) {
   const auto has = [&](std::string_view word) {
     return std::find(words.begin(), words.end(), word) != words.end();
@@ -94,7 +132,7 @@ class Reader {
 
   std::vector<NcclTestsRun> runs() {
     runs_.emplace_back().place = line_place(file_, 0);
-    for (at_ = 0; at_ < last_; ++at_) read_line(without_launcher_prefix(lines_[at_]));
+    for (at_ = 0; at_ < last_; ++at_) read_line(trimmed(lines_[at_]));
     const bool any_table = std::any_of(runs_.begin(), runs_.end(),
                                        [](const NcclTestsRun& run) { return run.has_table; });
     if (!any_table)
@@ -119,20 +157,40 @@ class Reader {
     only_in_place_ = false;
   }
 
-  void read_line(std::string_view line) {
-    if (line.starts_with("NCCL version ") && run().nccl.empty()) {
-      const std::string_view version = words_of(line)[2];
-      run().nccl = version.substr(0, version.find('+'));
-    }
+  void read_line(std::string_view written) {
+    learn_prefix(written);
+    const std::string line = prefix_.removed(written);
+    constexpr std::string_view version = "NCCL version ";
+    if (const std::size_t at = line.find(version); at != line.npos && run().nccl.empty())
+      if (const Words rest = words_of(line.substr(at + version.size())); !rest.empty())
+        run().nccl = rest[0].substr(0, rest[0].find('+'));
     if (line.find("Out of bounds values") != line.npos) {
       run().is_complete = true;
       if (line.find("FAILED") != line.npos) refuse_wrong_results(here(), 1.0);
     }
     if (line.find("Avg bus bandwidth") != line.npos) run().is_complete = true;
+    const Words words = words_of(line);
     if (line.starts_with('#'))
-      read_comment(words_of(line.substr(1)));
+      read_comment(words_of(std::string_view{line}.substr(1)));
+    else if (opens_comment(words, 0) || line.starts_with("out-of-place"))
+      read_comment(words);
     else if (run().has_table)
-      read_row(words_of(line));
+      read_row(words);
+  }
+
+  void learn_prefix(std::string_view line) {
+    const Words words = words_of(line);
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const bool has_sign = words[i].starts_with('#') && words[i].size() > 1;
+      Words at{words.begin() + static_cast<std::ptrdiff_t>(i), words.end()};
+      if (has_sign) at[0].remove_prefix(1);
+      if (!opens_comment(at, 0)) continue;
+      std::string_view before = trimmed(line.substr(
+          0, static_cast<std::size_t>(at[0].data() - line.data()) - (has_sign ? 1 : 0)));
+      if (before.ends_with('#')) before.remove_suffix(1);
+      prefix_ = LinePrefix{before};
+      return;
+    }
   }
 
   void read_comment(const Words& words) {
@@ -240,6 +298,7 @@ class Reader {
   std::size_t at_ = 0;
   std::vector<NcclTestsRun> runs_;
   Columns columns_;
+  LinePrefix prefix_;
   bool only_in_place_ = false;
 };
 

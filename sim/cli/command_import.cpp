@@ -64,8 +64,9 @@ int import_bench(const Arguments& arguments) {
   if (!options.read(
           arguments,
           "usage: orrery import bench FILE... --plan DEPLOYMENT --system NAME [options]\n\n"
-          "Reads results of vLLM's and SGLang's benchmarks, AIPerf, GenAI-Perf, inference-perf "
-          "and\nInferenceX; writes cases for orrery validate and orrery serve --runs."))
+          "Reads results of vLLM's and SGLang's benchmarks, AIPerf, GenAI-Perf, genai-bench, "
+          "trtllm-bench,\ninference-perf and InferenceX, and the blocks that the first two and "
+          "trtllm-bench print; writes\ncases for orrery validate and orrery serve --runs."))
     return exit_ok;
   const std::vector<std::string>& files = some_words(options, "name a result");
   std::optional<JsonValue> deployment;
@@ -143,11 +144,19 @@ int import_kineto(const Arguments& arguments) {
 
 namespace {
 
+ImportedRun import_launch_script(const std::string& text, const std::string& file,
+                                 const RecipeAnswers& answers) {
+  MegatronArguments run = MegatronArguments::read(text, file, answers.set, answers.other_file);
+  if (answers.gpus) run.set_gpus(static_cast<int>(*answers.gpus));
+  return import_megatron_run(run, answers.name, model_of_answer(answers));
+}
+
 struct Format {
   std::string name;
   const char* what;  ///< The source that it reads.
   ImportedRun (*read)(const std::vector<RecipeFile>& files, const RecipeAnswers& answers);
   bool is_one_file = true;
+  bool is_script = false;  ///< Variables are set, not settings.
 };
 
 template <ImportedRun (*read)(const std::string& text, const std::string& file,
@@ -158,6 +167,10 @@ ImportedRun of_one_file(const std::vector<RecipeFile>& files, const RecipeAnswer
 
 const std::vector<Format>& formats() {
   static const std::vector<Format> all{
+      {"megatron",
+       "a launch script of Megatron-LM, Megatron-DeepSpeed or ms-swift, or the list of\n"
+       "arguments that Megatron-LM prints",
+       of_one_file<import_launch_script>, true, true},
       {"torchtitan", "a job file of torchtitan (TOML)", of_one_file<import_torchtitan_run>},
       {"nanotron", "a configuration of nanotron (YAML)", of_one_file<import_nanotron_run>},
       {"deepspeed",
@@ -180,7 +193,7 @@ int import_recipe(const Format& format, const Arguments& arguments) {
               count_to(1 << 24));
   options.add("name", "NAME", "what to call a model that has no name (default: the file's)",
               answers.name);
-  add_settings(options, answers.set);
+  (format.is_script ? add_variables : add_settings)(options, answers.set);
   add_output(options, output);
   if (!options.read(arguments, "usage: orrery import " + format.name +
                                    (format.is_one_file ? " FILE" : " FILE...") +
@@ -261,28 +274,6 @@ int import_nccl_tests(const Arguments& arguments) {
   return exit_ok;
 }
 
-int import_megatron(const Arguments& arguments) {
-  std::string name;
-  std::map<std::string, std::string> variables;
-  ImportOutput output;
-  Options options;
-  options.add("name", "NAME", "what to call the model (default: the file's name)", name);
-  add_variables(options, variables);
-  add_output(options, output);
-  if (!options.read(
-          arguments,
-          "usage: orrery import megatron FILE [options]\n\n"
-          "Reads a launch script of Megatron-LM, or the list of arguments that it prints; writes a "
-          "plan\nwith its model, for --plan and --model."))
-    return exit_ok;
-  const std::string& file =
-      options.only_word("nothing to import", "one run is one file", "name one file");
-  if (!options.has("name")) name = std::filesystem::path{file}.stem().string();
-  const ImportedRun run = import_megatron_run(read_launch_script(file, variables), name);
-  write_result(options, output, run.json, run.notes);
-  return exit_ok;
-}
-
 using ReadDraft = SystemDraft (*)(const std::string& text, const std::string& file,
                                   const SystemAnswers& answers);
 
@@ -350,7 +341,6 @@ int run_import(const Arguments& arguments) {
       {"cluster", import_cluster},
       {"faults", import_faults},
       {"kineto", import_kineto},
-      {"megatron", import_megatron},
       {"nccl-tests", import_nccl_tests},
       system("nccl-topo", "the file that NCCL_TOPO_DUMP_FILE names", draft_of_nccl),
       system("nvidia-smi-topo", "the output of nvidia-smi topo -m", read_smi_topology),

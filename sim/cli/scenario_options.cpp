@@ -264,6 +264,7 @@ Scenario read_scenario(const ScenarioOptions& options, const std::optional<Model
   const Plan& plan = scenario.plan;
   note_doubt(unlikely_batch(plan.gbs, plan.seq, plan.gpus()));
   note_doubt(unlikely_sequence(scenario.model, plan.seq));
+  note_doubt(unfused_attention(scenario));
   note_doubt(unlikely_nic(scenario.system));
   note_doubt(unlikely_latency(scenario.system));
   return scenario;

@@ -126,6 +126,19 @@ MaybeRefused settle_fp32(Plan& plan, const PlanRequest& request, const Software&
   return {};
 }
 
+bool fuses_attention(const Gpu& gpu) { return gpu.architecture >= Architecture::ampere; }
+
+MaybeRefused settle_attention(Plan& plan, const PlanRequest& request, const Gpu& gpu) {
+  if (!plan.fused_attention || fuses_attention(gpu)) return {};
+  if (request.fused_attention)
+    return infeasible(
+        "attention",
+        "neither FlashAttention nor cuDNN has kernels of attention for the GPU '" + gpu.name + "'",
+        "use attention=unfused");
+  plan.fused_attention = false;
+  return {};
+}
+
 MaybeRefused refuse_formats(const Plan& plan) {
   const std::string masters = "main_params=" + name(plan.main_params);
   const std::string remedy = "use main_params=fp32";

@@ -18,6 +18,12 @@ void set_formats(const Plan& plan, const Gpu& gpu, Software& software);
 /// Refuses these formats if the software lacks what the plan needs.
 MaybeRefused settle_fp32(Plan& plan, const PlanRequest& request, const Software& software);
 
+/// There are fused kernels of attention for the GPU. Those that are priced, FlashAttention's and
+/// cuDNN's, are for sm_80 and later (FlashAttention 2's README; cuDNN's support matrix).
+bool fuses_attention(const Gpu& gpu);
+/// Unfused attention where the GPU has no other. Infeasible: the request says flash there.
+MaybeRefused settle_attention(Plan& plan, const PlanRequest& request, const Gpu& gpu);
+
 /// Refuses incompatible formats.
 MaybeRefused refuse_formats(const Plan& plan);
 

@@ -152,8 +152,8 @@ MaybeRefused check_split_backward(const Plan& plan) {
 
 // Each rank has two of 2 cp parts of a sequence, the i-th and the i-th from the end, so that all
 // have as much to do under a causal mask (Megatron-LM, get_batch_on_this_cp_rank).
-MaybeRefused check_context_parallel(const Model& model, const Plan& plan,
-                                    const Software& software) {
+MaybeRefused check_context_parallel(const Model& model, const Plan& plan, const Software& software,
+                                    const Gpu& gpu) {
   if (plan.cp == 1) return {};
   const std::int64_t parts = 2 * std::int64_t{plan.cp};
   if (plan.seq % parts != 0)
@@ -163,7 +163,7 @@ MaybeRefused check_context_parallel(const Model& model, const Plan& plan,
         "use another cp or seq");
   if (!plan.fused_attention)
     return infeasible("cp", "context parallelism needs fused attention",
-                      "use --attention flash, or cp=1");
+                      fuses_attention(gpu) ? "use --attention flash, or cp=1" : "use cp=1");
   // Transformer Engine (attn_forward_func_with_cp) asserts the same: a window needs keys that a
   // rank has together.
   const auto& local = model.layer_is_local;
@@ -409,10 +409,11 @@ OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const 
                           (plan.cp > 1 ? " / cp=" : "=") + text(plan.seq / plan.cp),
                       "use --sp false or another seq");
   if (auto no = system.gpu.lacks(plan.dtype)) return *no;
+  if (auto no = settle_attention(plan, request, system.gpu)) return *no;
   if (auto no = settle_fp32(plan, request, software)) return *no;
   if (auto no = refuse_formats(plan)) return *no;
   if (auto no = refuse_activations(model, plan)) return *no;
-  if (auto no = check_context_parallel(model, plan, software)) return *no;
+  if (auto no = check_context_parallel(model, plan, software, system.gpu)) return *no;
   if (auto no = check_experts(model, plan)) return *no;
   if (auto no = refuse_copies_of_shards(plan)) return *no;
   if (auto no = refuse_offloading_to_host(plan, system, software)) return *no;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "sim/core/number_text.hpp"
+#include "sim/plan/parameter_formats.hpp"
 
 namespace orrery {
 
@@ -29,6 +30,13 @@ std::optional<std::string> unlikely_sequence(const Model& model, std::int64_t se
   if (seq <= model.max_sequence) return std::nullopt;
   return "--seq " + std::to_string(seq) + " is longer than the " + grouped(model.max_sequence) +
          " positions of " + model.name;
+}
+
+std::optional<std::string> unfused_attention(const Scenario& scenario) {
+  if (!scenario.software.fused_attention || fuses_attention(scenario.system.gpu))
+    return std::nullopt;
+  return "neither FlashAttention nor cuDNN has kernels for " + scenario.system.gpu.name +
+         ": attention is unfused, its scores written to memory";
 }
 
 std::optional<std::string> unlikely_nic(const System& system) {

@@ -16,6 +16,8 @@ std::optional<std::string> unlikely_batch(std::int64_t gbs, std::int64_t seq, in
 std::optional<std::string> unlikely_tokens(double tokens, std::int64_t seq);
 /// Sequences longer than the model has positions for.
 std::optional<std::string> unlikely_sequence(const Model& model, std::int64_t seq);
+/// Attention that the software fuses and the GPU cannot.
+std::optional<std::string> unfused_attention(const Scenario& scenario);
 /// NICs that outrun every slot which such a host may have for them.
 std::optional<std::string> unlikely_nic(const System& system);
 /// A network as slow to answer as none within a building.

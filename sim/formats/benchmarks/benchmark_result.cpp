@@ -6,6 +6,7 @@
 
 #include "sim/core/text_file.hpp"
 #include "sim/core/value_list.hpp"
+#include "sim/formats/benchmarks/printed_result.hpp"
 #include "sim/formats/servers/server_reader.hpp"
 #include "sim/model/model_name.hpp"
 #include "sim/serving/deployment.hpp"
@@ -81,6 +82,10 @@ BenchmarkResult of_bench_serve(const JsonValue& json) {
     result.concurrency = std::llround(std::max(1.0, *clients));
   } else {
     result.arrival = "burst";
+    if (json.has("assumed"))
+      result.notes.push_back(
+          "neither a rate nor a concurrency is printed; assumed: all requests came at once, as is "
+          "the default");
   }
   for (const auto& [theirs, ours] : {std::pair<std::string, std::string>{"ttft_ms", "ttft"},
                                      {"tpot_ms", "tpot"},
@@ -97,13 +102,14 @@ BenchmarkResult of_bench_serve(const JsonValue& json) {
   return result;
 }
 
-double milliseconds_of(const JsonValue& metric) {
-  const std::string unit = metric.has("unit") ? metric.at("unit").text() : "ms";
+double milliseconds_of(const JsonValue& metric, const char* key = "unit",
+                       const char* otherwise = "ms") {
+  const std::string unit = metric.has(key) ? metric.at(key).text() : otherwise;
   if (unit == "ms") return 1.0;
   if (unit == "s" || unit == "sec") return 1e3;
   if (unit == "us") return 1e-3;
   if (unit == "ns") return 1e-6;
-  metric.at("unit").fail("'" + shown_text(unit) + "' is no unit of time", "write ms");
+  metric.at(key).fail("'" + shown_text(unit) + "' is no unit of time", "write ms");
 }
 
 // profile_export_aiperf.json, profile_export_genai_perf.json: their inter-token latency is that of
@@ -204,6 +210,82 @@ BenchmarkResult of_inference_perf(const JsonValue& json) {
   return result;
 }
 
+// genai_bench/metrics: a scenario at one concurrency or rate; times are seconds but for
+// --metrics-time-unit ms.
+BenchmarkResult of_genai_bench(const JsonValue& json) {
+  BenchmarkResult result;
+  result.tool = "genai-bench";
+  const JsonValue all = json.at("aggregated_metrics"), stats = all.at("stats");
+  result.requests = all.at("num_completed_requests").integer(1, 1 << 30);
+  result.isl = stats.at("num_input_tokens").at("mean").number(1.0, most_tokens);
+  result.osl = stats.at("num_output_tokens").at("mean").number(1.0, most_tokens);
+  if (const auto rate = number(all, "arrival_requests_per_second"); rate && *rate > 0.0) {
+    result.arrival = "poisson";
+    result.rate = *rate;
+  } else {
+    result.arrival = "closed";
+    result.concurrency = std::llround(all.at("num_concurrency").number(1.0, most_tokens));
+  }
+  for (const auto& [theirs, ours] : {std::pair<const char*, std::string>{"ttft", "ttft"},
+                                     {"tpot", "tpot"},
+                                     {"e2e_latency", "e2e"}})
+    if (const auto metric = stats.find(theirs); metric && metric->is_object())
+      take_latency(result, ours, *metric, milliseconds_of(json, "_time_unit", "s"),
+                   [](const std::string& of) { return of == "median" ? "p50" : of; });
+  take(result, "output_tokens_per_s", number(all, "mean_output_throughput_tokens_per_s"));
+  take(result, "total_tokens_per_s", number(all, "mean_total_tokens_throughput_tokens_per_s"));
+  take(result, "requests_per_s", number(all, "requests_per_second"));
+  if (const auto failed = number(all, "num_error_requests"); failed && *failed > 0.0)
+    result.notes.push_back("requests that failed: " + std::to_string(std::llround(*failed)));
+  return result;
+}
+
+// tensorrt_llm/bench/dataclasses/reporting.py. It does not say --concurrency: but if requests came
+// all at once, which is the default, one of them took as long as the run.
+BenchmarkResult of_trtllm_bench(const JsonValue& json) {
+  BenchmarkResult result;
+  result.tool = "trtllm-bench";
+  const JsonValue sent = json.at("request_info"), speed = json.at("performance");
+  result.requests = sent.at("num_requests").integer(1, 1 << 30);
+  result.isl = sent.at("avg_input_length").number(1.0, most_tokens);
+  result.osl = sent.at("avg_output_length").number(1.0, most_tokens);
+  const auto shares = [&](const std::string& ours, const JsonValue& in, const char* key) {
+    if (const auto metric = in.find(key); metric && metric->is_object())
+      take_latency(result, ours, *metric, 1.0, [](const std::string& of) {
+        return of == "mean" ? "average" : of == "median" ? "p50" : of;
+      });
+  };
+  shares("e2e", speed, "request_latency_percentiles_ms");
+  take(result, "e2e_ms", number(speed, "avg_request_latency_ms"));
+  take(result, "output_tokens_per_s", number(speed, "system_output_throughput_tok_s"));
+  take(result, "total_tokens_per_s", number(speed, "system_total_throughput_tok_s"));
+  take(result, "requests_per_s", number(speed, "request_throughput_req_s"));
+  take(result, "duration_s", number(speed, "total_latency_ms"), 1e-3);
+  if (const auto tokens = json.find("streaming_metrics"); tokens && tokens->is_object()) {
+    shares("ttft", *tokens, "ttft_percentiles");
+    shares("tpot", *tokens, "tpot_percentiles");
+    take(result, "ttft_ms", number(*tokens, "avg_ttft_ms"));
+    take(result, "tpot_ms", number(*tokens, "avg_tpot_ms"));
+  }
+  const auto latencies = speed.find("request_latency_percentiles_ms");
+  const auto longest =
+      latencies && latencies->is_object() ? number(*latencies, "maximum") : std::optional<double>{};
+  const auto run = number(speed, "total_latency_ms"),
+             there = number(sent, "avg_num_concurrent_requests");
+  constexpr double whole = 0.95;
+  if (longest && run && *longest >= whole * *run) {
+    result.arrival = "burst";
+  } else if (there && *there > 0.0) {
+    result.arrival = "closed";
+    result.concurrency = std::max<std::int64_t>(1, std::llround(*there));
+    result.notes.push_back("the concurrency is the mean of those that were there, " +
+                           std::to_string(result.concurrency) + ": it does not say --concurrency");
+  } else {
+    sent.fail("says no avg_num_concurrent_requests", "give the whole report of trtllm-bench");
+  }
+  return result;
+}
+
 std::optional<std::string> inferencex_system(std::string hardware) {
   hardware = hardware.substr(0, hardware.find_first_of("-_ "));
   for (const auto& [theirs, ours] : {std::pair<const char*, const char*>{"h100", "dgx-h100"},
@@ -278,14 +360,22 @@ BenchmarkResult of_inferencex(const JsonValue& json) {
   return result;
 }
 
+constexpr std::string_view no_result =
+    "no result of vLLM's or SGLang's benchmark, AIPerf, GenAI-Perf, genai-bench, trtllm-bench, "
+    "inference-perf or InferenceX";
+constexpr const char* how_to_give_one =
+    "give the JSON that one of them writes (vllm bench serve --save-result), or the block that "
+    "vllm bench serve, sglang.bench_serving or trtllm-bench prints";
+
 BenchmarkResult result_of(const JsonValue& json) {
   if (!json.is_object()) json.fail("is no result", "give the JSON that a benchmark writes");
   if (json.has("hw") && json.has("conc")) return of_inferencex(json);
   if (json.has("load_summary")) return of_inference_perf(json);
+  if (json.has("aggregated_metrics")) return of_genai_bench(json);
+  if (json.has("request_info") && json.has("performance")) return of_trtllm_bench(json);
   if (json.has("completed") && json.has("total_output_tokens")) return of_bench_serve(json);
   if (json.has("time_to_first_token") || json.has("request_latency")) return of_aiperf(json);
-  json.fail("is no result of vLLM's or SGLang's benchmark, AIPerf, inference-perf or InferenceX",
-            "give the JSON that one of them writes");
+  json.fail("is " + std::string{no_result}, how_to_give_one);
 }
 
 }  // namespace
@@ -306,6 +396,12 @@ std::vector<BenchmarkResult> read_benchmark_results(const std::string& text,
       if (!trimmed(lines[i]).empty())
         results.push_back(result_of(JsonValue::parse(std::string{trimmed(lines[i])},
                                                      file + ": line " + std::to_string(i + 1))));
+    return results;
+  }
+  const std::string_view content = trimmed(text);
+  if (!content.starts_with('{') && !content.starts_with('[')) {
+    for (const JsonValue& one : printed_results(text, file)) results.push_back(result_of(one));
+    if (results.empty()) fail_input({file, ""}, "is " + std::string{no_result}, how_to_give_one);
     return results;
   }
   const JsonValue json = JsonValue::parse(text, file);

@@ -27,9 +27,10 @@ struct BenchmarkResult {
   std::vector<std::string> notes;
 };
 
-/// Reads the result of vLLM's or SGLang's benchmark, of AIPerf or GenAI-Perf, of a stage of
-/// inference-perf, or of InferenceX (one result or a list), distinguished by their keys. Errors
-/// (bad_input): another format; no answered request; a metric that is not a number.
+/// Reads the result of vLLM's or SGLang's benchmark, of AIPerf or GenAI-Perf, genai-bench,
+/// trtllm-bench, a stage of inference-perf, or InferenceX (one result or a list), distinguished by
+/// their keys, and what the first two and trtllm-bench print. Errors (bad_input): another format;
+/// no answered request; a metric that is not a number.
 std::vector<BenchmarkResult> read_benchmark_results(const std::string& text,
                                                     const std::string& file);
 

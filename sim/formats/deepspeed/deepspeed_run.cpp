@@ -28,6 +28,8 @@ const WordPairs training_programs = words_by_meaning({
 const WordPairs settings = words_by_meaning({
     {"the training of adapters alone",
      "use_peft use_lora lora_enable use_peft_lora only_optimize_lora lora_dim lora_r lora_rank"},
+    {"the training of a part of the weights", "unfrozen_parameters adapter"},
+    {"texts that are compared or generated between steps", "rl"},
     {"weights of four bits", "load_in_4bit"},
     {"weights of eight bits that do not train", "load_in_8bit"},
     {"weights of a few bits that do not train", "quantization_bit"},
@@ -70,14 +72,23 @@ void refuse_unpriced_training(const TrainerFiles& files) {
 namespace {
 
 // Names that training programs give the length of a sequence: run_clm.py, DeepSpeed-Chat, trl,
-// FastChat, LLaMA-Factory.
+// FastChat, LLaMA-Factory, axolotl.
 const std::string length =
     "max_seq_length|max_seq_len|block_size|model_max_length|cutoff_len|max_length|seq_length|"
-    "max_source_length|max_len";
+    "max_source_length|max_len|sequence_len";
+const std::string batch_size =
+    "per_device_train_batch_size|per_gpu_train_batch_size|micro_batch_size";
 const std::string model_name =
     "model_name_or_path|model_id|base_model|model_name|model_path|pretrained_model_name_or_path";
 
+constexpr const char* of_documents =
+    "ends attention with each document, whose lengths nothing says; assumed: sequences of one "
+    "document";
 constexpr PricedOtherwise trainer_differences[] = {
+    {"sample_packing", of_documents},
+    {"neat_packing", of_documents},
+    {"liger_fused_linear_cross_entropy",
+     "never writes the logits; assumed: PyTorch's own cross entropy"},
     {"auto_find_batch_size", "halves the batch until it fits; assumed: the one that is written"},
     {"torch_compile", "compiles the model; assumed: PyTorch's own kernels"},
     {"use_liger_kernel", "fuses kernels and never writes the logits; assumed: PyTorch's own"},
@@ -114,7 +125,12 @@ const std::vector<std::string> harmless_arguments = words_in(R"(
     plot_loss preprocess print_loss prompt push_to_hub remove_unused report_to resume response
     run_name save seed shuffle sft_only source_ split steps streaming target_ template
     tensorboard test text_column token train_file train_data train_on trust_remote use_auth
-    use_fast validation val_ version wandb warmup weight_decay lazy_ lora_ peft_
+    use_fast validation val_ wandb_ special_tokens saves_per_epoch dataset eval_sample_packing
+    lr_scheduler pretraining_dataset adapter fsdp_config.state_dict_type
+    fsdp_config.auto_wrap_policy fsdp_config.transformer_layer_cls_to_wrap
+    fsdp_config.cpu_ram_efficient_loading fsdp_config.sync_module_states
+    fsdp_config.use_orig_params fsdp_config.limit_all_gathers fsdp_version
+    experimental_skip_move_to_device version wandb warmup weight_decay lazy_ lora_ peft_
     quantization_device_map quantization_method quantization_type with_tracking)");
 const std::vector<std::string> harmless_of_engine = words_in(R"(
     activation_checkpointing.contiguous_memory_optimization
@@ -194,8 +210,7 @@ class TrainerReader {
   void batch() {
     const std::string size = "train_micro_batch_size_per_gpu";
     const std::string steps = "gradient_accumulation_steps";
-    r_.mbs = says(size) ? e_.number(size, 1)
-                        : t_.number("per_device_train_batch_size|per_gpu_train_batch_size", 8);
+    r_.mbs = says(size) ? e_.number(size, 1) : t_.number(batch_size, is_axolotl() ? 1 : 8);
     const std::int64_t each = says(steps)
                                   ? e_.number(steps, 1)
                                   : t_.number(steps, a_.number("deepspeed_config." + steps, 1));
@@ -323,7 +338,9 @@ class TrainerReader {
     if (asks("full_shard") || asks("hybrid_shard")) r_.zero = 3;
     if (asks("shard_grad_op") || asks("hybrid_shard_zero2")) r_.zero = 2;
     bool hybrid = asks("hybrid_shard") || asks("hybrid_shard_zero2");
-    if (a_.has("fsdp_config") && a_.word("distributed_type", "FSDP") == "FSDP") {
+    if (is_axolotl() && t_.has("fsdp_config")) {
+      shards_of_axolotl();
+    } else if (a_.has("fsdp_config") && a_.word("distributed_type", "FSDP") == "FSDP") {
       // FSDP2 has no strategy but a setting to reshard weights.
       const std::string strategy =
           a_.choice("fsdp_config.fsdp_sharding_strategy|fsdp_config.fsdp_reshard_after_forward",
@@ -345,7 +362,10 @@ class TrainerReader {
     }
     // CPUOffload and CPUOffloadPolicy move weights and optimizer.
     const std::string offloads = "fsdp_config.fsdp_offload_params";
-    const bool is_offloaded = asks("offload") || a_.flag(offloads, false);
+    const bool by_axolotl =
+        is_axolotl() &&
+        t_.flag("fsdp_config.fsdp_offload_params|fsdp_config.offload_params", false);
+    const bool is_offloaded = asks("offload") || by_axolotl || a_.flag(offloads, false);
     if (is_offloaded && r_.zero == 2)
       refuse_decisive(asks("offload") ? "fsdp" : offloads,
                       "offloads weights that are kept whole after the forward pass",
@@ -355,6 +375,20 @@ class TrainerReader {
     if (hybrid) r_.dp_replicate = nodes();
   }
 
+  // axolotl (utils/schemas/fsdp.py) takes accelerate's settings with their prefix and without.
+  void shards_of_axolotl() {
+    r_.zero = 3;
+    const std::string strategy =
+        t_.choice("fsdp_config.fsdp_sharding_strategy|fsdp_config.sharding_strategy",
+                  {{"FULL_SHARD", "3"}, {"SHARD_GRAD_OP", "2"}, {"NO_SHARD", "0"}});
+    r_.zero = strategy[0] - '0';
+    r_.reshard =
+        t_.flag("fsdp_config.fsdp_reshard_after_forward|fsdp_config.reshard_after_forward", true);
+  }
+
+  // Its names for the model and the length of a sequence.
+  bool is_axolotl() const { return t_.has("base_model") && t_.has("sequence_len"); }
+
   // PyTorch, fsdp/_init_utils.py: hybrid sharding is over the GPUs of a node.
   std::int64_t nodes() const {
     const std::int64_t nodes = t_.number("num_machines", a_.number("num_machines", 0));
@@ -363,13 +397,20 @@ class TrainerReader {
                "give it: --set num_machines=N");
   }
 
+  // axolotl, utils/schemas/config.py: "auto" is bf16 where the GPU has it, "full" has no other
+  // weights.
+  bool says_bf16(bool otherwise) const {
+    const std::string word = t_.word("bf16", "");
+    return is_axolotl() && (word == "auto" || word == "full") ? true : t_.flag("bf16", otherwise);
+  }
+
   void precision() {
     const std::string mixed = a_.word("mixed_precision", "");
     const std::string chat = t_.word("dtype", t_.has("zero_stage") ? "fp16" : "");
     for (const char* of_trainer : {"bf16", "fp16"}) t_.find(of_trainer);
-    const bool bf16 = says("bf16.enabled") ? e_.flag("bf16.enabled", false)
-                                           : t_.flag("bf16", mixed == "bf16" || chat == "bf16" ||
-                                                                 chat == "bfloat16");
+    const bool bf16 = says("bf16.enabled")
+                          ? e_.flag("bf16.enabled", false)
+                          : says_bf16(mixed == "bf16" || chat == "bf16" || chat == "bfloat16");
     const bool fp16 = says("fp16.enabled")
                           ? e_.flag("fp16.enabled", false)
                           : t_.flag("fp16", mixed == "fp16" || chat == "fp16" || chat == "float16");
@@ -391,7 +432,9 @@ class TrainerReader {
   // (torch/optim/adamw.py, zeros_like). DeepSpeed keeps masters of its own, and accelerate makes
   // FSDP's weights fp32 (accelerator.py, upcast_param).
   bool keeps_bf16() const {
-    const std::string loaded = t_.word("torch_dtype|model_dtype", "auto");
+    // axolotl loads weights in the format in which it computes (utils/config/__init__.py).
+    const std::string loaded = t_.word("torch_dtype|model_dtype",
+                                       is_axolotl() && r_.dtype == "bf16" ? "bfloat16" : "auto");
     const bool pure = t_.flag("pure_bf16", false);  // LLaMA-Factory, hparams/parser.py.
     if (pure && is_engine())
       t_.fail("pure_bf16", "is for PyTorch's own optimizer, and DeepSpeed keeps masters",
@@ -401,7 +444,7 @@ class TrainerReader {
 
   void optimizer_state() {
     // transformers, trainer_optimizer.py: 8-bit AdamW of bitsandbytes or torchao.
-    const std::string optimizer = t_.word("optim", "adamw_torch");
+    const std::string optimizer = t_.word("optim|optimizer", "adamw_torch");
     if (optimizer.find("adam") != optimizer.npos && optimizer.find("8bit") != optimizer.npos)
       r_.exp_avg = r_.exp_avg_sq = "int8";
     // deepspeed/runtime/precision_config.py: masters and moments of ZeRO in bf16.
@@ -420,7 +463,8 @@ class TrainerReader {
     r_.recompute = recomputes ? "full" : "none";
     t_.find("gradient_checkpointing_kwargs");
     const std::string how = t_.word("attn_implementation|attn_impl", "sdpa");
-    const bool flash = t_.flag("use_flash_attn|use_flash_attention|use_flash_attention_2", true);
+    const bool flash =
+        t_.flag("use_flash_attn|use_flash_attention|use_flash_attention_2|flash_attention", true);
     t_.find("flash_attn");
     r_.attention = how == "eager" || !flash ? "unfused" : "flash";
   }
@@ -448,10 +492,11 @@ class TrainerReader {
     for (std::string& sentence : nccl.notes) r_.notes.push_back(std::move(sentence));
     note_otherwise(t_, trainer_differences, r_.notes);
     note_otherwise(e_, engine_differences, r_.notes);
-    const std::string optimizer = t_.word("optim", "adamw_torch");
+    const std::string optimizer = t_.word("optim|optimizer", "adamw_torch");
     const bool is_adam = optimizer.find("adam") != optimizer.npos;
     if (optimizer.find("4bit") != optimizer.npos || !is_adam)
-      refuse_decisive("optim", "is " + shown_text(optimizer), t_.place_of("optim"));
+      refuse_decisive(t_.name("optim|optimizer"), "is " + shown_text(optimizer),
+                      t_.place_of("optim|optimizer"));
     const std::string own = e_.word("optimizer.type", "AdamW");
     if (own != "AdamW" && own != "Adam" && own != "auto")
       refuse_decisive("optimizer.type", "is " + shown_text(own), e_.place_of("optimizer.type"));

@@ -5,6 +5,7 @@
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/text_file.hpp"
+#include "sim/formats/recipe/other_launchers.hpp"
 #include "sim/formats/settings/settings_files.hpp"
 #include "sim/formats/shell/launched_program.hpp"
 #include "sim/formats/shell/shell_script.hpp"
@@ -27,7 +28,8 @@ constexpr const char* accelerate_keys[] = {"distributed_type", "compute_environm
 
 FileKind kind_of(const SettingsTree& tree) {
   const auto has = [&](const char* key) { return tree.find(key) != nullptr; };
-  if (has("per_device_train_batch_size") || has("model_name_or_path")) return FileKind::trainer;
+  for (const char* key : {"per_device_train_batch_size", "model_name_or_path", "base_model"})
+    if (has(key)) return FileKind::trainer;
   if (std::any_of(std::begin(accelerate_keys), std::end(accelerate_keys), has))
     return FileKind::accelerate;
   if (std::any_of(std::begin(engine_keys), std::end(engine_keys), has)) return FileKind::engine;
@@ -89,6 +91,7 @@ class FilesReader {
   }
 
   void add(const RecipeFile& file) {
+    refuse_other_file(file.text, file.path, "deepspeed");
     SettingsTree tree = read_yaml(file.text, file.path);
     if (tree.kind != SettingsTree::Kind::map)
       fail_input({file.path, ""}, "has no settings", "name a file of settings");
@@ -115,6 +118,10 @@ class FilesReader {
       ++trainings;
       launch.gpus = launched_gpus(launch.launcher, slurm);
       chosen = std::move(launch);
+    }
+    if (trainings == 0) {
+      refuse_other_file(file.text, file.path, "deepspeed");
+      refuse_other_launcher(script);
     }
     if (trainings == 0)
       fail_input({file.path, ""},

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/core/text_file.hpp"
+#include "sim/formats/megatron/swift_arguments.hpp"
 #include "sim/formats/settings/settings_files.hpp"
 #include "sim/formats/shell/launched_program.hpp"
 #include "sim/formats/shell/shell_lexer.hpp"
@@ -21,7 +22,8 @@ bool describes_model(const Words& words) {
 bool describes_run(const Words& words) {
   return describes_model(words) ||
          has_flag(words, {"--tensor-model-parallel-size", "--pipeline-model-parallel-size",
-                          "--micro-batch-size"});
+                          "--micro-batch-size"}) ||
+         !swift_task(words).empty();
 }
 
 // Variables that hold arguments, without those that another holds.
@@ -60,7 +62,12 @@ LaunchCommand find_launch(const ShellScript& script, std::vector<std::string>& n
   int trainings = 0;
   for (const auto& command : script.commands) {
     if (is_slurm_command(command[0].text)) slurm.read(command);
+    // Plug-ins of ms-swift (--external_plugins FILE.py) are no programs.
     LaunchCommand launch = launch_of(command);
+    if (!swift_task(command).empty()) {
+      launch = {};
+      launch.launcher = launch.arguments = argument_words(command);
+    }
     if (!describes_run(launch.arguments)) {
       // Flags that lie in lines of their own, without a program.
       const bool is_bare = launch.program.empty() && is_long_option(command[0].text);

@@ -11,6 +11,8 @@
 #include "sim/core/value_list.hpp"
 #include "sim/formats/megatron/launch_command.hpp"
 #include "sim/formats/megatron/megatron_model.hpp"
+#include "sim/formats/megatron/swift_arguments.hpp"
+#include "sim/formats/recipe/other_launchers.hpp"
 
 namespace orrery {
 namespace {
@@ -46,6 +48,11 @@ constexpr Renamed renamed[] = {
     {"fp8_format", "fp8", ""},
     {"fp4_format", "fp4", ""},
     {"recompute_activations", "recompute_granularity", "selective"},
+    // Megatron-DeepSpeed (microsoft, megatron/arguments.py).
+    {"moe_expert_parallel_size", "expert_model_parallel_size", ""},
+    {"use_flash_attn_v1", "use_flash_attn", ""},
+    {"use_flash_attn_v2", "use_flash_attn", ""},
+    {"use_flash_attn_triton", "use_flash_attn", ""},
 };
 
 // "--num-layers" as "num_layers".
@@ -111,13 +118,19 @@ MegatronArguments MegatronArguments::read(const std::string& text, const std::st
           word.line = config.lines[std::min(word.line, config.lines.size() - 1)];
       arguments.read_script(script);
     } else {
-      arguments.read_script(read_shell_script(text, file, given, files));
+      const ShellScript script = read_shell_script(text, file, given, files);
+      arguments.read_script(script);
+      if (!describes_model(arguments.values_) && arguments.model_name_.empty()) {
+        refuse_other_file(text, file, "megatron");
+        refuse_other_launcher(script);
+      }
     }
   }
   for (const auto& [name, value] : given)
     if (value == "null") arguments.leave_out(name_of_flag("--" + name));
   refuse_unpriced(arguments);
-  if (!describes_model(arguments.values_)) arguments.fail_without_model();
+  if (!describes_model(arguments.values_) && arguments.model_name_.empty())
+    arguments.fail_without_model();
   return arguments;
 }
 
@@ -193,6 +206,18 @@ void MegatronArguments::read_script(const ShellScript& script) {
     order_.push_back(name);
     last = &values_.insert_or_assign(name, value).first->second;
   }
+  const std::string task = swift_task(launch.arguments);
+  if (task.empty()) return;
+  model_name_ = take_swift_arguments(task, place_, values_, notes_);
+  order_.clear();
+  // swift/cli/_megatron: torchrun of so many processes on so many nodes, one if nothing is said.
+  const auto count = [&](const char* name) {
+    for (const auto& [variable, words] : script.variables)
+      if (variable == name && !words.empty()) return plain_integer(words[0].text, 1 << 20);
+    return std::string_view{name} == "NNODES" ? std::optional{1} : std::nullopt;
+  };
+  if (const auto each = count("NPROC_PER_NODE"), nodes = count("NNODES"); each && nodes)
+    gpus_ = static_cast<int>(std::min<std::int64_t>(std::int64_t{*each} * *nodes, 1 << 24));
 }
 
 void MegatronArguments::leave_out(const std::string& name) {

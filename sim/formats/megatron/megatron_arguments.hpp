@@ -58,6 +58,9 @@ class MegatronArguments {
   const std::string& program() const { return program_; }
   /// GPUs that the launcher starts; nothing: the file does not say.
   std::optional<int> gpus() const { return gpus_; }
+  void set_gpus(int gpus) { gpus_ = gpus; }  ///< In place of the launcher's.
+  /// The model whose sizes no argument gives: a launcher of ms-swift names it. Empty: none.
+  const std::string& model_name() const { return model_name_; }
   /// Variables of NCCL that the script sets.
   const std::map<std::string, std::string>& nccl() const { return nccl_; }
   /// The iterations of a log; nothing: it is no log, or has none.
@@ -105,6 +108,7 @@ class MegatronArguments {
 
   Place place_;
   std::string program_;
+  std::string model_name_;
   std::optional<int> gpus_;
   ShellFiles files_;
   std::map<std::string, std::string> nccl_;

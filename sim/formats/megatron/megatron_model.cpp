@@ -204,7 +204,9 @@ class ModelReader {
   }
 
   void layer() {
-    model_["norm"] = a_.choice("normalization", {{"LayerNorm", "layer"}, {"RMSNorm", "rms"}});
+    model_["norm"] = a_.choice(
+        "normalization",
+        {{"LayerNorm", "layer"}, {"RMSNorm", "rms"}, {"layernorm", "layer"}, {"rmsnorm", "rms"}});
     const bool old_rotary = a_.flag("use_rotary_position_embeddings");
     const std::string positions = a_.choice(
         "position_embedding_type",
@@ -255,7 +257,10 @@ class ModelReader {
       return;
     }
     const bool grouped = a_.flag("group_query_attention");
-    model_["kv_heads"] = grouped ? a_.number("num_query_groups", 1) : heads_;
+    const char* by_deepspeed = "num_key_value_heads";  // Megatron-DeepSpeed's.
+    model_["kv_heads"] = a_.has(by_deepspeed) ? a_.number(by_deepspeed, 1)
+                         : grouped            ? a_.number("num_query_groups", 1)
+                                              : heads_;
     const std::int64_t channels = heads_ > 0 ? a_.required("hidden_size") / heads_ : 0;
     model_["head_dim"] = a_.number("kv_channels", channels);
   }

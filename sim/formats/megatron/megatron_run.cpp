@@ -23,27 +23,28 @@ const std::vector<std::string> harmless_megatron_keys = words_in(R"(
     adam_ adaptive_muon apply_layernorm async_ attention_softmax_in_fp32 auto_detect bert
     calculate_per_token check_ ckpt_ ckpt_fully_parallel ckpt_load_validate_sharding clip_grad
     cuda_device data_args data_cache data_parallel_random data_path dataloader decoupled
-    deterministic deallocate_pipeline_outputs disable_bf16_reduced_precision_matmul disable_gloo
-    disable_straggler dist_ dist_ckpt_optim distrib_optim distributed_ empty_unused
-    enable_experimental enable_ft enable_gpt_oss encoder_seq end_weight eod_mask eval_ exit_
-    export_ finetune fp16_lm_cross_entropy fp32_residual_connection fp8_amax fsdp_double_buffer
-    fsdp_manual_registration fully_parallel_ glu_linear_offset grpo_ high_priority hysteresis
-    inference inference_batch_times_seqlen inference_dynamic_batching_block_size
-    inference_max_seq_len inference_moe_disable_fused_quant inference_shards init_ initial_loss
-    kv_channels langrl load load_optim log_ logits_save_dtype logging loss_scale lr manual_gc
-    master max_restarts merge_file min_loss_scale min_lr mmap mock_data modelopt moe_aux_loss
-    moe_grouped_gemm moe_per_layer moe_permute_fusion moe_router_bias moe_router_dtype
-    moe_router_padding_for_fp8 moe_router_padding_for_quantization moe_router_force
-    moe_router_fusion moe_router_load_balancing moe_router_pre_softmax moe_router_score
-    moe_router_topk_scaling moe_z_loss mscale mtp_loss muon_ no_check no_create no_initialization
-    no_load no_load_optim no_mmap no_position_embedding no_pin_cpu no_save no_save_optim
-    no_use_tokenizer node_rank non_persistent norm_epsilon num_dataset num_workers override_
-    per_split perform_initialization phase_transition pretrained_checkpoint profile rdzv
-    record_memory rerun reset_ rl_ rope_scaling rope_type rotary_ rotary_seq_len save save_optim
-    seed sft special_tokens strict_fsdp_dtensor_load split start_weight straggler suggested
-    te_rng tee tensorboard test_data test_mode tiktoken timing tokenizer train_ use_checkpoint
-    use_dist_ckpt use_mcore use_persistent use_pytorch_profiler use_rope valid_ vocab_file wandb
-    weight_decay)");
+    deepspeed deepspeed_activation_checkpointing deterministic deallocate_pipeline_outputs
+    disable_bf16_reduced_precision_matmul disable_gloo disable_straggler dist_ dist_ckpt_optim
+    distrib_optim distributed_ empty_unused enable_experimental enable_ft enable_gpt_oss
+    encoder_seq end_weight eod_mask eval_ exit_ export_ finetune fp16_lm_cross_entropy
+    fp32_residual_connection fp8_amax fsdp_double_buffer fsdp_manual_registration
+    fully_parallel_ glu_linear_offset grpo_ high_priority hysteresis inference
+    inference_batch_times_seqlen inference_dynamic_batching_block_size inference_max_seq_len
+    inference_moe_disable_fused_quant inference_shards init_ initial_loss kv_channels langrl
+    load load_optim log_ log_optimizer_states_to_tensorboard logits_save_dtype logging
+    loss_scale lr manual_gc master max_restarts merge_file min_loss_scale min_lr mmap mock_data
+    modelopt moe_aux_loss moe_grouped_gemm moe_per_layer moe_permute_fusion moe_router_bias
+    moe_router_dtype moe_router_padding_for_fp8 moe_router_padding_for_quantization
+    moe_router_force moe_router_fusion moe_router_load_balancing moe_router_pre_softmax
+    moe_router_score moe_router_topk_scaling moe_z_loss mscale mtp_loss muon_ no_check no_create
+    no_initialization no_load no_load_optim no_mmap no_pipeline_parallel no_position_embedding
+    no_pin_cpu no_save no_save_optim no_use_tokenizer node_rank non_persistent norm_epsilon
+    num_dataset num_workers override_ per_split perform_initialization phase_transition
+    pretrained_checkpoint profile rdzv record_memory rerun reset_ rl_ rope_scaling rope_type
+    rotary_ rotary_seq_len save save_optim seed sft special_tokens strict_fsdp_dtensor_load
+    split start_weight straggler suggested te_rng tee tensorboard test_data test_mode tiktoken
+    timing tokenizer train_ use_checkpoint use_dist_ckpt use_mcore use_persistent
+    use_pytorch_profiler use_rope valid_ vocab_file wandb weight_decay)");
 
 struct Difference {
   const char* argument;
@@ -162,7 +163,7 @@ class RunReader {
     if (const auto& steps = a_.measured())
       plan_["measured"] = {{"step_s", steps->median.si()}, {"iterations", steps->counted}};
     // Export changes those arguments that another plan needs, and keeps all others.
-    if (!a_.is_complete()) plan_["arguments"] = a_.written();
+    if (!a_.is_complete() && a_.model_name().empty()) plan_["arguments"] = a_.written();
     return {plan_.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", std::move(notes_)};
   }
 
@@ -208,6 +209,11 @@ class RunReader {
                                                             {"all_gather", "all_gather"},
                                                             {"a2a", "a2a"}});
     if (plan_["cp"] > 1) plan_["cp_comm"] = exchange;
+    // Megatron-DeepSpeed's ranks of a sequence swap heads (Ulysses, arXiv 2309.14509).
+    if (const std::int64_t ranks = a_.number("ds_sequence_parallel_size", 1); ranks > 1) {
+      plan_["cp"] = ranks;
+      plan_["cp_comm"] = "a2a";
+    }
     take(plan_key("sp"));
     if (tp_ == 1) plan_["sp"] = false;
   }
@@ -282,6 +288,11 @@ class RunReader {
 
   void sharding() {
     plan_["zero"] = a_.flag("use_distributed_optimizer") ? 1 : 0;
+    const std::int64_t stage = a_.number("zero_stage", 0);
+    if (stage > 3) a_.fail("zero_stage", "is " + std::to_string(stage), "write 0 to 3");
+    if (a_.flag("deepspeed") && stage > 0) plan_["zero"] = stage;
+    if (a_.flag("deepspeed") && !a_.has("zero_stage"))
+      notes_.push_back("the configuration of DeepSpeed is not read: --zero-stage says its stage");
     if (const std::int64_t instances = a_.number("num_distributed_optimizer_instances", 1);
         instances > 1)
       plan_["dp_replicate"] = instances;
@@ -317,7 +328,11 @@ class RunReader {
     const bool flash = a_.flag("use_flash_attn");
     const bool unfused =
         backend == "unfused" || backend == "local" || (local && !flash) || is_of_2021();
-    plan_["attention"] = wide || (unfused && backend != "flash") ? "unfused" : "flash";
+    // "auto" takes a fused kernel where the GPU has one, as does a plan that says nothing.
+    if (wide || (unfused && backend != "flash"))
+      plan_["attention"] = "unfused";
+    else if (backend != "auto" || flash)
+      plan_["attention"] = "flash";
     if (wide) in_fp32(local || is_of_2021());
   }
 
@@ -511,7 +526,15 @@ class RunReader {
 
 ImportedRun import_megatron_run(const MegatronArguments& arguments, const std::string& name,
                                 const std::optional<Model>& model) {
-  return RunReader{arguments, name, model}.read();
+  if (model || arguments.model_name().empty()) return RunReader{arguments, name, model}.read();
+  RecipeAnswers files;
+  files.other_file = [&](const std::string& path) { return arguments.other_file(path); };
+  const auto own = model_by_name(arguments.model_name(), files);
+  if (!own)
+    fail_input(arguments.place(),
+               "--model is " + shown_text(arguments.model_name()) + ", a model that is not known",
+               "give its shape: --model NAME or a config.json");
+  return RunReader{arguments, name, own}.read();
 }
 
 }  // namespace orrery

@@ -7,6 +7,7 @@
 #include "sim/core/text_file.hpp"
 #include "sim/core/value_list.hpp"
 #include "sim/formats/recipe/decisive_keys.hpp"
+#include "sim/formats/recipe/other_launchers.hpp"
 #include "sim/formats/recipe/recipe.hpp"
 #include "sim/formats/settings/settings_files.hpp"
 #include "sim/plan/stage_layers.hpp"
@@ -318,6 +319,7 @@ class NanotronReader {
 ImportedRun import_nanotron_run(const std::string& text, const std::string& file,
                                 const RecipeAnswers& answers) {
   require_text(text, file, "a configuration of nanotron");
+  refuse_other_file(text, file, "nanotron");
   Settings settings{read_yaml(text, file), file};
   take_answers(settings, answers);
   if (settings.names_below("parallelism").empty() || settings.names_below("tokens").empty())

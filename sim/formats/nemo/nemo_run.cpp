@@ -8,6 +8,7 @@
 #include "sim/core/value_list.hpp"
 #include "sim/formats/megatron/megatron_run.hpp"
 #include "sim/formats/nemo/performance_script.hpp"
+#include "sim/formats/recipe/other_launchers.hpp"
 #include "sim/formats/settings/settings_files.hpp"
 
 namespace orrery {
@@ -472,6 +473,7 @@ ImportedRun import_performance_run(PerformanceRun run, const RecipeAnswers& answ
 ImportedRun import_nemo_run(const std::string& text, const std::string& file,
                             const RecipeAnswers& answers) {
   require_text(text, file, "a recipe of NeMo or Megatron-Bridge");
+  refuse_other_file(text, file, "nemo");
   if (auto run = read_performance_run(text, file, answers))
     return import_performance_run(std::move(*run), answers);
   Settings settings{read_yaml(configuration_of(text), file), file};

@@ -312,6 +312,7 @@ class Interpreter {
     if (is_one_of(name, {"echo", "printf", "exit", "return", "cd", "mkdir"}) &&
         node.document.pieces.empty())
       return Status::program;
+    if (name == "read" && !node.document.pieces.empty()) return read_document(words, node);
     if (built_in(name, words)) return Status::yes;
     if (const auto found = functions_.find(name); found != functions_.end())
       return with_words({words.begin() + 1, words.end()}, [&] { inside(*found->second); });
@@ -344,6 +345,18 @@ class Interpreter {
       if (!words[i].text.starts_with('-')) path = words[i].text;
     if (!path.empty() && written_.size() < most_texts)
       written_[shown_marks(path)] = shown_marks(expander_.text(node.document));
+  }
+
+  // read -d '' NAME <<EOF takes the whole document, else its first line.
+  Status read_document(const Words& words, const ShellNode& node) {
+    std::string text = expander_.text(node.document);
+    const bool whole = std::any_of(words.begin(), words.end(), [](const ShellWord& word) {
+      return word.text.starts_with('-') && word.text.ends_with('d');
+    });
+    if (!whole) text = text.substr(0, text.find('\n'));
+    if (is_shell_name(words.back().text))
+      variables_.set(words.back().text, {{variables_.word(text, node.document.line)}, {}});
+    return Status::program;
   }
 
   bool built_in(const std::string& name, const Words& words) {

@@ -7,6 +7,7 @@
 #include "sim/core/text_file.hpp"
 #include "sim/core/value_list.hpp"
 #include "sim/formats/recipe/decisive_keys.hpp"
+#include "sim/formats/recipe/other_launchers.hpp"
 #include "sim/formats/recipe/recipe.hpp"
 #include "sim/formats/settings/settings_files.hpp"
 
@@ -500,6 +501,7 @@ class TorchtitanReader {
 ImportedRun import_torchtitan_run(const std::string& text, const std::string& file,
                                   const RecipeAnswers& answers) {
   require_text(text, file, "a job file of torchtitan");
+  refuse_other_file(text, file, "torchtitan");
   Settings settings{read_toml(text, file), file};
   take_answers(settings, answers);
   if (settings.names_below("training").empty() && settings.names_below("model").empty())

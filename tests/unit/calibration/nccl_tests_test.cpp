@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "sim/core/json_value.hpp"
+#include "sim/core/text_file.hpp"
 #include "tests/unit/calibration/sample.hpp"
 
 namespace orrery::nccl_tests_test {
@@ -49,6 +50,44 @@ TEST(NcclTests, LaunchersPrefixesAndForeignLinesDoNotMatter) {
     EXPECT_EQ(curve.ranks, 16);
     EXPECT_THAT(curve.points, five_points);
   }
+}
+
+// Open MPI 4 and 5, Hydra (which repeats its own wherever nccl-tests flushes), srun --label, pdsh,
+// docker compose, stern, kubectl --timestamps, a quotation, and a page that takes # for a heading.
+TEST(NcclTests, AnyPrefixThatDiffersInDigitsAloneIsNoPartOfALine) {
+  const std::string plain = sample("all_reduce_2_17.txt");
+  for (const std::string prefix :
+       {"[1,7]<stdout>:", "[prterun-node-1-77@1,7]<stdout>: ", "[7] ", "[7]",
+        " 7: ", "node7: ", "worker-7  | ", "nccl-launcher-x7f nccl-test ",
+        "2024-11-05T12:00:07.123Z ", "> ", "    "}) {
+    SCOPED_TRACE(prefix);
+    std::string text;
+    int number = 0;
+    for (const std::string_view line : lines_of(plain)) {
+      for (const char c : prefix) text += c == '7' ? std::to_string(number % 12) : std::string{c};
+      text += std::string{line} + "\n";
+      ++number;
+    }
+    const Curve curve = only_curve(text, "log.txt");
+    EXPECT_EQ(curve.ranks, 16);
+    EXPECT_EQ(curve.nodes, 2);
+    EXPECT_EQ(curve.nccl, "2.28.3");
+    EXPECT_THAT(curve.points, five_points);
+    EXPECT_THAT(curve.warnings, IsEmpty());
+  }
+  std::string flushed, heading;
+  const std::string with_marks = replaced_everywhere(plain, "      -1 ", "      -1[0] ");
+  for (const std::string_view line : lines_of(with_marks))
+    flushed += "[0] " + std::string{line} + "\n";
+  for (const std::string_view line : lines_of(plain)) {
+    for (const std::string_view word : words_of(line))
+      if (word != "#") heading += std::string{word} + " ";
+    heading += "\n";
+  }
+  ASSERT_NE(flushed.find("-1[0]"), flushed.npos);
+  EXPECT_THAT(only_curve(flushed, "log.txt").points, five_points);
+  EXPECT_EQ(only_curve(heading, "log.txt").ranks, 16);
+  EXPECT_THAT(only_curve(heading, "log.txt").points, five_points);
 }
 
 TEST(NcclTests, WindowsLineEndsDoNotMatter) {

@@ -53,6 +53,23 @@ TEST(ParameterFormats, MainGradientsOfFourBytes) {
   EXPECT_EQ(trained("fp32", "megatron-2021").software.gradient_pass_bytes, 4.0);
 }
 
+// FlashAttention and cuDNN have kernels for sm_80 and later, and Volta is sm_70.
+TEST(ParameterFormats, AttentionAsTheGpuCan) {
+  const auto fuses = [](const char* system, const char* attention) {
+    PlanRequest request = plan_request(1, 1, 1, 8, 256, "megatron-core");
+    set_plan_flag(request, "dtype", "fp16");
+    if (*attention) set_plan_flag(request, "attention", attention);
+    return make_scenario(small_gpt(4, 512, 8, 1024), read_system(system, test_place), request, 8,
+                         test_place)
+        .plan.fused_attention;
+  };
+  EXPECT_FALSE(fuses("dgx-1-v100", ""));
+  EXPECT_FALSE(fuses("dgx-1-v100", "unfused"));
+  EXPECT_TRUE(fuses("dgx-a100-80gb", ""));
+  EXPECT_TRUE(fuses("dgx-h100", "flash"));
+  EXPECT_THROW(fuses("dgx-1-v100", "flash"), Error);
+}
+
 // Transformer Engine has no fused attention in 32 bits, scaled_dot_product_attention has one.
 TEST(ParameterFormats, AttentionAsTheSoftwareCan) {
   EXPECT_FALSE(trained("tf32", "megatron-core").plan.fused_attention);

@@ -10,9 +10,11 @@
 namespace orrery::deepspeed_run_test {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 std::string file(const std::string& name) {
   return read_text_file(std::string{ORRERY_TEST_SOURCE} + "/tests/unit/formats/deepspeed/runs/" +
@@ -308,6 +310,37 @@ TEST(DeepspeedRun, Refusals) {
   EXPECT_EQ(refusal({{"{\"zero_optimization\": {\"stage\": }", "z.json"}}),
             "z.json: line 2: is no YAML: did not find expected ',' or '}'; write YAML, as the tool "
             "did");
+}
+
+// axolotl's own names for what the Trainer and accelerate have.
+TEST(DeepspeedRun, OfAxolotl) {
+  const std::string yaml =
+      "base_model: Qwen/Qwen3-8B\nsequence_len: 8192\nsample_packing: true\nmicro_batch_size: 2\n"
+      "gradient_accumulation_steps: 4\noptimizer: adamw_torch_fused\nbf16: auto\n"
+      "gradient_checkpointing: true\nflash_attention: true\n";
+  const std::string fsdp =
+      "fsdp_version: 2\nfsdp_config:\n  auto_wrap_policy: TRANSFORMER_BASED_WRAP\n"
+      "  transformer_layer_cls_to_wrap: Qwen3DecoderLayer\n  reshard_after_forward: true\n";
+  const auto run_on_eight = [](const std::string& text) {
+    return import_deepspeed_run({{text, "run.yml"}}, {"run", std::nullopt, 8, {}, {}});
+  };
+  const ImportedRun run = run_on_eight(yaml + fsdp);
+  EXPECT_EQ(
+      plan_text(run),
+      "attention=\"flash\" cp=1 dp_overlap=true dtype=\"bf16\" gbs=64 gpus=8 mbs=2 pp=1 "
+      "recompute=\"full\" reshard=true seq=8192 software=\"hf-trainer\" sp=false tp=1 zero=3");
+  EXPECT_THAT(run.notes, Contains(HasSubstr("sample_packing ends attention with each document")));
+  EXPECT_THAT(run.notes, Not(Contains(HasSubstr("not read"))));
+  // Without FSDP, PyTorch's AdamW updates weights that were loaded in bf16.
+  EXPECT_THAT(plan_text(run_on_eight(yaml)),
+              AllOf(HasSubstr("exp_avg=\"bf16\""), HasSubstr("main_params=\"none\"")));
+  EXPECT_THAT(plan_text(run_on_eight(yaml + fsdp + "  offload_params: true\n")),
+              AllOf(HasSubstr("offload_weights=true"), HasSubstr("offload_optimizer=100")));
+  EXPECT_THAT(refusal_of([&] { run_on_eight(yaml + "adapter: lora\n"); }),
+              HasSubstr("adapter means the training of a part of the weights"));
+  EXPECT_THAT(refusal_of([&] { run_on_eight(yaml + "rl: dpo\n"); }), HasSubstr("rl means texts"));
+  EXPECT_THAT(refusal_of([&] { run_on_eight(yaml + "context_parallel_size: 2\n"); }),
+              HasSubstr("context_parallel_size decides parallelism"));
 }
 
 // A count that the shell does not know.

@@ -53,7 +53,7 @@ TEST(LaunchScripts, AnExampleForMoreNodesThanItStarts) {
   EXPECT_EQ(run.number("gbs"), 1536);
   EXPECT_EQ(run.text("ramp"), "0:16 2.4B:320 12B:1536");
   EXPECT_EQ(run.text("software"), "megatron-core");  // With fused attention, also in fp16.
-  EXPECT_EQ(run.text("attention"), "flash");
+  EXPECT_FALSE(run.plan.has("attention"));           // Where the GPU has it.
   EXPECT_FALSE(run.plan.has("gpus"));
   EXPECT_EQ(run.model().vocab, 51'200);
   EXPECT_THAT(run.notes,
@@ -167,6 +167,79 @@ TEST(LaunchScripts, UnsetVariablesAreNoWords) {
 }
 
 // Adam's state on the host: all of it, a share, or none.
+// Flags are Megatron-LM's with underscores and values; defaults are those of
+// swift/megatron/arguments/megatron_args.py.
+TEST(LaunchScripts, OfMsSwift) {
+  const auto read_text = [](const std::string& text) {
+    const ImportedRun run =
+        import_megatron_run(MegatronArguments::read(text, "run.sh", {}), "model");
+    return Read{JsonValue::parse(run.json, "plan"), run.notes};
+  };
+  const std::string command =
+      "NNODES=2 NPROC_PER_NODE=8 megatron sft --model Qwen/Qwen3-30B-A3B --max_length 8192 "
+      "--pipeline_model_parallel_size 2 --expert_model_parallel_size 8 --packing true "
+      "--sequence_parallel true --moe_grouped_gemm true --attention_backend flash --lr 1e-5 ";
+  const Read run = read_text(command +
+                             "--recompute_granularity full --recompute_method uniform "
+                             "--recompute_num_layers 1 --global_batch_size 32\n");
+  EXPECT_EQ(run.plan.at("model").at("name").text(), "qwen3-30b-a3b");
+  EXPECT_EQ(run.number("gpus"), 16);
+  EXPECT_EQ(run.number("pp"), 2);
+  EXPECT_EQ(run.number("ep"), 8);
+  EXPECT_EQ(run.number("seq"), 8192);
+  EXPECT_EQ(run.number("mbs"), 1);
+  EXPECT_EQ(run.number("gbs"), 32);
+  EXPECT_EQ(run.number("zero"), 1);
+  EXPECT_EQ(run.text("dtype"), "bf16");
+  EXPECT_EQ(run.text("recompute"), "full");
+  EXPECT_EQ(run.text("attention"), "flash");
+  EXPECT_THAT(run.notes, ElementsAre(StartsWith("--packing ends attention")));
+
+  EXPECT_EQ(read_text(command).number("gbs"), 16);
+  EXPECT_EQ(read_text(command + "--external_plugins plugin.py --lr 1").number("pp"), 2);
+  EXPECT_EQ(read_text(command).text("recompute"), "selective");
+  EXPECT_EQ(read_text(command + "--recompute_granularity none").text("recompute"), "none");
+  EXPECT_EQ(read_text(command + "--use_distributed_optimizer false").number("zero"), 0);
+  EXPECT_EQ(read_text(command + "--optimizer_cpu_offload true").number("offload_optimizer"), 100);
+
+  const auto refusal = [&](const std::string& text) {
+    return refusal_of([&] { read_text(text); });
+  };
+  const std::string remedy = "; import a run that trains all weights of a language model";
+  EXPECT_EQ(
+      refusal(command + "--tuner_type lora"),
+      "run.sh: line 1: --tuner_type is lora: nothing prices the training of adapters" + remedy);
+  EXPECT_EQ(refusal("megatron rlhf --rlhf_type grpo --model Qwen/Qwen3-8B --micro_batch_size 1"),
+            "run.sh: starts megatron rlhf of ms-swift: nothing prices texts that are compared or "
+            "generated between steps" +
+                remedy);
+  EXPECT_EQ(refusal("megatron sft --model a/b --max_length 8 --micro_batch_size 1"),
+            "run.sh: --model is a/b, a model that is not known; give its shape: --model NAME or a "
+            "config.json");
+}
+
+// Megatron-DeepSpeed's words and flags (megatron/arguments.py).
+TEST(LaunchScripts, OfMegatronDeepSpeed) {
+  const ImportedRun run = import_megatron_run(
+      MegatronArguments::read(
+          "deepspeed --num_gpus 8 pretrain_gpt.py --num-layers 8 --hidden-size 1024 "
+          "--ffn-hidden-size 4096 --num-attention-heads 16 --num-key-value-heads 4 --seq-length "
+          "2048 --max-position-embeddings 2048 --micro-batch-size 1 --global-batch-size 64 "
+          "--vocab-size 32000 --bf16 --normalization rmsnorm --swiglu --disable-bias-linear "
+          "--use-flash-attn-v2 --ds-sequence-parallel-size 2 --zero-stage 3 --deepspeed "
+          "--deepspeed_config ds.json --no-pipeline-parallel --deepspeed-activation-checkpointing",
+          "run.sh", {}),
+      "model");
+  const JsonValue plan = JsonValue::parse(run.json, "plan");
+  EXPECT_EQ(plan.at("model").at("norm").text(), "rms");
+  EXPECT_EQ(plan.at("model").at("kv_heads").integer(1, 16), 4);
+  EXPECT_EQ(plan.at("zero").integer(0, 3), 3);
+  EXPECT_EQ(plan.at("cp").integer(1, 8), 2);
+  EXPECT_EQ(plan.at("cp_comm").text(), "a2a");
+  EXPECT_EQ(plan.at("attention").text(), "flash");
+  EXPECT_THAT(run.notes, IsEmpty());
+}
+
 TEST(LaunchScripts, AnOptimizerOnTheHost) {
   const auto plan = [](const std::string& options) {
     const std::string script =

@@ -32,7 +32,7 @@ std::string refusal(const std::string& text, std::map<std::string, std::string> 
 TEST(NemoRun, NemoOne) {
   const ImportedRun run = run_of(gpt_20b);
   EXPECT_EQ(plan_text(run),
-            "attention=\"flash\" cp=1 dp_overlap=true dtype=\"bf16\" gbs=512 gpus=128 "
+            "cp=1 dp_overlap=true dtype=\"bf16\" gbs=512 gpus=128 "
             "main_params=\"remainders\" mbs=2 pp=2 "
             "recompute=\"selective\" schedule=\"interleaved\" seq=2048 "
             "software=\"megatron-core\" sp=true tp=4 tp_overlap=false vpp=4 zero=1");
@@ -51,7 +51,7 @@ TEST(NemoRun, NemoOne) {
 TEST(NemoRun, MegatronBridge) {
   const ImportedRun run = run_of(bridge_70b, {}, 64);
   EXPECT_EQ(plan_text(run),
-            "attention=\"flash\" cp=1 dp_overlap=true dtype=\"fp8\" exp_avg=\"bf16\" "
+            "cp=1 dp_overlap=true dtype=\"fp8\" exp_avg=\"bf16\" "
             "fp8_params=true gbs=128 gpus=64 mbs=1 pp=4 "
             "recompute=\"none\" schedule=\"interleaved\" seq=8192 software=\"megatron-core\" "
             "sp=true tp=4 tp_overlap=true vpp=5 zero=1");
@@ -103,7 +103,7 @@ TEST(NemoRun, NemoTwo) {
       "    ddp: {use_distributed_optimizer: true, overlap_grad_reduce: true}\n"
       "data: {seq_length: 8192, micro_batch_size: 1, global_batch_size: 128}\n");
   EXPECT_EQ(plan_text(run),
-            "attention=\"flash\" cp=2 cp_comm=\"p2p\" dp_overlap=true dtype=\"bf16\" gbs=128 "
+            "cp=2 cp_comm=\"p2p\" dp_overlap=true dtype=\"bf16\" gbs=128 "
             "gpus=16 mbs=1 pp=1 recompute=\"none\" seq=8192 software=\"megatron-core\" sp=true "
             "tp=2 tp_overlap=false zero=1");
   EXPECT_EQ(model_of_run(run).name, "llama3-8b");
@@ -207,7 +207,7 @@ std::string command(const std::string& flags) {
 TEST(NemoRun, ScriptsOfMegatronBridgesPerformanceRecipes) {
   const ImportedRun run = started_by(performance_70b);
   EXPECT_EQ(plan_text(run),
-            "attention=\"flash\" cp=1 dp_overlap=true dtype=\"fp8\" gbs=256 gpus=64 "
+            "cp=1 dp_overlap=true dtype=\"fp8\" gbs=256 gpus=64 "
             "layers=\"2x35+3+2x3+1\" mbs=1 nccl_algo=\"^NVLS+NVLSTree\" pp=8 recompute=\"none\" "
             "schedule=\"interleaved\" seq=8192 software=\"megatron-core\" sp=true tp=4 "
             "tp_overlap=true vpp=5 zero=1");
@@ -219,14 +219,14 @@ TEST(NemoRun, ScriptsOfMegatronBridgesPerformanceRecipes) {
   EXPECT_EQ(model_of_run(run).name, "llama3-70b");
   EXPECT_EQ(plan_text(started_by(performance_70b,
                                  {{"PRECISION", "bf16"}, {"model.context_parallel_size", "1"}})),
-            "attention=\"flash\" cp=1 dp_overlap=true dtype=\"bf16\" gbs=256 gpus=64 mbs=1 "
+            "cp=1 dp_overlap=true dtype=\"bf16\" gbs=256 gpus=64 mbs=1 "
             "nccl_algo=\"^NVLS+NVLSTree\" pp=4 recompute=\"none\" schedule=\"interleaved\" "
             "seq=8192 software=\"megatron-core\" sp=true tp=4 tp_overlap=true vpp=5 zero=1");
 }
 
 TEST(NemoRun, FlagsOfPerformanceScripts) {
   EXPECT_EQ(plan_text(started_by(command(""))),
-            "attention=\"flash\" cp=1 cuda_graphs=\"attention+router\" delay_wgrad=false "
+            "cp=1 cuda_graphs=\"attention+router\" delay_wgrad=false "
             "dp_overlap=true dtype=\"bf16\" ep=64 ep_overlap=false etp=1 exp_avg=\"bf16\" "
             "exp_avg_sq=\"bf16\" gbs=4096 gpus=256 "
             "layers=\"4x15+1\" main_params=\"remainders\" mbs=1 moe_dispatcher=\"hybridep\" pp=4 "
@@ -236,7 +236,7 @@ TEST(NemoRun, FlagsOfPerformanceScripts) {
                 command("-c fp8_mx -pp 8 -vp None -ep 32 --moe_flex_dispatcher_backend None "
                         "--moe_a2a_overlap true --recompute_modules mla_up_proj,mlp "
                         "--cuda_graph_impl none -sl 8192 -mb 2 -ce NCCL_PROTO=Simple"))),
-            "attention=\"flash\" cp=1 delay_wgrad=true dp_overlap=true dtype=\"mxfp8\" ep=32 "
+            "cp=1 delay_wgrad=true dp_overlap=true dtype=\"mxfp8\" ep=32 "
             "ep_overlap=true etp=1 exp_avg=\"bf16\" exp_avg_sq=\"bf16\" gbs=4096 gpus=256 "
             "layers=\"8x7+5\" mbs=2 "
             "moe_dispatcher=\"alltoall\" nccl_proto=\"Simple\" pp=8 "
