@@ -67,7 +67,7 @@ int run_list(const Arguments& arguments) {
   CommandListener::report(groups);
   const bool known =
       !arguments.empty() && std::find(groups.begin(), groups.end(), arguments[0]) != groups.end();
-  if (!arguments.empty() && arguments.back() == "--help") {
+  if (std::find(arguments.begin(), arguments.end(), "--help") != arguments.end()) {
     std::cout << "usage: orrery list " << joined(groups, "|") << "\n";
     return exit_ok;
   }

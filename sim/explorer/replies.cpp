@@ -27,8 +27,7 @@ Estimate estimate_of(const ExploredState& state, WarmInputs& inputs) {
   const StateInputs read{state, inputs};
   const Scenario scenario = read.scenario(state);
   std::optional<Economics> economics;
-  if (state.says("tokens"))
-    economics = read_economics(scenario.system, state.word("economics"));
+  if (state.says("tokens")) economics = read_economics(scenario.system, state.word("economics"));
   Estimate answer = estimate(scenario, read.context, inputs.detail());
   if (economics)
     answer.result.bill = bill_of(scenario, answer.result.step_time,
@@ -65,7 +64,7 @@ std::string command_of(const ExploredState& state, const std::vector<std::string
   for (const char* key : {"model", "system", "calibration", "gpus"}) add(key);
   for (const PlanKey& key : plan_keys())
     if (key.name != "gbs") add(key.name);
-  return text + " --sweep gbs=" + joined(batches, ",") + " --out batches";
+  return text + " --sweep gbs=" + joined(batches, ",") + " --output batches";
 }
 
 }  // namespace

@@ -182,7 +182,7 @@ def head_of(name, what):
 
 def commands(program, pages):
     with tempfile.TemporaryDirectory() as folder:
-        program.run("manual", "--out", folder)
+        program.run("manual", "--output", folder)
         manuals = {path.stem: path.read_text() for path in sorted(Path(folder).glob("*.1"))}
     rows = []
     for line in program.lines("--help"):
@@ -238,7 +238,8 @@ def parameters(program, manuals, pages):
     def rows_of(manual, defaults):
         rows = []
         for name, values, what in options_of(manual, "--tp"):
-            key = name.removeprefix("--")
+            # The one key whose option has another name: --budget is money.
+            key = name.removeprefix("--").replace("max-num-batched-tokens", "budget")
             if key in defaults:
                 value = defaults[key]
                 shown = json.dumps(value) if isinstance(value, bool) else str(value)
