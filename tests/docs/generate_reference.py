@@ -208,6 +208,11 @@ def commands(program, pages):
         "works at the command line, each with a page of its options. Results go to stdout,\n"
         "everything else to stderr. All commands have the same [exit\n"
         "codes](../output.md#exit-codes).\n\n"
+        "`orrery COMMAND --help` shows the options that are used most, and `--help all` all of\n"
+        "them. A name means the same in all commands, and may be written with hyphens or\n"
+        "underscores. An option of vLLM, SGLang, TensorRT-LLM, Slurm, nccl-tests, Megatron-LM or\n"
+        "DeepSpeed that has another name here is answered with that name. `--quiet` leaves out\n"
+        "notes and progress, but not errors.\n\n"
         + table(["command", "answers"], rows)
     )
     return manuals
