@@ -81,9 +81,9 @@ if can_measure; then
   while [ -e "$folder/record-$number.json" ]; do number=$((number + 1)); done
   record=record-$number.json
   say "measuring launches and training steps"
-  measure --kinds training_step,launch --budget 80s
+  measure --kinds training_step,launch --time-limit 80s
   say "measuring kernels, $budget"
-  measure --budget "$budget"
+  measure --time-limit "$budget"
 fi
 
 orrery=${ORRERY:-}

@@ -61,8 +61,10 @@ const std::map<std::string, Setter>& measure_setters() {
       {"--bootstrap", word(&Options::bootstrap)},
       {"--kinds", [](Options& o, const std::string& text,
                      const std::string& option) { o.kinds = parse_kinds(text, option); }},
-      {"--budget", [](Options& o, const std::string& text,
-                      const std::string& option) { o.budget_s = parse_duration(text, option); }},
+      {"--time-limit",
+       [](Options& o, const std::string& text, const std::string& option) {
+         o.budget_s = parse_duration(text, option);
+       }},
       {"--time", [](Options& o, const std::string& text,
                     const std::string& option) { o.time_s = parse_duration(text, option); }},
       {"--noise",
@@ -190,7 +192,7 @@ std::string usage() {
       "                      given several times. orrery calibrate fit joins records\n"
       "  --shapes FILE       a work list, orrery.calibration-shapes/1, instead of the default\n"
       "  --kinds A,B         only these kinds of measurement\n"
-      "  --budget 5m         stop after this time and keep what there is (s, m, h)\n"
+      "  --time-limit 5m         stop after this time and keep what there is (s, m, h)\n"
       "  --time 1s           at most this long a case (default 1s)\n"
       "  --noise 0.005       repeat until the median is known this well (default 0.005)\n"
       "  --device N          the GPU (default 0)\n"

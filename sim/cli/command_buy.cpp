@@ -64,7 +64,8 @@ struct BuyOptions {
 
 void add_buy(Options& options, BuyOptions& into) {
   PurchaseRequest& request = into.request;
-  options.add("model", "NAME|FILE", "a model of the catalog, or a config.json", into.names.model);
+  options.add("model", "NAME|FILE", "a model of the catalog, or a Hugging Face config.json",
+              into.names.model);
   options.add("tokens", "N", "tokens to train on, as 15T",
               [&into](const std::string& text, const Place& at) {
                 into.names.tokens = text;
@@ -99,16 +100,33 @@ void add_buy(Options& options, BuyOptions& into) {
   options.add("max-memory", "SHARE", "of the GPU's memory that may be filled (default 0.95)",
               request.max_memory, parse_share);
   options.add("economics", "FILE[,FILE]",
-              "your prices and powers, over those of topologies/economics; a file with the key gpu "
-              "counts for that one alone",
-              request.economics);
-  add_jobs(options, "worker processes (also -j N; default: all cores); no other effect",
-           request.workers);
+              "your prices and powers, over those of topologies/economics", request.economics);
+  add_jobs(options, request.workers);
   options.add("json", "print orrery.purchase/1 instead of the table", into.json);
   options.add("csv", "print the rows as CSV", into.csv);
   options.add("html", "FILE", "write a page for a browser as well", into.html);
-  options.add("force", "replace a file that Orrery did not write", into.force);
+  options.add("force", "replace files that Orrery did not write", into.force);
   options.help();
+  options.basic({"model",
+                 "tokens",
+                 "system",
+                 "gpus",
+                 "deadline",
+                 "budget",
+                 "pay",
+                 "capital",
+                 "reliability",
+                 "dtype",
+                 "fix",
+                 "gbs",
+                 "max-batch-tokens",
+                 "economics",
+                 "jobs",
+                 "json",
+                 "csv",
+                 "html",
+                 "force",
+                 "help"});
 }
 
 void read_systems(BuyOptions& given) {

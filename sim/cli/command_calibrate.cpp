@@ -82,7 +82,7 @@ int calibrate_fit(const Arguments& arguments) {
   options.add({"nccl", "LOG..", "logs of nccl-tests, text or JSON", "",
                [&](const std::string& log, const Place&) { logs.push_back(log); }, true, true});
   options.add("output", "FILE", "the calibration (also -o FILE)", to);
-  options.add("force", "replace a file that Orrery did not write", force);
+  options.add("force", "replace files that Orrery did not write", force);
   options.add("gpu", "NAME|FILE", "the GPU, where the catalog does not know its name", how.gpu);
   options.add("own-attention", "take attention from orrery-gpu's own kernels, as its step runs",
               how.own_attention);
@@ -121,7 +121,7 @@ int calibrate_show(const Arguments& arguments) {
   bool force = false;
   Options options;
   options.add("svg", "FILE", "draw achieved against predicted rates", svg);
-  options.add("force", "replace a file that Orrery did not write", force);
+  options.add("force", "replace files that Orrery did not write", force);
   options.help();
   if (!options.read(arguments, "usage: orrery calibrate show FILE|GPU [--svg FILE]"))
     return exit_ok;
@@ -272,7 +272,7 @@ class TemporaryFile {
 
 int measure(const Options& options, const std::string& shapes) {
   std::vector<std::string> words{measuring_program(), "measure"};
-  for (const char* option : {"output", "kinds", "budget", "time", "noise", "device"})
+  for (const char* option : {"output", "kinds", "time-limit", "time", "noise", "device"})
     if (options.has(option)) {
       words.push_back(std::string{"--"} + option);
       words.push_back(options.text(option));
@@ -297,7 +297,7 @@ void add_measuring(Options& options, GpuOptions& into) {
     };
   };
   options.add("model", "NAME|FILE", "measure the shapes of this model's layers", into.model);
-  options.add("tp", "N,N,..", "split over so many ranks, each in turn (default 1)", into.degrees,
+  options.add("tp", "LIST", "split over so many ranks, each in turn (default 1)", into.degrees,
               parse_tp);
   options.add("seq", "N", "tokens of a sequence (default: as in pre-training)", of_plan("seq"));
   options.add("mbs", "N", "sequences of a micro-batch (default 1)", of_plan("mbs"));
@@ -306,10 +306,10 @@ void add_measuring(Options& options, GpuOptions& into) {
   options.add("list", "print the work list and measure nothing", into.lists);
   options.add("output", "FILE", "the record (default calibration-record.json; also -o FILE)");
   options.add("resume", "continue that record");
-  options.add("budget", "5m", "stop after this time and keep what there is");
-  options.add("kinds", "A,B", "only these kinds of measurement");
-  options.add("time", "1s", "at most this long a case");
-  options.add("noise", "0.005", "repeat until medians are known this well");
+  options.add("time-limit", "TIME", "stop after this, as 5m, and keep what there is");
+  options.add("kinds", "LIST", "only these kinds of measurement");
+  options.add("time", "TIME", "at most this long a case, as 1s");
+  options.add("noise", "SHARE", "repeat until medians are known this well, as 0.005");
   options.add("device", "N", "the GPU (default 0)");
   options.help();
 }

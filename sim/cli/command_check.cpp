@@ -173,7 +173,7 @@ int run_check(const Arguments& arguments) {
   options.add("gpus", "N", "draw the fabric of so many GPUs; failures of a job of so many",
               given.gpus);
   options.add("dot", "FILE", "write the drawing for Graphviz too", given.dot);
-  options.add("force", "replace a file that Orrery did not write", given.force);
+  options.add("force", "replace files that Orrery did not write", given.force);
   options.help();
   if (!options.read(arguments,
                     "usage: orrery check [--model NAME|FILE] [--system NAME|FILE [--gpus N] [--dot "

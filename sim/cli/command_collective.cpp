@@ -44,7 +44,8 @@ struct CollectiveRequest {
 
 void add_collective(Options& options, CollectiveRequest& into) {
   options.add("system", "NAME|FILE", "a cluster", into.system);
-  options.add("calibration", "FILE", "measurements of it: orrery calibrate fit", into.calibration);
+  options.add("calibration", "FILE", "measurements of the system: orrery calibrate fit",
+              into.calibration);
   options.add("gpus", "N", "how many take part", into.gpus);
   options.add("nodes", "N", "over how many nodes (as few as hold them)", into.nodes);
   options.add("bytes", "SIZE", "one size: 1GiB", into.size, parse_size);
@@ -61,7 +62,7 @@ void add_collective(Options& options, CollectiveRequest& into) {
               into.unfolded);
   options.add("json", "print orrery.collective/1", into.json);
   options.help();
-  add_simulator_and_alias(options);
+  add_simulator(options);
   add_host_memory_option(options, into.host_memory);
 }
 

@@ -55,8 +55,8 @@ struct CompareOptions {
   ScenarioOptions inputs;
   Detail detail;
   RunOptions run;
-  std::optional<std::string> trace, html;
-  std::optional<std::int64_t> step;  ///< Number in the trace.
+  std::optional<std::string> profile, html;
+  std::optional<std::int64_t> step;  ///< Number in the profile.
   std::string names, economics;
   std::optional<double> tokens;
   bool json = false, force = false;
@@ -64,19 +64,20 @@ struct CompareOptions {
 
 void add_comparison(Options& options, CompareOptions& into) {
   add_scenario(options, into.inputs);
-  add_simulator_and_alias(options);
+  add_simulator(options);
   add_memory_option(options, into.detail);
   add_host_memory_option(options, into.detail.host_memory);
   add_run_policy(options, into.run);
   add_run_samples(options, into.run);
   options.group("Comparison of a plan with profiles of its run");
   options.add(
-      "trace", "FILE",
+      "profile", "FILE",
       "a trace of PyTorch's profiler, .json or .json.gz; more of them may follow: the plan "
       "is the one that the options name, and every nanosecond of a step is compared with it",
-      into.trace);
-  options.add("step", "N", "of the trace, ProfilerStep#N (default: the one of median length)",
-              into.step, Counted{0, 1 << 30});
+      into.profile);
+  options.add("profile-step", "N",
+              "of the profile, ProfilerStep#N (default: the one of median length)", into.step,
+              Counted{0, 1 << 30});
   options.add("names", "FILE",
               "what your kernels and process groups do, before workloads/kernel_names.json",
               into.names);
@@ -85,17 +86,19 @@ void add_comparison(Options& options, CompareOptions& into) {
               "also what a whole run on them takes with failures, as 15T; the options above may "
               "then stand in a plan's quotes as well",
               into.tokens, parse_tokens);
-  options.add("economics", "FILE[,FILE]", "your prices, over those of topologies/economics",
-              into.economics);
+  options.add("economics", "FILE[,FILE]",
+              "your prices and powers, over those of topologies/economics", into.economics);
   options.add("json", "print orrery.compare/1 instead of the table", into.json);
   options.add("html", "FILE", "write a report for a browser: what the steps wait for, side by side",
               into.html);
   options.add("force", "replace files that Orrery did not write", into.force);
   options.help();
+  options.basic({"model", "system", "gpus", "plan", "tp", "pp", "ep", "gbs", "mbs", "seq", "dtype",
+                 "software", "profile", "tokens", "economics", "json", "html", "help"});
 }
 
 int compare_traces(const CompareOptions& given, const std::vector<std::string>& more) {
-  std::vector<std::string> files{*given.trace};
+  std::vector<std::string> files{*given.profile};
   files.insert(files.end(), more.begin(), more.end());
   const KernelNames names{given.names};
   const Scenario scenario = read_scenario(given.inputs);
@@ -182,7 +185,7 @@ void name_plan(const std::string& word, const Options& common, const Detail& det
           "add --model for all plans, or begin it with a plan file: \"--plan FILE " + word + "\"");
     result =
         JsonValue::parse(result_json(estimate(read_scenario(into.inputs), detail).result), word);
-    used.insert({"simulator", "engine", "ignore-memory", "host-memory"});
+    used.insert({"simulator", "ignore-memory", "host-memory"});
   }
   into.plan = read_compared_plan(result, word);
   const auto inputs = result.find("inputs");
@@ -194,7 +197,7 @@ void refuse_unused(const Options& options, const std::set<std::string>& used) {
   Options per_plan{""};
   CompareOptions unused;
   add_scenario(per_plan, unused.inputs);
-  add_simulator_and_alias(per_plan);
+  add_simulator(per_plan);
   add_memory_option(per_plan, unused.detail);
   add_host_memory_option(per_plan, unused.detail.host_memory);
   add_run_policy(per_plan, unused.run);
@@ -206,7 +209,7 @@ void refuse_unused(const Options& options, const std::set<std::string>& used) {
 }
 
 void refuse_with_traces(const Options& options, const Arguments& plans) {
-  const Place trace = command_line / "trace";
+  const Place trace = command_line / "profile";
   for (const std::string& word : plans)
     if (is_flags(word))
       fail_input(trace, "is compared with one plan, not '" + word + "'",
@@ -239,7 +242,7 @@ constexpr const char* compare_usage =
     "A PLAN is a result (of orrery estimate --json), a search (of orrery search\n"
     "--json: its first plan), a plan file, or options in quotes: \"--tp 8 --pp 4\".\n"
     "Other options are for all plans.\n\n"
-    "   or: orrery compare --trace FILE... --plan PLAN [options]\n\n"
+    "   or: orrery compare --profile FILE... --plan PLAN [options]\n\n"
     "A plan compared with profiles of its ranks.";
 
 }  // namespace
@@ -258,11 +261,12 @@ int run_compare(const Arguments& arguments) {
   Arguments words;  // Plans in the order in which they were named.
   for (const std::string& word : options.words())
     words.push_back(word.starts_with('\n') ? flags[std::stoul(word.substr(1))] : word);
-  if (common.trace) {
+  if (common.profile) {
     refuse_with_traces(options, words);
     return compare_traces(common, words);
   }
-  options.refuse({"step", "names"}, "is about a trace", "name one: --trace rank0.json.gz");
+  options.refuse({"profile-step", "names"}, "is about a profile",
+                 "name one: --profile rank0.json.gz");
   if (words.size() < 2 || words.size() > most_plans)
     fail_input({}, "from 2 to 26 plans can be compared, not " + std::to_string(words.size()),
                "orrery compare a.json \"--tp 8 --pp 4\"");

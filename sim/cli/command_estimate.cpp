@@ -28,7 +28,7 @@ namespace {
 // The options that choose what is printed and written.
 struct EstimateOptions {
   std::optional<double> tokens;
-  std::optional<std::string> reliability, economics, runs, html, trace, missing;
+  std::optional<std::string> reliability, economics, runs, html, perfetto, unmeasured;
   std::optional<Seconds> measured;
   TraceOptions shown;
   bool json = false, changes = false, verbose = false, links = false, force = false,
@@ -64,15 +64,15 @@ void add_output(Options& options, EstimateOptions& into, Detail& detail) {
   options.add("html", "FILE",
               "write a report for a browser: one file with drawings, to keep or to send",
               into.html);
-  options.add("trace", "FILE",
-              "write the timeline as Chrome trace JSON; open it at ui.perfetto.dev", into.trace);
+  options.add("perfetto", "FILE",
+              "write the timeline as Chrome trace JSON; open it at ui.perfetto.dev", into.perfetto);
   options.add(
-      "trace-ranks", "LIST", "ranks to draw, as 0,8,16-23 (default: all that are simulated)",
+      "perfetto-ranks", "LIST", "ranks to draw, as 0,8,16-23 (default: all that are simulated)",
       [&into](const std::string& text, const Place&) { into.shown.ranks = parse_ranks(text); });
-  options.add("missing", "FILE",
+  options.add("unmeasured", "FILE",
               "write the shapes that were not measured, heaviest first, for orrery calibrate gpu "
               "--shapes",
-              into.missing);
+              into.unmeasured);
   options.add("unfolded", "simulate every rank instead of one of each equivalence class",
               detail.unfolded);
   options.add("expanded", "simulate every tensor-parallel collective as flows", detail.expanded);
@@ -129,10 +129,13 @@ int run_estimate(const Arguments& arguments) {
   EstimateOptions given;
   Options options{""};
   add_scenario(options, inputs);
-  add_simulator_and_alias(options);
+  add_simulator(options);
   add_memory_option(options, detail);
   add_host_memory_option(options, detail.host_memory);
   add_output(options, given, detail);
+  options.basic({"model",    "system", "gpus", "plan", "tp",       "pp",    "cp",
+                 "ep",       "gbs",    "mbs",  "seq",  "zero",     "dtype", "recompute",
+                 "software", "tokens", "json", "html", "perfetto", "help"});
   if (!options.read(arguments,
                     "usage: orrery estimate --model M --system S --gpus N --gbs B [options]"))
     return exit_ok;
@@ -151,8 +154,9 @@ int run_estimate(const Arguments& arguments) {
   if (given.json)
     options.refuse({"changes", "links", "verbose"}, "prints a table, which --json has no place for",
                    "leave one of them out");
-  if (!given.trace)
-    options.refuse({"trace-ranks"}, "ranks of which drawing?", "add --trace FILE, or leave it out");
+  if (!given.perfetto)
+    options.refuse({"perfetto-ranks"}, "ranks of which drawing?",
+                   "add --perfetto FILE, or leave it out");
   std::vector<MeasuredRun> own_runs;
   if (given.runs) own_runs = read_measured_runs(*given.runs, inputs.system, detail.most_memory);
   EstimateContext context{scenario.system};
@@ -166,14 +170,14 @@ int run_estimate(const Arguments& arguments) {
   answer.result.measured = measured;
   if (!own_runs.empty()) answer.result.by_runs = by_runs(answer.result.range, own_runs);
   OutputFiles files{given.force};
-  if (given.trace) {
+  if (given.perfetto) {
     given.shown.warnings = answer.result.warnings;
-    files.add(*given.trace, chrome_trace(answer.step, answer.timeline, scenario, given.shown));
+    files.add(*given.perfetto, chrome_trace(answer.step, answer.timeline, scenario, given.shown));
   }
   if (given.html)
     files.add(*given.html,
               estimate_report(answer, context, {typed_command("estimate", arguments)}));
-  if (given.missing) files.add(*given.missing, missing_text(answer.result, context));
+  if (given.unmeasured) files.add(*given.unmeasured, missing_text(answer.result, context));
   files.commit();
   const bool timing = !given.no_timing;
   std::cout << (given.json ? result_json(answer.result, {.about_this_run = timing})

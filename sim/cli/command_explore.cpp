@@ -126,7 +126,7 @@ int run_explore(const Arguments& arguments) {
   bool stays_closed = false;
   Options options{""};
   add_scenario(options, given);
-  add_simulator_and_alias(options);
+  add_simulator(options);
   add_host_memory_option(options, detail.host_memory);
   options.group("The page");
   options.add("tokens", "N", "tokens to train on, as 15T: adds training time and cost");
@@ -136,6 +136,9 @@ int run_explore(const Arguments& arguments) {
               Counted{1, 65535});
   options.add("no-open", "print the address and do not open it in a browser", stays_closed);
   options.help();
+  options.basic({"model",    "system", "gpus",      "plan", "tp",      "pp",    "cp",
+                 "ep",       "gbs",    "mbs",       "seq",  "zero",    "dtype", "recompute",
+                 "software", "tokens", "economics", "port", "no-open", "help"});
   if (!options.read(
           arguments,
           "usage: orrery explore [--model M --system S --gpus N --gbs B] [options]\n\n"

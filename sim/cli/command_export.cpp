@@ -6,6 +6,7 @@
 #include "sim/cli/scenario_options.hpp"
 #include "sim/cli/serve_pools.hpp"
 #include "sim/cli/serve_setup.hpp"
+#include "sim/cli/terminal.hpp"
 #include "sim/core/nearest.hpp"
 #include "sim/formats/megatron/megatron_changes.hpp"
 #include "sim/formats/megatron/megatron_run.hpp"
@@ -81,13 +82,13 @@ int export_changes(const ExportOptions& options, const ScriptedRun& run) {
   }
   for (const std::string& what : flags.left_out)
     if (std::find(had.left_out.begin(), had.left_out.end(), what) == had.left_out.end())
-      std::cerr << "orrery: note: no flag for " << what << "\n";
+      print_note("no flag for " + what);
   return exit_ok;
 }
 
 int print_script(const ServerScript& script) {
   std::cout << script.text;
-  for (const std::string& what : script.left_out) std::cerr << "orrery: note: " << what << "\n";
+  for (const std::string& what : script.left_out) print_note(what);
   return exit_ok;
 }
 
@@ -97,13 +98,16 @@ int export_server(const Arguments& arguments) {
   bool keeps_prefixes = true;
   Options options;
   add_deployment(options, given);
-  options.add("checkpoint", "NAME", "the checkpoint to serve (default: the plan's, or the model's)",
-              given.checkpoint);
+  options.add(deployment_option("checkpoint"), "NAME",
+              "the checkpoint to serve (default: the plan's, or the model's)", given.checkpoint);
   add_pools(options, pools);
   options.group("Options");
   options.add("prefix-cache", "on|off", "what prompts begin with stays in the cache (on)",
               keeps_prefixes, parse_on_off);
   options.help();
+  options.basic({"model", "system", "gpus", "engine", "plan", "tp", "pp", "dp", "ep", "weights",
+                 "kv", "max_length", deployment_option("checkpoint"), "prefill", "decode", "pools",
+                 "prefix-cache", "help"});
   if (!read_with_deployment_file(
           options, arguments,
           "usage: orrery export server --plan FILE | --model M --system S --gpus N --engine E "
@@ -170,6 +174,8 @@ int export_megatron(const Arguments& arguments) {
   add_variables(options, given.variables);
   options.group("");
   options.help();
+  options.basic({"model", "system", "gpus", "plan", "tp", "pp", "cp", "ep", "gbs", "mbs", "seq",
+                 "zero", "dtype", "recompute", "software", "script", "diff", "set", "help"});
   if (!options.read(arguments,
                     "usage: orrery export megatron --model M --system S --gpus N --gbs B "
                     "[options]\n"
@@ -186,8 +192,7 @@ int export_megatron(const Arguments& arguments) {
   if (auto script = script_of(given)) return export_changes(given, run_of(std::move(*script)));
   const MegatronFlags flags = megatron_flags(read_scenario(given.inputs));
   std::cout << megatron_text(flags);
-  for (const std::string& what : flags.left_out)
-    std::cerr << "orrery: note: no flag for " << what << "\n";
+  for (const std::string& what : flags.left_out) print_note("no flag for " + what);
   return exit_ok;
 }
 
@@ -196,7 +201,7 @@ int export_megatron(const Arguments& arguments) {
 int run_export(const Arguments& arguments) {
   const std::vector<Subcommand> all{
       {"megatron", export_megatron}, {"server", export_server}, {"simgrid", export_simgrid}};
-  if (arguments == Arguments{"--help"}) {
+  if (!arguments.empty() && arguments.front() == "--help") {
     CommandListener::report(names_of(all));
     return export_megatron(arguments);
   }

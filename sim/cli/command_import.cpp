@@ -8,6 +8,7 @@
 #include "sim/calibration/nccl_tests.hpp"
 #include "sim/cli/import_output.hpp"
 #include "sim/cli/options.hpp"
+#include "sim/cli/terminal.hpp"
 #include "sim/core/nearest.hpp"
 #include "sim/core/number_text.hpp"
 #include "sim/core/text_file.hpp"
@@ -90,6 +91,9 @@ int import_cluster(const Arguments& arguments) {
   for (const ClusterOption& option : cluster_options())
     options.add(option.name, option.value, option.help, words);
   add_output(options, output);
+  options.basic({"gpu", "gpus-per-node", "nics", "fabric", "oversubscription", "network",
+                 "switch-ports", "nodes-per-leaf", "wiring", "nvlink-domain", "scale-up-bandwidth",
+                 "network-latency", "network-efficiency", "name", "output", "force", "help"});
   if (!options.read(arguments,
                     "usage: orrery import cluster --gpu NAME --gpus-per-node N --nics NxRATE "
                     "[options]\n\n"
@@ -107,21 +111,22 @@ int import_kineto(const Arguments& arguments) {
   std::string output, names_file;
   bool force = false;
   Options options;
-  options.add("kernels", "FILE",
-              "write the record there instead of to stdout, and say what is in it", output);
+  options.add("output", "FILE",
+              "write the record there instead of to stdout (also -o FILE), and say what is in it",
+              output);
   options.add("names", "FILE", "what your kernels do, before workloads/kernel_names.json",
               names_file);
-  options.add("force", "replace a file that Orrery did not write", force);
+  options.add("force", "replace files that Orrery did not write", force);
   options.help();
   if (!options.read(
           arguments,
-          "usage: orrery import kineto FILE... [--kernels RECORD] [options]\n\n"
+          "usage: orrery import kineto FILE... [-o RECORD] [options]\n\n"
           "Reads traces of PyTorch's profiler, written with record_shapes=True; writes how long "
           "each\nshape of product and attention took, for orrery calibrate fit."))
     return exit_ok;
   const std::vector<std::string>& files = some_words(options, "name one or more traces");
   if (std::find(files.begin(), files.end(), output) != files.end())
-    fail_input(command_line / "kernels", "'" + output + "' is also what is read",
+    fail_input(command_line / "output", "'" + output + "' is also what is read",
                "name another file");
   const KernelNames names{names_file};
   std::vector<KinetoTrace> traces;
@@ -138,7 +143,7 @@ int import_kineto(const Arguments& arguments) {
     std::cout << output << ": " << grouped(std::ssize(traced.record.measurements)) << " shapes, "
               << grouped(runs) << " runs, on " << traced.record.machine.gpu << "\n";
   }
-  for (const std::string& note : traced.notes) std::cerr << "orrery: note: " << note << "\n";
+  for (const std::string& note : traced.notes) print_note(note);
   return exit_ok;
 }
 
@@ -277,13 +282,20 @@ int import_nccl_tests(const Arguments& arguments) {
 using ReadDraft = SystemDraft (*)(const std::string& text, const std::string& file,
                                   const SystemAnswers& answers);
 
+// As the options of import cluster have it.
+std::string value_of_answer(const std::string& name) {
+  for (const ClusterOption& option : cluster_options())
+    if (option.name == name) return option.value;
+  return "VALUE";
+}
+
 int import_system(const Arguments& arguments, const std::string& format, const std::string& what,
                   ReadDraft read) {
   SystemAnswers answers;
   ImportOutput output;
   Options options;
   for (const auto& [name, meaning] : system_answer_options())
-    options.add(name, "VALUE", meaning, answers);
+    options.add(name, value_of_answer(name), meaning, answers);
   add_output(options, output);
   if (!options.read(arguments, "usage: orrery import " + format + " FILE [options]\n\nReads " +
                                    what + "; writes a system."))
@@ -301,8 +313,8 @@ int import_faults(const Arguments& arguments) {
   std::string reliability = "default";
   ImportOutput output;
   Options options;
-  options.add("servers", "N", "of the fleet, where the file does not say", servers,
-              Counted{1, 1 << 20});
+  options.add("servers", "N", "of the fleet that had the faults, where the file does not say",
+              servers, Counted{1, 1 << 20});
   options.add("gpus-per-server", "N", "that a fault takes away (default: 8)", gpus,
               Counted{1, 1024});
   options.add("reliability", "NAME|FILE", "whose groups of failures they are (default: default)",

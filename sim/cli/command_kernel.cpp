@@ -35,7 +35,7 @@ void add_picture(Options& options, PictureOptions& into) {
   options.add("svg", "FILE", "write that drawing for a browser", into.svg);
   options.add("csv", "print comma-separated values", into.csv);
   options.add("json", "print orrery.kernel/1, or of many operations orrery.roofline/1", into.json);
-  options.add("force", "replace a file that Orrery did not write", into.force);
+  options.add("force", "replace files that Orrery did not write", into.force);
   options.help();
 }
 
@@ -80,6 +80,8 @@ int run_step(const Arguments& arguments) {
   options.add("stage", "N", "of a rank of that pipeline stage (that whose kernels take longest)",
               of_stage);
   add_picture(options, picture);
+  options.basic({"model", "system", "gpus", "plan", "tp", "pp", "ep", "gbs", "mbs", "seq", "dtype",
+                 "recompute", "software", "stage", "roofline", "svg", "csv", "json", "help"});
   if (!options.read(
           arguments,
           "usage: orrery kernel step --model M --system S --gpus N --gbs B [options]\n\n"
@@ -109,6 +111,8 @@ int run_iteration(const Arguments& arguments) {
   add_deployment(options, given);
   add_step(options);
   add_picture(options, picture);
+  options.basic({"model", "system", "gpus", "engine", "plan", "tp", "dp", "ep", "weights", "kv",
+                 "step", "roofline", "svg", "csv", "json", "help"});
   if (!read_with_deployment_file(
           options, arguments,
           "usage: orrery kernel iteration --model M --system S --gpus N --engine E --step NxC "
@@ -150,7 +154,8 @@ struct KernelOptions {
 void add_kernel(Options& options, KernelOptions& into) {
   options.add("gpu", "NAME|FILE", "a GPU: orrery list gpus", into.gpu);
   options.add("system", "NAME|FILE", "a cluster, in place of its GPU", into.system);
-  options.add("calibration", "FILE", "measurements of it: orrery calibrate fit", into.calibration);
+  options.add("calibration", "FILE", "measurements of the system: orrery calibrate fit",
+              into.calibration);
   options.add("dtype", "FORMAT", "of the operands (bf16)", into.question.dtype,
               format_of(FormatUse::products));
   options.add("pass", "PASS", "forward, dgrad or wgrad of a product; forward or backward",
@@ -165,6 +170,8 @@ void add_kernel(Options& options, KernelOptions& into) {
   for (const std::string& size : size_names()) options.add(size, "N", "", into.sizes);
   options.add("yes", "a range may have more than 1,024 values", into.long_ranges);
   add_picture(options, into.picture);
+  options.basic({"gpu", "system", "dtype", "pass", "software", "engine", "roofline", "svg", "csv",
+                 "json", "help"});
 }
 
 std::string kinds_text() {

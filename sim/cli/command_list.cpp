@@ -65,19 +65,18 @@ std::vector<Entry> entries_of(const std::string& group) {
 
 int run_list(const Arguments& arguments) {
   CommandListener::report(groups);
-  const bool known =
-      !arguments.empty() && std::find(groups.begin(), groups.end(), arguments[0]) != groups.end();
-  if (!arguments.empty() && arguments.back() == "--help") {
-    std::cout << "usage: orrery list " << joined(groups, "|") << "\n";
-    return exit_ok;
-  }
-  if (!known)
-    fail_input({}, arguments.empty() ? "list what?" : "'" + arguments[0] + "' cannot be listed",
-               suggestion(arguments.empty() ? "" : arguments[0], groups));
-  if (arguments.size() > 1)
-    fail_input({}, "'" + arguments[1] + "' belongs to no option", "orrery list " + arguments[0]);
+  Options options;
+  options.help();
+  if (!options.read(arguments, "usage: orrery list " + joined(groups, "|"))) return exit_ok;
+  const std::vector<std::string>& words = options.words();
+  const std::string group = words.empty() ? "" : words.front();
+  if (std::find(groups.begin(), groups.end(), group) == groups.end())
+    fail_input({}, words.empty() ? "list what?" : "'" + group + "' cannot be listed",
+               suggestion(group, groups));
+  if (words.size() > 1)
+    fail_input({}, "'" + words[1] + "' belongs to no option", "orrery list " + group);
   std::size_t width = 0;
-  const std::vector<Entry> entries = entries_of(arguments[0]);
+  const std::vector<Entry> entries = entries_of(group);
   for (const auto& [name, what] : entries) width = std::max(width, name.size());
   for (const auto& [name, what] : entries)
     std::cout << name << (what.empty() ? "" : std::string(width + 2 - name.size(), ' ') + what)

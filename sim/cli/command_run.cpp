@@ -21,7 +21,7 @@ int run_run(const Arguments& arguments) {
   RunOptions policy;
   double tokens = 0.0, slower = 0.0;
   std::string prices;
-  std::optional<std::string> csv, html;
+  std::optional<std::string> lines, html;
   bool json = false, force = false;
   Options options{""};
   add_scenario(options, inputs);
@@ -37,10 +37,13 @@ int run_run(const Arguments& arguments) {
   options.add("economics", "FILE[,FILE]",
               "your prices and powers, over those of topologies/economics", prices);
   options.add("json", "print orrery.run/1 instead of the table", json);
-  options.add("csv", "FILE", "write a line for each run that was drawn", csv);
+  options.add("replicates-out", "FILE", "write a line of CSV for each run that was drawn", lines);
   options.add("html", "FILE", "write a page with the run from day to day", html);
   options.add("force", "replace files that Orrery did not write", force);
   options.help();
+  options.basic({"model", "system", "gpus", "plan", "tp", "pp", "ep", "gbs", "mbs", "seq", "dtype",
+                 "software", "reliability", "checkpoint", "spares", "tokens", "json", "html",
+                 "help"});
   if (!options.read(arguments,
                     "usage: orrery run --model M --system S --gpus N --gbs B --tokens T "
                     "[options]\n\n"
@@ -60,7 +63,7 @@ int run_run(const Arguments& arguments) {
     return training_run(scenario, step, question, economics);
   });
   OutputFiles files{force};
-  if (csv) files.add(*csv, training_run_csv(run.runs));
+  if (lines) files.add(*lines, training_run_csv(run.runs));
   if (html)
     files.add(*html, run_report(run, median_run(run.prepared, run.question, run.runs),
                                 {typed_command("run", arguments)}));

@@ -39,9 +39,10 @@ void add_schedule(Options& options, ScheduleRequest& into) {
   options.add("microbatches", "N", "of a step, a pipeline", into.microbatches, Counted{1, most});
   options.add("vpp", "N", "virtual stages a rank, where the schedule has several (then default 2)",
               into.vpp, Counted{1, most});
-  options.add("ep_overlap", "forward and backward passes run together where the schedule can",
-              into.ep_overlap);
-  options.add("lengths", "F,I,W",
+  options.add("ep_overlap", "true|false",
+              "forward and backward passes run together where the schedule can", into.ep_overlap,
+              truth());
+  options.add("pass-lengths", "F,I,W",
               "whole units of time: forward pass, gradients of inputs and of weights (default "
               "1,1,1)",
               into.lengths, parse_lengths);
@@ -49,7 +50,7 @@ void add_schedule(Options& options, ScheduleRequest& into) {
               Counted{0, longest_pass});
   options.add("draw", "draw it as text instead of printing the file", into.draws);
   options.add("svg", "FILE", "write a drawing as SVG as well", into.svg);
-  options.add("force", "replace a file that Orrery did not write", into.force);
+  options.add("force", "replace files that Orrery did not write", into.force);
   options.help();
 }
 
@@ -85,7 +86,7 @@ Pipeline pipeline_of(const ScheduleRequest& given, const Schedule& schedule) {
 
 void check_drawing(const PlottedSchedule& plot) {
   if (plot.played.end.si() <= longest_drawing) return;
-  fail_infeasible(command_line / "lengths",
+  fail_infeasible(command_line / "pass-lengths",
                   "a drawing of " + std::to_string(static_cast<int>(plot.played.end.si())) +
                       " units is too long to look at",
                   "use shorter lengths or fewer micro-batches");

@@ -31,7 +31,7 @@ struct SearchOptions {
   SearchRequest request;
   ScenarioOptions inputs;  ///< Model, calibration, and the run to start from.
   std::vector<std::string> systems, fixed;
-  std::optional<std::string> gpus, gbs, reliability, out, merge, html;
+  std::optional<std::string> gpus, gbs, reliability, output, merge, html;
   std::optional<BytesPerSecond> storage;
   std::optional<int> spares;
   ListOptions list;
@@ -51,7 +51,8 @@ Seconds duration(const std::string& text, const Place& at) {
 
 void add_search(Options& options, SearchOptions& into) {
   SearchRequest& request = into.request;
-  options.add("model", "NAME|FILE", "a model of the catalog, or a config.json", into.inputs.model);
+  options.add("model", "NAME|FILE", "a model of the catalog, or a Hugging Face config.json",
+              into.inputs.model);
   options.add("plan", "FILE",
               "a run to start from, as orrery import writes it: its model, system, GPUs and batch, "
               "and all keys that a search does not vary; options win over it",
@@ -70,13 +71,12 @@ void add_search(Options& options, SearchOptions& into) {
               "what fails how often, for goodput: orrery list reliability (default: default)",
               into.reliability);
   options.add("storage", "RATE",
-              "what the file system sustains, for goodput (default: the profile's for each GPU)",
+              "what the file system sustains, as \"2 TB/s\" (default: the profile's for each GPU)",
               into.storage, parse_bandwidth);
-  options.add("spares", "N", "spare nodes, for goodput (default: unlimited)", into.spares,
+  options.add("spares", "N", "spare nodes (default: unlimited)", into.spares,
               Counted{0, most_spares});
-  options.add("elastic", "continue without the replicas whose nodes are in repair, for goodput",
-              into.elastic);
-  options.add("top", "K", "how many plans to list (default 10)", into.list.top, whole(1, 10'000));
+  options.add("elastic", "continue without the replicas whose nodes are in repair", into.elastic);
+  options.add("top", "K", "how many to list (default 10)", into.list.top, whole(1, 10'000));
   options.add("all-settings", "list plans of one layout (tp, cp, pp, ep) apart, not its best alone",
               into.list.all_settings);
   options.add("fix", "KEY=V[,V]", "only plans with this; any key of a plan, as tp=1..8",
@@ -90,15 +90,16 @@ void add_search(Options& options, SearchOptions& into) {
               request.tokens, parse_tokens);
   options.add("deadline", "TIME", "leave out what takes longer for them, as 30d", into.deadline,
               duration);
-  options.add("economics", "FILE[,FILE]", "your prices and powers", request.economics);
-  options.add("budget", "TIME", "stop after this, as 60s; says what is left", request.budget,
+  options.add("economics", "FILE[,FILE]",
+              "your prices and powers, over those of topologies/economics", request.economics);
+  options.add("time-limit", "TIME", "stop after this, as 60s; says what is left", request.budget,
               duration);
-  add_jobs(options, "worker processes (also -j N; default: Slurm's, or all cores)",
-           request.workers);
+  add_jobs(options, request.workers);
   options.add("shard", "I/N",
-              "search one of N shares of the plans, for --out (default: Slurm's array task)",
+              "search one of N shares of the plans, for --output (default: Slurm's array task)",
               into.shard, parse_shard);
-  options.add("out", "DIR", "folder of what the shards of this search find", into.out);
+  options.add("output", "DIR", "folder of what the shards of this search find (also -o DIR)",
+              into.output);
   options.add("merge", "DIR",
               "the answer, from what all shards in the folder found; takes --json, --html and "
               "--force",
@@ -109,6 +110,9 @@ void add_search(Options& options, SearchOptions& into) {
   options.add("force", "replace files that Orrery did not write", into.force);
   options.help();
   add_simulator(options);
+  options.basic({"model", "plan", "system", "gpus", "gbs", "objective", "top", "fix", "pareto",
+                 "max-memory", "tokens", "deadline", "economics", "time-limit", "jobs", "json",
+                 "html", "force", "help"});
 }
 
 void read_failures(SearchRequest& request, const SearchOptions& given, const Options& options) {
@@ -231,7 +235,8 @@ std::string progress_text(const SearchProgress& progress) {
 }
 
 // Options that do not change what a search finds.
-const std::set<std::string> of_this_run{"jobs", "json", "html", "force", "shard", "out", "merge"};
+const std::set<std::string> of_this_run{"jobs",  "json",   "html",  "force",
+                                        "shard", "output", "merge", "quiet"};
 
 // The options that say what is searched, as words of a command line.
 std::vector<std::string> search_options_of(const Options& options) {
@@ -267,10 +272,10 @@ Shard chosen_shard(const SearchOptions& given) {
   if (given.shard) return *given.shard;
   const auto task = count_in_environment("SLURM_ARRAY_TASK_ID");
   if (!task)
-    fail_input(command_line / "out", "is for what one shard of a search finds",
+    fail_input(command_line / "output", "is for what one shard of a search finds",
                "add --shard I/N, as 0/8, or submit it as an array of Slurm");
   const int of =
-      shards_in(*given.out).value_or(count_in_environment("SLURM_ARRAY_TASK_COUNT").value_or(0));
+      shards_in(*given.output).value_or(count_in_environment("SLURM_ARRAY_TASK_COUNT").value_or(0));
   return parse_shard(std::to_string(*task) + "/" + std::to_string(of), command_line / "shard");
 }
 
@@ -282,7 +287,7 @@ std::string share_line(const SearchShare& share, const std::string& path) {
 }
 
 int search_shard(const SearchOptions& given, const Options& options, const SearchRequest& request) {
-  const std::string& folder = *given.out;
+  const std::string& folder = *given.output;
   for (const char* name : {"json", "html"})
     options.refuse(
         {name}, "is of a whole search, and this is one shard of it",
@@ -290,13 +295,13 @@ int search_shard(const SearchOptions& given, const Options& options, const Searc
   const Shard shard = chosen_shard(given);
   const std::string path = share_path(folder, shard);
   const std::string fingerprint = fingerprint_of_search(given, options, request);
-  make_folder(folder, command_line / "out");
+  make_folder(folder, command_line / "output");
   if (const auto there = share_there(path); there && there->search == fingerprint) {
     std::cout << share_line(there->share, path + ", which was there");
     return exit_ok;
   } else if (there && !given.force) {
     fail_input({path, ""}, "is of another search, or of another build of orrery, catalog or input",
-               "name another --out folder, or say --force to replace it");
+               "name another --output folder, or say --force to replace it");
   }
   const Interruption interruption;
   const SearchShare share = [&] {
@@ -321,7 +326,7 @@ std::vector<SearchShare> read_merged(const SearchOptions& given, const Options& 
   for (const std::string& word : search_options_of(options))
     fail_input({"", word.substr(0, word.find('='))}, "is what the shards say already",
                "with --merge, leave it out");
-  options.refuse({"shard", "out"}, "contradicts --merge", "keep one of them");
+  options.refuse({"shard", "output"}, "contradicts --merge", "keep one of them");
   const std::string& folder = *given.merge;
   const std::vector<ShareFile> files = read_shares(folder);
   stored_options.read(files.front().options);
@@ -353,12 +358,13 @@ int run_search(const Arguments& arguments) {
   SearchNames names;
   const SearchRequest request = given.merge ? read_request(stored, stored_options, names)
                                             : read_request(given, options, names);
-  if (given.out) {
-    options.refuse({"json", "html"}, "is of the whole answer, and --out keeps a shard's part of it",
+  if (given.output) {
+    options.refuse({"json", "html"},
+                   "is of the whole answer, and --output keeps a shard's part of it",
                    "leave it out here, and give it with --merge");
     return search_shard(given, options, request);
   }
-  options.refuse({"shard"}, "does not say where its answer goes", "add --out DIR");
+  options.refuse({"shard"}, "does not say where its answer goes", "add --output DIR");
   const Interruption interruption;
   const SearchResult result = [&] {
     if (!shares.empty()) return put_together(request, shares);

@@ -85,9 +85,9 @@ std::vector<Fixed> fixed_by(const std::vector<std::string>& texts, const std::ve
 // Options of `orrery serve` are searched here, or fixed.
 void refuse_what_is_searched(const Options& options) {
   for (const DeploymentKey& key : deployment_keys())
-    if (options.has(key.name))
-      fail_input(command_line / key.name, "is what a search chooses",
-                 "to fix it, write --fix " + key.name + "=" + options.text(key.name));
+    if (const std::string option = deployment_option(key.name); options.has(option))
+      fail_input(command_line / option, "is what a search chooses",
+                 "to fix it, write --fix " + key.name + "=" + options.text(option));
   options.refuse({"prefill", "decode", "kv-transfer", "pools-apart"}, "is for one deployment",
                  "write --pools all, and --fix for what both pools must have");
   options.refuse({"step"}, "is for one deployment", "leave it out, or --search");
@@ -232,6 +232,9 @@ int run_serve(const Arguments& arguments) {
   add_traffic(options, given.traffic);
   add_pools(options, given.pools);
   add_serving_search(options, given);
+  options.basic({"model",   "system", "gpus",   "engine",    "plan", "tp",          "ep",
+                 "weights", "kv",     "step",   "isl",       "osl",  "concurrency", "rate",
+                 "trace",   "slo",    "search", "objective", "json", "help"});
   if (!read_with_deployment_file(options, arguments, serve_usage, "write --model, --system, ...",
                                  "is no option"))
     return exit_ok;
@@ -269,8 +272,7 @@ int run_serve(const Arguments& arguments) {
   print_published_note(setup.model, given.deployment.keys);
   const ServingStep step = serving_step(setup, *iteration, command_line);
   print_deployment_notes(setup, step.kv, longest_of(*iteration));
-  for (const std::string& note : batch_notes(setup, *iteration))
-    std::cerr << "orrery: note: " << note << "\n";
+  for (const std::string& note : batch_notes(setup, *iteration)) print_note(note);
   const TokenCost cost = token_cost(step.tokens_per_s, static_cast<double>(setup.deployment.gpus()),
                                     read_economics(setup.system, given.traffic.economics));
   std::cout << (given.traffic.json ? serving_step_json(step, cost) : serving_step_text(step, cost));

@@ -41,7 +41,7 @@ void refuse_sweeps_own_files(const SweepFolder& folder, const std::string& outpu
 SweepFolder sweep_folder_of(const Options& options) {
   return open_sweep_folder(
       options.only_word("no folder is named", "more than one folder is named",
-                        "name the folder that was given to orrery sweep run --out"));
+                        "name the folder that was given to orrery sweep run --output"));
 }
 
 void print_summary(const Sweep& sweep, const BestRows& rows) {
@@ -75,8 +75,8 @@ void note_unknown_prices(const SweepInputs& inputs) {
     const std::string& gpu = inputs.systems.at(name).gpu.name;
     const std::vector<std::string> keys = unknown_prices(economics);
     if (!keys.empty() && seen.insert(gpu).second)
-      std::cerr << "orrery: note: not all is known of what the GPU '" << gpu
-                << "' costs, and columns stay empty: " << price_remedy(keys) << "\n";
+      print_note("not all is known of what the GPU '" + gpu +
+                 "' costs, and columns stay empty: " + price_remedy(keys));
   }
 }
 
@@ -86,7 +86,7 @@ int run(const Arguments& arguments) {
   add_sweep_run(options, given);
   add_simulator(options);
   if (!options.read(arguments,
-                    "usage: orrery sweep run [FILE] --out DIR [options]\n\n"
+                    "usage: orrery sweep run [FILE] --output DIR [options]\n\n"
                     "FILE describes a sweep as docs/guides/sweep.md says; options win over it."))
     return exit_ok;
   if (given.html) require_replaceable(*given.html, given.force);
@@ -108,7 +108,7 @@ int run(const Arguments& arguments) {
       total += state.points;
     }
   {
-    SweepProgress progress{folder.sweep, there, total, given.quiet};
+    SweepProgress progress{folder.sweep, there, total};
     for (const Shard& shard : job.shards)
       if (!Interruption::requested())
         run_shard(folder, shard, grid, evaluator, job.workers, job.limits,
@@ -120,7 +120,7 @@ int run(const Arguments& arguments) {
   }
   if (Interruption::requested()) {
     std::cerr << "orrery: stopped with " << grouped(there) << " of " << grouped(total)
-              << " points; to go on: orrery sweep run --out " << folder.path << "\n";
+              << " points; to go on: orrery sweep run --output " << folder.path << "\n";
     return exit_interrupted;
   }
   if (static_cast<int>(job.shards.size()) < folder.shards) {
@@ -177,12 +177,12 @@ int merge(const Arguments& arguments) {
   options.add("output", "FILE",
               "where to: a name that ends in .sqlite, .csv or .jsonl (also -o FILE)", output);
   options.add("html", "FILE", "write a report for a browser: curves or maps of the rows", html);
-  options.add("force", "replace a file that Orrery did not write; never a database", force);
+  options.add("force", "replace files that Orrery did not write", force);
   options.help();
   if (!options.read(arguments, "usage: orrery sweep merge DIR -o FILE [--html FILE]"))
     return exit_ok;
   const SweepFolder folder = sweep_folder_of(options);
-  if (!output && !html) fail_input({}, "--output is missing", "name a file: -o results.sqlite");
+  if (!output && !html) fail_input({}, "--outputput is missing", "name a file: -o results.sqlite");
   BestRows rows{folder.sweep, html ? most_rows_in_a_report : shown_rows};
   if (html) require_replaceable(*html, force);
   if (output) {
@@ -215,14 +215,14 @@ int run_sweep_plot(const Arguments& arguments) {
   options.add("by", "KEY", "line: a line for each of its values", request.by);
   options.add("figure", "NAME", "heat: what is coloured (default tokens_per_s_per_gpu)",
               request.figure);
-  options.add("force", "replace a file that Orrery did not write", force);
+  options.add("force", "replace files that Orrery did not write", force);
   options.help();
   if (!options.read(arguments,
                     "usage: orrery sweep plot DIR -o FILE.svg [options]\n\n"
                     "Keys are those that the sweep varies, figures the columns of its rows."))
     return exit_ok;
   const SweepFolder folder = sweep_folder_of(options);
-  if (!output) fail_input({}, "--output is missing", "name a file: -o plot.svg");
+  if (!output) fail_input({}, "--outputput is missing", "name a file: -o plot.svg");
   if (!output->ends_with(".svg"))
     fail_input(command_line / "output", "'" + *output + "' is not an SVG document by its name",
                "end it in .svg; rsvg-convert or a browser makes a PNG of it");
@@ -239,13 +239,13 @@ int run_sweep_plot(const Arguments& arguments) {
 
 int run_sweep(const Arguments& arguments) {
   const std::string usage =
-      "usage: orrery sweep run [FILE] --out DIR [options]   compute a grid of plans\n"
+      "usage: orrery sweep run [FILE] --output DIR [options]   compute a grid of plans\n"
       "       orrery sweep status DIR [--missing]           how far it is\n"
       "       orrery sweep merge DIR -o FILE                one database or table of it\n"
       "       orrery sweep plot DIR -o FILE.svg             a line, heat or Pareto chart\n"
       "\n"
       "Try: orrery sweep run --model llama3-8b --system dgx-h100 --gpus 64 --tp 2 \\\n"
-      "       --sweep 'gbs=256..8192*2 mbs=1,2,4' --out sweep1\n";
+      "       --sweep 'gbs=256..8192*2 mbs=1,2,4' --output sweep1\n";
   if (arguments.empty()) return std::cerr << usage, exit_bad_input;
   return run_subcommand(
       arguments, {{"run", run}, {"status", status}, {"merge", merge}, {"plot", run_sweep_plot}},

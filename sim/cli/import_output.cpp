@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "sim/cli/terminal.hpp"
 #include "sim/core/text_file.hpp"
 #include "sim/core/write_file.hpp"
 
@@ -11,7 +12,7 @@ namespace orrery {
 
 void add_output(Options& options, ImportOutput& into) {
   options.add("output", "FILE", "write there instead of to stdout (also -o FILE)", into.file);
-  options.add("force", "replace a file that Orrery did not write", into.force);
+  options.add("force", "replace files that Orrery did not write", into.force);
   options.help();
 }
 
@@ -27,7 +28,7 @@ void write_result(const Options& options, const ImportOutput& output, const std:
   } else {
     std::cout << text;
   }
-  for (const std::string& note : notes) std::cerr << "orrery: note: " << note << "\n";
+  for (const std::string& note : notes) print_note(note);
 }
 
 std::optional<std::string> text_if_there(const std::string& path) {

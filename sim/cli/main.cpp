@@ -28,7 +28,7 @@ void print_usage(std::ostream& out) {
     out << "  " << command.name << std::string(width - command.name.size(), ' ') << command.summary
         << "\n";
   out << "\n"
-         "  orrery help COMMAND     the command's options\n"
+         "  orrery help COMMAND     the command's most used options; orrery help COMMAND all: all\n"
          "  orrery --version\n"
          "\n"
          "Try: orrery search --model llama3-8b --system dgx-h100 --gpus 64 --gbs 256\n"
@@ -44,7 +44,8 @@ int dispatch(const Arguments& words) {
   const Arguments rest{words.begin() + 1, words.end()};
   if (word == "help" && !rest.empty() && !rest.front().starts_with('-')) {
     Arguments for_help = rest;
-    for_help.emplace_back("--help");
+    const bool all = for_help.size() > 1 && for_help.back() == "all";
+    for_help.insert(for_help.end() - all, "--help");
     return dispatch(for_help);
   }
   if (word == "--help" || word == "-h" || word == "help") return print_usage(std::cout), exit_ok;

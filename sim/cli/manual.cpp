@@ -220,19 +220,20 @@ int run_manual(const Arguments& arguments) {
   std::optional<std::string> out;
   bool force = false;
   Options accepted;
-  accepted.add("out", "DIR", "write all pages into this folder: orrery.1, orrery-search.1, ...",
+  accepted.add("output", "DIR",
+               "write all pages into this folder (also -o DIR): orrery.1, orrery-search.1, ...",
                out);
   accepted.add("force", "replace files that Orrery did not write", force);
   accepted.help();
   if (!accepted.read(arguments,
                      "usage: orrery manual [COMMAND]\n"
-                     "       orrery manual --out DIR\n\n"
+                     "       orrery manual --output DIR\n\n"
                      "Prints a manual page for man(1): orrery manual search | man -l -"))
     return exit_ok;
   const std::vector<std::string>& names = accepted.words();
   if (names.size() > 1 || (out && !names.empty()))
     fail_input({}, "'" + names.back() + "' is one word too many",
-               "name one command, or a folder for all: --out DIR");
+               "name one command, or a folder for all: --output DIR");
   if (out) {
     const std::filesystem::path folder{*out};
     OutputFiles files{force};

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <utility>
 
+#include "sim/cli/terminal.hpp"
 #include "sim/core/nearest.hpp"
 #include "sim/core/number_text.hpp"
 #include "sim/core/text_file.hpp"
@@ -39,64 +40,121 @@ int parse_count(const std::string& text, const Place& at, int minimum, int maxim
 
 namespace {
 
-// Names of others for the same options: those of Megatron-LM, DeepSpeed and Slurm, and those of
-// vLLM, SGLang and TensorRT-LLM with their benchmarks. Commands differ in what they have.
+std::string hyphened(std::string name) {
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+// What to write where the option `word` is none: our name for that of Megatron-LM, DeepSpeed, Slurm
+// or nccl-tests, of vLLM, SGLang or TensorRT-LLM and their benchmarks, or for one that Orrery had
+// before. Commands differ in what they have. "": nothing is known.
 std::string other_name(const std::string& word,
                        const std::function<bool(const std::string&)>& is_option) {
   static const std::multimap<std::string, std::string> names = [] {
-    std::multimap<std::string, std::string> map{//
-                                                {"--fp8", "--dtype fp8"},
-                                                {"--bf16", "--dtype bf16"},
-                                                {"--world-size", "--gpus"},
-                                                {"--num-gpus", "--gpus"},
-                                                {"--g", "--gpus"},
-                                                {"--nodes", "--gpus N (all GPUs of all nodes)"},
-                                                {"--nnodes", "--gpus N (all GPUs of all nodes)"},
-                                                {"--cluster", "--system"},
-                                                {"--config", "--plan"},
-                                                {"--config", "--model"},
-                                                {"--price", "--economics"}};
+    std::multimap<std::string, std::string> map;
     const auto all_mean = [&map](const char* ours, const char* others) {
       for (const std::string_view other : words_of(others))
         map.emplace("--" + std::string{other}, ours);
     };
-    all_mean("--tp", "tensor-parallel-size tp-size tp_size");
-    all_mean("--pp", "pipeline-parallel-size pp-size pp_size");
-    all_mean("--dp", "data-parallel-size dp-size dp_size");
-    all_mean("--ep", "enable-expert-parallel expert-parallel-size ep-size ep_size");
-    all_mean("--weights", "quantization");
+    all_mean("--time-limit", "budget");
+    all_mean("--point-time-limit", "time-limit");
+    all_mean("--perfetto", "trace profile");
+    all_mean("--perfetto-ranks", "trace-ranks");
+    all_mean("--profile", "trace");
+    all_mean("--profile-step", "step");
+    all_mean("--output", "out kernels");
+    all_mean("--replicates-out", "csv");
+    all_mean("--simulator", "engine");
+    all_mean("--unmeasured", "missing");
+    all_mean("--network", "fabric");
+    all_mean("--pass-lengths", "lengths");
+    all_mean("--counted", "window");
+    all_mean("--checkpoint-name", "checkpoint");
+
+    all_mean("--dtype fp8", "fp8 fp8-format");
+    all_mean("--dtype bf16", "bf16");
+    all_mean("--dtype fp16", "fp16");
+    all_mean("--gpus", "world-size num-gpus g");
+    all_mean("--gpus N (all GPUs of all nodes)",
+             "nodes nnodes num-nodes N ntasks ntasks-per-node n nproc-per-node gpus-per-node "
+             "gpus-per-task gres G t nthreads ngpus");
+    all_mean("--system", "cluster");
+    all_mean("--plan", "config deepspeed-config");
+    all_mean("--model", "config model-path model-name-or-path");
+    all_mean("--economics", "price");
+    all_mean("--gbs", "train-batch-size gradient-accumulation-steps");
+    all_mean("--mbs", "train-micro-batch-size-per-gpu per-device-train-batch-size");
+    all_mean("--zero", "zero-stage stage fsdp use-torch-fsdp2");
+    all_mean("--tokens", "train-iters train-samples train-tokens");
+    all_mean("--tp", "tensor-parallel-size tp-size");
+    all_mean("--pp", "pipeline-parallel-size pp-size");
+    all_mean("--cp", "cp-size");
+    all_mean("--dp", "data-parallel-size dp-size enable-dp-attention");
+    all_mean("--ep", "enable-expert-parallel expert-parallel-size ep-size");
+    all_mean("--moe_tp", "moe-tensor-parallel-size");
+    all_mean("--eplb", "enable-eplb");
+    all_mean("--redundant_experts", "ep-num-redundant-experts num-redundant-experts");
+    all_mean("--two_batch", "enable-dbo enable-two-batch-overlap");
+    all_mean("--weights", "quantization dtype");
     all_mean("--kv", "kv-cache-dtype");
-    all_mean("--budget",
-             "max-num-batched-tokens chunked-prefill-size max-num-tokens max_num_tokens");
-    all_mean("--max_seqs", "max-num-seqs max-running-requests max-batch-size max_batch_size");
-    all_mean("--max_length", "max-model-len context-length max-seq-len max_seq_len");
+    all_mean("--max-num-batched-tokens",
+             "budget chunked-prefill-size max-num-tokens max-prefill-tokens");
+    all_mean("--max_seqs", "max-num-seqs max-running-requests max-batch-size");
+    all_mean("--max_length", "max-model-len context-length max-seq-len");
     all_mean("--kv_share",
-             "gpu-memory-utilization mem-fraction-static kv_cache_free_gpu_memory_fraction");
-    all_mean("--block", "block-size page-size");
-    all_mean("--chunked", "enable-chunked-prefill");
+             "gpu-memory-utilization mem-fraction-static kv-cache-free-gpu-memory-fraction");
+    all_mean("--block", "block-size page-size tokens-per-block");
+    all_mean("--chunked", "enable-chunked-prefill no-enable-chunked-prefill");
     all_mean("--mixed", "enable-mixed-chunk");
-    all_mean("--host_kv", "kv-offloading-size hicache-size");
+    all_mean("--host_kv", "kv-offloading-size hicache-size swap-space");
     all_mean("--prefix-cache on", "enable-prefix-caching");
     all_mean("--prefix-cache off", "no-enable-prefix-caching disable-radix-cache");
-    all_mean("--speculate", "speculative-config speculative-algorithm num-speculative-tokens");
-    all_mean("--isl", "input-len random-input-len random-input input-length");
+    all_mean("--speculate",
+             "speculative-config speculative-algorithm num-speculative-tokens "
+             "speculative-num-steps speculative-num-draft-tokens");
+    all_mean("--pools", "disaggregation-mode kv-transfer-config");
+    all_mean("--router", "load-balance-method");
+    all_mean("--engine", "backend");
+    all_mean("--isl", "input-len random-input-len random-input input-length random-range-ratio");
     all_mean("--osl", "output-len random-output-len random-output output-length");
+    all_mean("--isl and --osl, or --trace FILE", "dataset-name");
     all_mean("--rate", "request-rate");
     all_mean("--requests", "num-prompts num-requests");
     all_mean("--concurrency", "max-concurrency num-clients");
     all_mean("--arrival gamma:CV", "burstiness");
     all_mean("--trace", "dataset-path");
+    all_mean("--factor", "stepfactor");
+    all_mean("--min-bytes", "minbytes");
+    all_mean("--max-bytes", "maxbytes");
     for (const PlanKey& key : plan_keys()) {
-      if (!key.megatron.empty()) map.emplace("--" + key.megatron, "--" + key.name);
-      for (const std::string& other : key.other_names) map.emplace("--" + other, "--" + key.name);
+      if (!key.megatron.empty()) map.emplace("--" + hyphened(key.megatron), "--" + key.name);
+      for (const std::string& other : key.other_names)
+        map.emplace("--" + hyphened(other), "--" + key.name);
     }
     return map;
   }();
-  const auto [begin, end] = names.equal_range(word);
+  // Of nccl-tests and of servers, each in the command that has the first word's option.
+  static const std::multimap<std::string, std::string> needless = [] {
+    std::multimap<std::string, std::string> map;
+    const auto all_in = [&map](const char* command_with, const char* others) {
+      for (const std::string_view other : words_of(others))
+        map.emplace("--" + std::string{other}, command_with);
+    };
+    all_in("min-bytes", "n iters w warmup-iters c check m agg-iters a average z blocking");
+    all_in("isl",
+           "host port trust-remote-code tokenizer served-model-name ignore-eos api-key "
+           "disable-log-requests load-format download-dir endpoint base-url save-result");
+    return map;
+  }();
+  const std::string theirs = hyphened(word);
+  const auto [from, to] = needless.equal_range(theirs);
+  if (std::any_of(from, to, [&](const auto& one) { return is_option(one.second); }))
+    return "leave it out: it changes nothing about what is simulated";
+  const auto [begin, end] = names.equal_range(theirs);
   const auto found = std::find_if(begin, end, [&](const auto& name) {
     return is_option(name.second.substr(2, name.second.find(' ') - 2));
   });
-  return found == end ? std::string{} : found->second;
+  return found == end ? std::string{} : "did you mean '" + found->second + "'?";
 }
 
 po::value_semantic* semantic(const OptionEntry& one) {
@@ -111,6 +169,14 @@ po::value_semantic* semantic(const OptionEntry& one) {
 
 void add_to(po::options_description& all, const OptionEntry& one) {
   all.add_options()(one.name.c_str(), semantic(one), one.help.c_str());
+}
+
+// Whether `arguments` ask for all options: --help all, of which "all" is taken out.
+bool take_all(Arguments& arguments) {
+  const auto help = std::find(arguments.begin(), arguments.end(), "--help");
+  if (help == arguments.end() || help + 1 == arguments.end() || help[1] != "all") return false;
+  arguments.erase(help + 1);
+  return true;
 }
 
 po::options_description description(const std::vector<OptionEntry>& entries,
@@ -142,10 +208,6 @@ std::pair<std::string, std::string> Options::long_name(const std::string& word) 
   if (is_count && find("jobs")) return {"jobs", word.substr(2)};
   const std::size_t sign = std::min(word.find('='), word.size());
   if (!word.starts_with("--") || sign + 1 == word.size()) return {};
-  const auto hyphened = [](std::string name) {
-    std::replace(name.begin(), name.end(), '_', '-');
-    return name;
-  };
   const std::string name = word.substr(2, sign - 2);
   if (find(name)) return {};
   for (const OptionEntry& one : entries_)
@@ -158,24 +220,37 @@ std::pair<std::string, std::string> Options::long_name(const std::string& word) 
 void Options::refuse_unknown(const std::string& word) const {
   const std::string typed = word.substr(0, word.find('='));
   const std::string dashed = word.starts_with("--") ? typed : "-" + typed;
-  std::string near =
+  std::string remedy =
       other_name(dashed, [this](const std::string& name) { return find(name) != nullptr; });
-  if (near.empty()) {
+  if (remedy.empty()) {
     std::vector<std::string> names;
     for (const OptionEntry& one : entries_) names.push_back("--" + one.name);
-    near = nearest(dashed, names);
+    if (const std::string near = nearest(dashed, names); !near.empty())
+      remedy = "did you mean '" + near + "'?";
   }
   const bool is_number = word.find_first_not_of("-+.0123456789") == word.npos;
-  if (!is_number || word.starts_with("--") || !near.empty())
+  if (!is_number || word.starts_with("--") || !remedy.empty())
     fail_input(command_line, "unknown option '" + word + "'",
-               near.empty() ? "see --help" : "did you mean '" + near + "'?");
+               remedy.empty() ? "see --help all" : remedy);
 }
 
-bool Options::parse(const Arguments& arguments, const std::string& usage) {
-  const po::options_description known = description(entries_, first_);
+void Options::help() {
+  add({"quiet", "", "no notes and no progress on stderr; errors stay", "",
+       [](const std::string&, const Place&) { silence(); }});
+  add("help", "this text");
+}
+
+bool Options::parse(const Arguments& typed, const std::string& usage) {
+  Arguments arguments = typed;
+  const bool shows_all = take_all(arguments) || basic_.empty();
+  std::vector<OptionEntry> shown = entries_;
+  if (!shows_all)
+    std::erase_if(shown, [this](const OptionEntry& one) { return !basic_.contains(one.name); });
   std::ostringstream help;
-  help << known;
+  help << description(shown, first_);
+  if (!shows_all) help << "\n--help all shows all " << entries_.size() << " options.\n";
   CommandListener::report({entries_, help.str()});
+  const po::options_description known = description(entries_, first_);
   for (const std::string& word : arguments)
     if (word == "--" || word.starts_with("--="))
       fail_input(command_line, "'" + word + "' is no option", "leave it out");
@@ -225,7 +300,7 @@ bool Options::parse(const Arguments& arguments, const std::string& usage) {
     }
   }
   if (!has("help") || usage.empty()) return true;
-  std::cout << usage << "\n\n" << known;
+  std::cout << usage << "\n\n" << help.str();
   return false;
 }
 

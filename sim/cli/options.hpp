@@ -36,7 +36,7 @@ struct OptionEntry {
 /// All options of a command, in the order of its help.
 struct OptionTable {
   std::vector<OptionEntry> options;
-  std::string text;  ///< The lines of the help.
+  std::string text;  ///< The lines of --help, which may leave options out.
 };
 
 /// Receives, while it lives, the descriptions of commands that run: the tables against which they
@@ -125,7 +125,10 @@ class Options {
   void add(const std::string& name, const std::string& help, bool& into) {
     add(name, "", help, [&into](const std::string&, const Place&) { into = true; });
   }
-  void help() { add("help", "this text"); }
+  /// --quiet and --help.
+  void help();
+  /// What --help shows of a long table; --help all shows the rest, too.
+  void basic(std::set<std::string> names) { basic_ = std::move(names); }
   /// An option with a value, which may be left out where it is "true|false".
   void add(const std::string& name, const std::string& value, const std::string& help,
            const Take& take = nullptr) {
@@ -156,9 +159,9 @@ class Options {
     entries_.push_back(std::move(entry));
   }
 
-  /// Parses `arguments`; -o is --output, -j 4 and -j4 are --jobs 4. Where they ask for help it is
-  /// printed, after `usage`, and the answer is false. Errors: an unknown option (with the nearest),
-  /// a missing value, an option given twice.
+  /// Parses `arguments`; -o is --output, -j 4 and -j4 are --jobs 4. --help and --help all print
+  /// help after `usage`, and the answer is false. Errors: an unknown option (with what was probably
+  /// meant), a missing value, an option given twice.
   bool parse(const Arguments& arguments, const std::string& usage = "");
   /// Fills the variables of the options that were typed, in the order of the help.
   void fill() const;
@@ -204,6 +207,7 @@ class Options {
 
   std::vector<OptionEntry> entries_;
   std::string group_, first_;
+  std::set<std::string> basic_;  ///< Empty: all.
   std::map<std::string, std::vector<std::string>> typed_;
   std::set<std::string> from_file_;  ///< Those of them that give() added.
   std::vector<std::string> words_;

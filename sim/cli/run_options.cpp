@@ -57,7 +57,7 @@ void add_run_policy(Options& options, RunOptions& into) {
               "replay these faults of servers instead of drawing failures; the profile says what "
               "follows from them",
               into.faults);
-  options.add("servers", "N", "of the fleet that had them, where the file does not say",
+  options.add("servers", "N", "of the fleet that had the faults, where the file does not say",
               into.servers, Counted{1, most_servers});
   options.add(
       "checkpoint", "LIST",

@@ -7,6 +7,7 @@
 #include <limits>
 #include <set>
 
+#include "sim/cli/terminal.hpp"
 #include "sim/core/catalog.hpp"
 #include "sim/core/nearest.hpp"
 #include "sim/core/number_text.hpp"
@@ -60,15 +61,6 @@ void add_simulator(Options& options) {
               choose_simulator);
 }
 
-void add_simulator_and_alias(Options& options) {
-  add_simulator(options);
-  options.add("engine", "own|simgrid", "the same as --simulator",
-              [&](const std::string& word, const Place& at) {
-                options.refuse({"simulator"}, "is the same as --engine", "keep one of them");
-                choose_simulator(word, at);
-              });
-}
-
 namespace {
 
 bool is_of(const JsonValue& json, const std::string& schema) {
@@ -99,9 +91,9 @@ Thing as_carried(Thing thing, const std::string& option, const std::string& fold
   const std::vector<std::string> known = list_catalog(folder);
   const bool has_it = std::find(known.begin(), known.end(), thing.name) != known.end();
   if (has_it && read(thing.name, {}).document != thing.document)
-    std::cerr << "orrery: note: the " << option << " '" << thing.name
-              << "' is taken as the plan file holds it; that of the catalog differs (--" << option
-              << " " << thing.name << " takes it)\n";
+    print_note("the " + option + " '" + thing.name +
+               "' is taken as the plan file holds it; that of the catalog differs (--" + option +
+               " " + thing.name + " takes it)");
   return thing;
 }
 
@@ -141,7 +133,7 @@ void add_scenario(Options& options, ScenarioOptions& into) {
               into.system);
   options.add("gpus", "N", "GPUs in all; data parallelism follows from it", into.gpus,
               whole(1, 1 << 24));
-  options.add("calibration", "FILE", "measurements of that system: orrery calibrate fit",
+  options.add("calibration", "FILE", "measurements of the system: orrery calibrate fit",
               into.calibration);
   options.add("plan", "FILE",
               "a JSON file with the keys below, or a result of --json; options override it",
@@ -154,7 +146,7 @@ JsonValue read_plan_file(const std::string& path) {
   JsonValue file = JsonValue::read_file(path);
   if (!is_of(file, "orrery.search/1")) return file;
   const JsonValue plans = file.at("plans");
-  if (plans.elements().empty()) plans.fail("is empty", "search with a larger --budget");
+  if (plans.elements().empty()) plans.fail("is empty", "search with a longer --time-limit");
   const JsonValue first = plans.elements().front();
   const auto inputs = file.find("inputs");
   return inputs ? first.with("inputs", *inputs) : first;
@@ -256,7 +248,7 @@ Scenario checked_scenario(const ScenarioOptions& options, const std::optional<Mo
 
 void note_doubt(const std::optional<std::string>& doubt) {
   static std::set<std::string> said;  // Several plans may be read.
-  if (doubt && said.insert(*doubt).second) std::cerr << "orrery: note: " << *doubt << "\n";
+  if (doubt && said.insert(*doubt).second) print_note(*doubt);
 }
 
 Scenario read_scenario(const ScenarioOptions& options, const std::optional<Model>& model) {

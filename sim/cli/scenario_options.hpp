@@ -14,8 +14,6 @@ void add_memory_option(Options& options, Detail& into);
 void add_host_memory_option(Options& options, Bytes& into);
 /// --simulator, which chooses the simulator of this process (SimulatorChoice).
 void add_simulator(Options& options);
-/// The same with its older name, --engine, which names a serving engine in other commands.
-void add_simulator_and_alias(Options& options);
 
 /// --model, --system, --calibration, --gpus, --plan and the keys of a plan, as typed.
 struct ScenarioOptions {

@@ -81,9 +81,10 @@ BestList ListOptions::list() const {
           top.value_or(BestList{}.most)};
 }
 
-void add_jobs(Options& options, const std::string& help, int& into) {
+void add_jobs(Options& options, int& into) {
   into = default_workers();
-  options.add("jobs", "N", help, into, whole(1, most_workers));
+  options.add("jobs", "N", "worker processes (also -j N; default: Slurm's, or all cores)", into,
+              whole(1, most_workers));
 }
 
 void point_plan_keys_to_fix(const Options& options, const Arguments& arguments,

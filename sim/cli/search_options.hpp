@@ -36,7 +36,7 @@ struct ListOptions {
   BestList list() const;
 };
 /// --jobs; default_workers() if it is not given.
-void add_jobs(Options& options, const std::string& help, int& into);
+void add_jobs(Options& options, int& into);
 /// Refuses options of `orrery estimate` that `who` searches or fixes, and states what to write
 /// instead.
 void point_plan_keys_to_fix(const Options& options, const Arguments& arguments,

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <iostream>
 
+#include "sim/cli/terminal.hpp"
 #include "sim/formats/servers/checkpoint.hpp"
 #include "sim/serving/deployment.hpp"
 
@@ -52,7 +53,8 @@ void take_deployment_file(Options& options) {
   auto stated = read_deployment_file(options.text("plan"));
   if (!other_checkpoint) add_checkpoint_formats(stated);
   for (const auto& [name, value] : stated) {
-    if (has(name.c_str())) continue;
+    const std::string option = deployment_option(name);
+    if (has(option.c_str())) continue;
     const bool of_pools = name == "prefill" || name == "decode";
     if (name == "checkpoint" && other_checkpoint) continue;
     if (searches && is_kept_by_search(name)) options.give_also("fix", name + "=", value);
@@ -60,7 +62,7 @@ void take_deployment_file(Options& options) {
                             name == "gpus" || name == "prefix-cache" || name == "router";
     if (searches && !is_context) continue;
     if ((of_pools && pooled) || (name == "replicas" && recut)) continue;
-    options.give(name, value);
+    options.give(option, value);
   }
 }
 
@@ -76,6 +78,12 @@ bool read_with_deployment_file(Options& options, const Arguments& arguments,
   return true;
 }
 
+std::string deployment_option(const std::string& key) {
+  if (key == "budget") return "max-num-batched-tokens";  // As vLLM has it; --budget is money.
+  if (key == "checkpoint") return "checkpoint-name";     // --checkpoint is how often a run saves.
+  return key;
+}
+
 void add_deployment(Options& options, DeploymentOptions& into) {
   options.add("model", "NAME|FILE", "a model: orrery list models", into.model);
   options.add("system", "NAME|FILE", "a cluster: orrery list systems", into.system);
@@ -84,9 +92,9 @@ void add_deployment(Options& options, DeploymentOptions& into) {
   options.add("plan", "FILE", "a deployment, as orrery import server writes it; options win",
               into.plan);
   for (const DeploymentKey& key : deployment_keys())
-    options.add(key.name, key.values.size() < 16 ? key.values : "FORMAT", key.help,
-                [&into, &key](const std::string& text, const Place&) {
-                  key.read(into.keys, value_of_flag(key.name, text));
+    options.add(deployment_option(key.name), key.values.size() < 16 ? key.values : "FORMAT",
+                key.help, [&into, &key](const std::string& text, const Place&) {
+                  key.read(into.keys, value_of_flag(deployment_option(key.name), text));
                 });
 }
 
@@ -114,15 +122,14 @@ ServingSetup read_serving_setup(const DeploymentOptions& given) {
 
 void print_published_note(const Model& model, const DeploymentRequest& request) {
   const std::string note = published_note(model, request);
-  if (!note.empty()) std::cerr << "orrery: note: " << note << "\n";
+  if (!note.empty()) print_note(note);
 }
 
 void print_deployment_notes(const ServingSetup& setup, const KvCapacity& kv, std::int64_t tokens) {
   for (const std::string& note :
        length_notes(setup.model, setup.deployment, setup.engine, kv, tokens))
-    std::cerr << "orrery: note: " << note << "\n";
-  for (const std::string& note : unmeasured_notes(setup.system, setup.deployment))
-    std::cerr << "orrery: note: " << note << "\n";
+    print_note(note);
+  for (const std::string& note : unmeasured_notes(setup.system, setup.deployment)) print_note(note);
 }
 
 namespace {

@@ -11,6 +11,8 @@ struct DeploymentOptions {
   std::string checkpoint;
   DeploymentRequest keys;
 };
+/// The option of a key of deployments: its name, unless that is another command's option.
+std::string deployment_option(const std::string& key);
 /// --model, --system, --gpus, --engine, --plan and a key of a deployment each.
 void add_deployment(Options& options, DeploymentOptions& into);
 /// --step, one iteration.

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <iostream>
 #include <optional>
-#include <thread>
 
 #include "sim/cli/measured_runs.hpp"
+#include "sim/cli/search_options.hpp"
 #include "sim/cli/serve_setup.hpp"
+#include "sim/cli/terminal.hpp"
 #include "sim/core/nearest.hpp"
 #include "sim/core/value_list.hpp"
 #include "sim/core/write_file.hpp"
@@ -151,10 +152,10 @@ RequestedLoad load_of(const Options& options, const TrafficOptions& traffic, int
                "there are " + std::to_string(requests));
   if (requested.load.part == MeasuredPart::all)
     options.refuse({"skip-first"}, "is the warm-up of a steady load, of which only part counts",
-                   "leave it out: all requests of a trace, a burst or --window all count");
+                   "leave it out: all requests of a trace, a burst or --counted all count");
   for (const char* option : {"isl", "osl", "lengths", "trace", "trace-format", "speed", "first",
                              "rate", "arrival", "requests", "shared-prefix", "prefix-cache",
-                             "router", "slo", "window", "skip-first", "seed", "economics"})
+                             "router", "slo", "counted", "skip-first", "seed", "economics"})
     if (options.has(option))
       requested.flags += (requested.flags.empty() ? "--" : " --") + std::string{option} + " " +
                          options.text(option);
@@ -174,7 +175,6 @@ void add_traffic(Options& options, TrafficOptions& into) {
   ServingLoad& rules = into.rules;
   rules.prefix_cache = true;
   ReplaySettings& replay = rules.replay;
-  replay.workers = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   options.group("Requests");
   options.add("isl", "LENGTHS",
               "tokens of a prompt: 1024, 819..1024 or lognormal:1024,0.8 (median, sigma)",
@@ -213,7 +213,7 @@ void add_traffic(Options& options, TrafficOptions& into) {
               });
   options.add("goodput", "the largest rate at which enough requests keep to --slo",
               into.finds_goodput);
-  options.add("window", "PART",
+  options.add("counted", "PART",
               "what counts: steady (default: without warm-up and the end), or all, as benchmark "
               "programs count",
               into.part, OneOf{enum_words<MeasuredPart>});
@@ -221,8 +221,7 @@ void add_traffic(Options& options, TrafficOptions& into) {
               into.skipped, whole(0, most_requests));
   options.add("seed", "N", "of all that is drawn (1)", into.arrivals.seed,
               whole(0, std::int64_t{1} << 53));
-  options.add("jobs", "N", "worker processes (also -j N; default: all cores)", replay.workers,
-              whole(1, 1024));
+  add_jobs(options, replay.workers);
   options.add("unfolded", "step every iteration and every replica by itself", replay.unfolded);
   options.add("requests-out", "FILE", "write a line of JSON for each request", into.requests_out);
   options.add("perfetto", "FILE", "write what was computed when, for ui.perfetto.dev",
@@ -233,7 +232,7 @@ void add_traffic(Options& options, TrafficOptions& into) {
               into.runs);
   options.add("economics", "FILE[,FILE]",
               "your prices and powers, over those of topologies/economics", into.economics);
-  options.add("force", "overwrite a file that Orrery did not write", into.force);
+  options.add("force", "replace files that Orrery did not write", into.force);
 }
 
 bool has_traffic(const Options& options) {
@@ -269,8 +268,8 @@ Request longest_request(const ServingLoad& load) {
 // No request is answered in less than a millisecond.
 void note_small_limits(const std::optional<Slo>& slo, const std::string& text) {
   if (slo && std::min({slo->ttft, slo->tpot, slo->e2e}) < Seconds{1e-3})
-    std::cerr << "orrery: note: --slo " << text
-              << " is in milliseconds, and nothing is that quick: half a second is 500\n";
+    print_note("--slo " + text +
+               " is in milliseconds, and nothing is that quick: half a second is 500");
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ Sweep read_sweep(const SweepOptions& given, const std::vector<std::string>& file
                          given.memory_only || given.tokens || given.economics ||
                          !given.axes.empty();
   // Without a description of its own a folder goes on with what it holds.
-  const std::string in_folder = (std::filesystem::path{*given.out} / "sweep.json").string();
+  const std::string in_folder = (std::filesystem::path{*given.output} / "sweep.json").string();
   std::error_code code;
   if (given.plan) add_plan_file(builder, *given.plan);
   if (!files.empty())
@@ -60,24 +60,26 @@ void add_sweep_run(Options& options, SweepOptions& into) {
   options.add("memory-only", "what a GPU holds, without simulating the step", into.memory_only);
   options.add("tokens", "N", "tokens to train on, as 15T: adds what that takes and costs",
               into.tokens, parse_tokens);
-  options.add("economics", "FILE[,FILE]", "your prices and powers, over the catalog's",
-              into.economics);
+  options.add("economics", "FILE[,FILE]",
+              "your prices and powers, over those of topologies/economics", into.economics);
   options.add("plan", "FILE",
               "a plan, an imported run or a result: what is not swept is as it says", into.plan);
   options.add("model", "LIST", "models of the catalog, or files", into.axes);
   options.add("system", "LIST", "systems of the catalog, or files", into.axes);
-  options.add("calibration", "LIST", "measurements: orrery calibrate fit", into.axes);
+  options.add("calibration", "LIST", "measurements of the system: orrery calibrate fit", into.axes);
   options.add("gpus", "LIST", "GPUs in all", into.axes);
   for (const PlanKey& key : plan_keys()) options.add(key.name, "LIST", key.help, into.axes);
 
   options.group("How it is run");
-  options.add("out", "DIR", "folder of the rows; run again, it goes on where it stopped", into.out);
-  add_jobs(options, "worker processes (also -j N; default: Slurm's, or all cores)", into.workers);
+  options.add("output", "DIR",
+              "folder of the rows (also -o DIR); run again, it goes on where it stopped",
+              into.output);
+  add_jobs(options, into.workers);
   options.add("shards", "N", "files that the rows are spread over (default 1)", into.shards,
               whole(1, largest_shard_count));
   options.add("shard", "I/N", "compute one of N shards (default: Slurm's array task, or all)",
               into.shard, parse_shard);
-  options.add("time-limit", "TIME", "what a point may take: '60 s'", into.limits.time,
+  options.add("point-time-limit", "TIME", "what a point may take: '60 s'", into.limits.time,
               parse_duration);
   options.add("memory-limit", "BYTES", "what a worker may hold: '4 GB'", into.limits.memory,
               parse_bytes);
@@ -85,14 +87,15 @@ void add_sweep_run(Options& options, SweepOptions& into) {
   options.add("html", "FILE", "write a report for a browser: curves or maps of the rows",
               into.html);
   options.add("force", "replace files that Orrery did not write", into.force);
-  options.add("quiet", "no progress on a terminal", into.quiet);
   options.help();
+  options.basic({"sweep", "zip", "where", "tokens", "plan", "model", "system", "gpus", "tp", "pp",
+                 "ep", "gbs", "mbs", "software", "output", "jobs", "html", "force", "help"});
 }
 
 SweepJob read_sweep_job(const SweepOptions& given, const std::vector<std::string>& files) {
   if (files.size() > 1)
     fail_input({}, "'" + files[1] + "' belongs to no option", "a sweep is described by one file");
-  if (!given.out) fail_input({}, "--out is missing", "name a folder for the rows: --out sweep1");
+  if (!given.output) fail_input({}, "--output is missing", "name a folder for the rows: -o sweep1");
   std::optional<int> in_file;
   const Sweep sweep = read_sweep(given, files, in_file);
 
@@ -113,7 +116,7 @@ SweepJob read_sweep_job(const SweepOptions& given, const std::vector<std::string
   }
   if (shards == 0) shards = in_file.value_or(0);
   SweepJob job;
-  const std::string& out = *given.out;
+  const std::string& out = *given.output;
   std::error_code code;
   if (shards == 0 && from_slurm && !std::filesystem::exists(out + "/sweep.json", code))
     shards = count_in_environment("SLURM_ARRAY_TASK_COUNT").value_or(0);
@@ -153,13 +156,8 @@ std::string time_left(double seconds) {
 
 }  // namespace
 
-SweepProgress::SweepProgress(const Sweep& sweep, std::int64_t there, std::int64_t total, bool quiet)
-    : sweep_{sweep},
-      best_{sweep, 1},
-      there_{there},
-      total_{total},
-      line_{quiet},
-      begin_{Clock::now()} {}
+SweepProgress::SweepProgress(const Sweep& sweep, std::int64_t there, std::int64_t total)
+    : sweep_{sweep}, best_{sweep, 1}, there_{there}, total_{total}, begin_{Clock::now()} {}
 
 void SweepProgress::row(const std::string& line) {
   if (!line_.is_shown()) return;

@@ -24,17 +24,17 @@ struct SweepJob {
 
 /// The options of `orrery sweep run`.
 struct SweepOptions {
-  std::optional<std::string> plan, sweep, zip, where, economics, out, html;
+  std::optional<std::string> plan, sweep, zip, where, economics, output, html;
   std::optional<double> tokens;
   std::map<std::string, std::string> axes;  ///< Keys that may have several values.
-  bool memory_only = false, long_ranges = false, force = false, quiet = false;
+  bool memory_only = false, long_ranges = false, force = false;
   std::optional<Shard> shard;
   int shards = 0;  ///< 0: not given.
   int workers = 1;
   WorkerLimits limits;
 };
 void add_sweep_run(Options& options, SweepOptions& into);
-/// `files`: words that are no option. Errors: what cannot be meant; --out holds another sweep; a
+/// `files`: words that are no option. Errors: what cannot be meant; --output holds another sweep; a
 /// shard that does not exist.
 SweepJob read_sweep_job(const SweepOptions& given, const std::vector<std::string>& files);
 
@@ -42,7 +42,7 @@ SweepJob read_sweep_job(const SweepOptions& given, const std::vector<std::string
 class SweepProgress {
  public:
   /// `there`: of `total` points, how many have their row already.
-  SweepProgress(const Sweep& sweep, std::int64_t there, std::int64_t total, bool quiet);
+  SweepProgress(const Sweep& sweep, std::int64_t there, std::int64_t total);
 
   void row(const std::string& line);
 

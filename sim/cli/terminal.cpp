@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 #include <string_view>
 
 #include "sim/core/error.hpp"
@@ -25,7 +26,7 @@ int parse_rank(std::string_view text, const std::string& whole) {
   int rank = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
   if (error != std::errc{} || end != text.data() + text.size() || rank < 0)
-    fail_input({"", "--trace-ranks"}, "'" + whole + "' is not a list of ranks",
+    fail_input({"", "--perfetto-ranks"}, "'" + whole + "' is not a list of ranks",
                "write it like 0,8,16-23");
   return rank;
 }
@@ -47,7 +48,7 @@ std::vector<int> parse_ranks(const std::string& text) {
     const int last = dash == part.npos ? first : parse_rank(part.substr(dash + 1), text);
     constexpr int most = 1 << 20;
     if (last < first || last - first > most)
-      fail_input({"", "--trace-ranks"}, "'" + part + "' is not a range",
+      fail_input({"", "--perfetto-ranks"}, "'" + part + "' is not a range",
                  "write the smaller rank first");
     for (int rank = first; rank <= last; ++rank) ranks.push_back(rank);
   }
@@ -62,6 +63,8 @@ std::size_t terminal_columns() {
   return size.ws_col;
 }
 
+bool silent = false;  // For the process, which runs one command.
+
 bool wants_lines() {
   const char* progress = std::getenv("ORRERY_PROGRESS");
   return progress && std::string_view{progress} == "lines";
@@ -69,8 +72,14 @@ bool wants_lines() {
 
 }  // namespace
 
-StatusLine::StatusLine(bool quiet)
-    : lines_{wants_lines()}, shown_{!quiet && (lines_ || ::isatty(STDERR_FILENO) == 1)} {}
+void silence() { silent = true; }
+
+void print_note(const std::string& text) {
+  if (!silent) std::cerr << "orrery: note: " << text << "\n";
+}
+
+StatusLine::StatusLine()
+    : lines_{wants_lines()}, shown_{!silent && (lines_ || ::isatty(STDERR_FILENO) == 1)} {}
 
 StatusLine::~StatusLine() {
   if (shown_ && !lines_) std::fputs("\r\033[K", stderr);
@@ -134,9 +143,9 @@ void LongWork::draw(const Progress& progress) {
   parts_.push_back(progress);
   // Many flows that share links end together, after a long computation without reports.
   constexpr std::size_t many_flows = 5'000;
-  const bool silent = progress.of == Progress::Of::flows && progress.all >= many_flows;
+  const bool is_slow = progress.of == Progress::Of::flows && progress.all >= many_flows;
   constexpr Seconds soon{1.0};
-  if ((silent || since_.passed() >= soon) && line_.is_due()) line_.draw(progress_text(parts_));
+  if ((is_slow || since_.passed() >= soon) && line_.is_due()) line_.draw(progress_text(parts_));
 }
 
 }  // namespace orrery

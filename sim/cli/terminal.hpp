@@ -13,15 +13,21 @@ namespace orrery {
 /// and CLICOLOR_FORCE win (no-color.org).
 bool wants_colour();
 
-/// Reads "0,8,16-23" as numbers. Errors (bad_input) name --trace-ranks.
+/// Reads "0,8,16-23" as numbers. Errors (bad_input) name --perfetto-ranks.
 std::vector<int> parse_ranks(const std::string& text);
 
+/// Leaves out notes and progress from now on: --quiet. Errors stay.
+void silence();
+
+/// Writes "orrery: note: " + `text` to stderr, unless silenced.
+void print_note(const std::string& text);
+
 /// A line on stderr with a command's progress, rewritten a few times a second. Nothing is shown if
-/// stderr is no terminal, unless ORRERY_PROGRESS is "lines": then "orrery: progress: ..." is
-/// written each time, for programs that read it.
+/// silenced, or if stderr is no terminal, unless ORRERY_PROGRESS is "lines": then
+/// "orrery: progress: ..." is written each time, for programs that read it.
 class StatusLine {
  public:
-  explicit StatusLine(bool quiet = false);
+  StatusLine();
   ~StatusLine();  ///< Clears the line.
   StatusLine(const StatusLine&) = delete;
   StatusLine& operator=(const StatusLine&) = delete;

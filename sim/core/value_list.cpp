@@ -39,8 +39,8 @@ std::string in_digits(const std::string& text, const std::string& place) {
   const bool may_be = !text.empty() && text.front() >= '0' && text.front() <= '9' &&
                       text.find_first_of(",kKM") != text.npos;
   if (!may_be) return text;
-  static const std::vector<std::string> lengths{"--seq", "--isl", "--osl", "--max_length",
-                                                "--budget"};
+  static const std::vector<std::string> lengths{
+      "--seq", "--isl", "--osl", "--max_length", "--budget", "--max-num-batched-tokens"};
   const bool is_length = std::find(lengths.begin(), lengths.end(), place) != lengths.end();
   const auto value = whole_number(text, is_length ? 1024.0 : 1000.0);
   return value ? std::to_string(*value) : text;

@@ -165,7 +165,7 @@ std::string ExploredSweep::command() const {
   text += " --sweep " + shell_word(axes);
   for (const char* key : {"tokens", "economics"})
     if (state.says(key)) text += std::string{" --"} + key + " " + shell_word(state.word(key));
-  return text + " --out sweep";
+  return text + " --output sweep";
 }
 
 std::vector<const Axis*> ExploredSweep::axes() const {

@@ -51,7 +51,7 @@ struct ExploredSweep {
   /// state that a sweep would take for several, more than `most_points`.
   static ExploredSweep read(const std::string& json, const NamesAllowed& names);
 
-  /// The words after "orrery": "sweep run --model gpt3-175b ... --sweep 'tp=1,2,4' --out sweep".
+  /// The words after "orrery": "sweep run --model gpt3-175b ... --sweep 'tp=1,2,4' --output sweep".
   std::string command() const;
   /// The axes of `sweep` that keys() names.
   std::vector<const Axis*> axes() const;

@@ -64,7 +64,7 @@ std::string command_of(const ExploredState& state, const std::vector<std::string
   for (const char* key : {"model", "system", "calibration", "gpus"}) add(key);
   for (const PlanKey& key : plan_keys())
     if (key.name != "gbs") add(key.name);
-  return text + " --sweep gbs=" + joined(batches, ",") + " --out batches";
+  return text + " --sweep gbs=" + joined(batches, ",") + " --output batches";
 }
 
 }  // namespace

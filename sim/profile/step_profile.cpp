@@ -65,8 +65,9 @@ Window chosen(const std::vector<Window>& windows, std::optional<std::int64_t> nu
       if (window.number == *number) return window;
     std::vector<std::int64_t> there;
     for (const Window& window : windows) there.push_back(window.number);
-    fail_input({file, ""}, "has no whole step " + std::to_string(*number),
-               there.empty() ? "leave out --step: it is taken whole" : "it has: " + joined(there));
+    fail_input(
+        {file, ""}, "has no whole step " + std::to_string(*number),
+        there.empty() ? "leave out --profile-step: it is taken whole" : "it has: " + joined(there));
   }
   std::vector<Window> sorted = windows;
   std::sort(sorted.begin(), sorted.end(), [](const Window& a, const Window& b) {

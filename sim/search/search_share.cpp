@@ -243,10 +243,10 @@ std::vector<ShareFile> read_shares(const std::string& folder) {
   }
   if (code)
     fail_input({folder, ""}, "cannot be read: " + code.message(),
-               "name the folder that was given to orrery search --out");
+               "name the folder that was given to orrery search --output");
   if (files.empty())
     fail_input({folder, ""}, "holds no shard of a search",
-               "compute them: orrery search ... --shard 0/8 --out " + folder);
+               "compute them: orrery search ... --shard 0/8 --output " + folder);
   const int of = files.front().share.shard.of;
   std::vector<bool> done(static_cast<std::size_t>(of));
   for (const ShareFile& file : files) done[static_cast<std::size_t>(file.share.shard.index)] = true;
@@ -254,7 +254,7 @@ std::vector<ShareFile> read_shares(const std::string& folder) {
     fail_input({folder, ""}, "shards are missing, of " + std::to_string(of) + ": " + missing,
                "compute them: orrery search ... --shard " +
                    missing.substr(0, missing.find_first_of(",-")) + "/" + std::to_string(of) +
-                   " --out " + folder);
+                   " --output " + folder);
   std::sort(files.begin(), files.end(), [](const ShareFile& a, const ShareFile& b) {
     return a.share.shard.index < b.share.shard.index;
   });

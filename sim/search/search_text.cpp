@@ -144,7 +144,7 @@ std::string searched(const SearchResult& result) {
     text += "Not all plans are known: they were enumerated in part only, of " +
             grouped(result.parts_cut_short) + " of " + grouped(result.parts) +
             "\ncombinations of tp and pp; fewer dimensions (--fix) or " +
-            (result.interrupted ? "more time help.\n" : "a larger --budget help.\n");
+            (result.interrupted ? "more time help.\n" : "a longer --time-limit help.\n");
   return text;
 }
 

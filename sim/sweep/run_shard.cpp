@@ -142,7 +142,7 @@ class ShardRun {
       fail_input({part_, ""},
                  "is removed: a model, a system, a routing or another input changed while its rows "
                  "were computed",
-                 "put the inputs back, or name another --out folder");
+                 "put the inputs back, or name another --output folder");
     }
     writer.complete();
   }

@@ -26,7 +26,7 @@ constexpr std::string_view partial = ".part";
 
 [[noreturn]] void refuse_header(const std::string& path) {
   fail_input({path, ""}, "holds rows of another sweep, of another version of it or of the program",
-             "name another --out folder, or remove this one");
+             "name another --output folder, or remove this one");
 }
 
 // Advisory, and not inherited by forked workers. Where the file system knows no locks, none is

@@ -78,7 +78,7 @@ std::string description(const SweepFolder& folder) {
 
 void refuse_another(const SweepFolder& there, const SweepFolder& wanted) {
   const Place at{description_path(there.path), ""};
-  const std::string remedy = "name another --out folder, or remove this one";
+  const std::string remedy = "name another --output folder, or remove this one";
   if (sweep_json(there.sweep) != sweep_json(wanted.sweep))
     fail_input(at, "holds another sweep", remedy);
   if (there.fingerprint != wanted.fingerprint)
@@ -109,7 +109,7 @@ SweepFolder open_sweep_folder(const std::string& path) {
   std::error_code code;
   if (!fs::exists(file, code))
     fail_input({path, ""}, "is not a folder of a sweep: it has no sweep.json",
-               "name the folder that was given to orrery sweep run --out");
+               "name the folder that was given to orrery sweep run --output");
   const JsonValue json = JsonValue::read_file(file);
   SweepBuilder builder;
   builder.read(json);
@@ -138,12 +138,12 @@ SweepFolder begin_sweep_folder(const std::string& path, const Sweep& sweep, int 
       fail_input(
           {description_path(path), ""},
           "was begun in " + std::to_string(there.shards) + " shards, not " + std::to_string(shards),
-          "leave the number out, or name another --out folder");
+          "leave the number out, or name another --output folder");
     return there;
   }
   wanted.shards = shards > 0 ? shards : 1;
   wanted.points = Grid{wanted.sweep}.count_points();
-  make_folder(path, {"", "--out"});
+  make_folder(path, {"", "--output"});
   write_file(description_path(path), description(wanted));
   return wanted;
 }

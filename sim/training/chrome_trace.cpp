@@ -32,7 +32,7 @@ std::vector<int> chosen_reps(const RankClasses& classes, const std::vector<int>&
   const int most = classes.placement().ranks();
   for (int rank : ranks) {
     if (rank < 0 || rank >= most)
-      fail_input(Place{} / "trace-ranks",
+      fail_input(Place{} / "perfetto-ranks",
                  "rank " + std::to_string(rank) + " is none of the plan's " + std::to_string(most),
                  "use 0 to " + std::to_string(most - 1));
     reps.push_back(classes.rep_of(Rank{rank}));
@@ -52,11 +52,11 @@ std::vector<int> chosen_reps(const RankClasses& classes, const std::vector<int>&
     const auto rank_of = [&](int rep) {
       return std::to_string(classes.reps()[static_cast<std::size_t>(rep)].rank.value);
     };
-    remedy = "draw fewer ranks, such as --trace-ranks " + rank_of(reps.front());
+    remedy = "draw fewer ranks, such as --perfetto-ranks " + rank_of(reps.front());
     if (2 * a_rank <= most) remedy += "," + rank_of(reps.back());
     remedy += " (about " + grouped(a_rank) + " events a rank)";
   }
-  fail_infeasible(Place{} / "trace",
+  fail_infeasible(Place{} / "perfetto",
                   "the trace has " + grouped(events) + " events, and viewers bear " + grouped(most),
                   remedy);
 }

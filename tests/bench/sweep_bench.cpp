@@ -70,7 +70,7 @@ int main(int count, char** words) {
 
   // GPT-3 175B, 1,024 A100s: 4 x 3 x 3 x 15 x 2 plans.
   const auto simulated = [&](const char* out, const char* jobs) {
-    return run({orrery, "sweep", "run", "--out", path(out), "-j", jobs, "--model", "gpt3-175b",
+    return run({orrery, "sweep", "run", "--output", path(out), "-j", jobs, "--model", "gpt3-175b",
                 "--system", "dgx-a100-80gb", "--gpus", "1024", "--sweep",
                 "tp=1..8*2 pp=4,8,16 mbs=1,2,4 gbs=1024..8192+512 recompute=selective,full"});
   };
@@ -81,7 +81,7 @@ int main(int count, char** words) {
   std::printf("  2 processes are %.2f times as fast\n", one.wall_s / two.wall_s);
 
   const auto cheap = [&](const char* out, const char* jobs, const char* last) {
-    return run({orrery, "sweep", "run", "--out", path(out), "-j", jobs, "--shards", "10",
+    return run({orrery, "sweep", "run", "--output", path(out), "-j", jobs, "--shards", "10",
                 "--memory-only", "--yes", "--model", "llama3-70b", "--system", "dgx-h100", "--gpus",
                 "1024", "--sweep",
                 "tp=1..8*2 pp=1,2,4,5,8 mbs=1,2,4,8,16 recompute=none,selective,full gbs=16384.." +

@@ -46,7 +46,8 @@ std::string stand_in(const TemporaryFolder& folder) {
 
 TEST(Calibrate, NoGpuIs77) {
   // CUDA shows no GPU at all; where orrery-gpu was not built, there is no program either.
-  const Outcome hidden = run("CUDA_VISIBLE_DEVICES=-1", "calibrate gpu --budget 1s -o /dev/null");
+  const Outcome hidden =
+      run("CUDA_VISIBLE_DEVICES=-1", "calibrate gpu --time-limit 1s -o /dev/null");
   EXPECT_EQ(hidden.code, 77) << hidden.text;
   EXPECT_NE(hidden.text.find("no usable NVIDIA GPU"), hidden.text.npos) << hidden.text;
   const Outcome missing = run("ORRERY_GPU=/nowhere/orrery-gpu", "calibrate gpu");
@@ -57,9 +58,9 @@ TEST(Calibrate, NoGpuIs77) {
 TEST(Calibrate, HandsOverOptionsAndTheModelsShapes) {
   const TemporaryFolder folder;
   const Outcome plain =
-      run(stand_in(folder), "calibrate gpu --budget 5m -o r.json --resume --kinds gemm");
+      run(stand_in(folder), "calibrate gpu --time-limit 5m -o r.json --resume --kinds gemm");
   EXPECT_EQ(plain.code, 5);
-  EXPECT_EQ(plain.text, "measure --output r.json --kinds gemm --budget 5m --resume\n");
+  EXPECT_EQ(plain.text, "measure --output r.json --kinds gemm --time-limit 5m --resume\n");
 
   const Outcome shapes = run(stand_in(folder), "calibrate gpu --model llama3-8b --tp 1,8");
   EXPECT_EQ(shapes.code, 5);

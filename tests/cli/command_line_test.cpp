@@ -63,44 +63,6 @@ TEST(CommandLine, AFullDiskIsReported) {
   }
 }
 
-// Who comes from an engine or its benchmark is told the option's name here.
-TEST(CommandLine, OptionsOfEnginesAreNamedInOurWords) {
-  for (const auto& [theirs, ours] : std::vector<std::pair<std::string, std::string>>{
-           {"request-rate", "--rate"},
-           {"num-prompts", "--requests"},
-           {"max-concurrency", "--concurrency"},
-           {"burstiness", "--arrival gamma:CV"},
-           {"input-len", "--isl"},
-           {"random-input-len", "--isl"},
-           {"output-len", "--osl"},
-           {"dataset-path", "--trace"},
-           {"tensor-parallel-size", "--tp"},
-           {"tp-size", "--tp"},
-           {"pipeline-parallel-size", "--pp"},
-           {"data-parallel-size", "--dp"},
-           {"enable-expert-parallel", "--ep"},
-           {"quantization", "--weights"},
-           {"kv-cache-dtype", "--kv"},
-           {"max-num-batched-tokens", "--budget"},
-           {"chunked-prefill-size", "--budget"},
-           {"max-num-seqs", "--max_seqs"},
-           {"max-running-requests", "--max_seqs"},
-           {"max-model-len", "--max_length"},
-           {"context-length", "--max_length"},
-           {"gpu-memory-utilization", "--kv_share"},
-           {"mem-fraction-static", "--kv_share"},
-           {"page-size", "--block"},
-           {"enable-chunked-prefill", "--chunked"},
-           {"disable-radix-cache", "--prefix-cache off"},
-           {"speculative-config", "--speculate"}}) {
-    const Outcome outcome =
-        orrery::run_shell("('" ORRERY_TEST_BINARY_FOLDER "/orrery' serve --" + theirs + " 8 2>&1)");
-    EXPECT_EQ(outcome.code, 2);
-    EXPECT_EQ(outcome.out,
-              "orrery: error: unknown option '--" + theirs + "'; did you mean '" + ours + "'?\n");
-  }
-}
-
 TEST(CommandLine, NoCommandIsBadInput) {
   EXPECT_EQ(orrery("").code, 2);
   EXPECT_EQ(orrery("").out, "");
@@ -160,7 +122,7 @@ TEST(CommandLine, ASearchStartsFromARun) {
 TEST(CommandLine, TraceIsAWholeFileAndNothingElse) {
   const fs::path folder = fs::temp_directory_path() / ("orrery-trace-" + std::to_string(getpid()));
   fs::create_directory(folder);
-  const Outcome traced = orrery(small_plan + "--trace " + (folder / "step.json").string());
+  const Outcome traced = orrery(small_plan + "--perfetto " + (folder / "step.json").string());
   EXPECT_EQ(traced.code, 0);
   std::ostringstream text;
   text << std::ifstream{folder / "step.json"}.rdbuf();
@@ -169,10 +131,11 @@ TEST(CommandLine, TraceIsAWholeFileAndNothingElse) {
 
   // A plan that cannot run writes nothing.
   fs::remove(folder / "step.json");
-  EXPECT_EQ(orrery("estimate --model gpt3-175b --system dgx-a100-80gb --gpus 8 --gbs 8 --trace " +
-                   (folder / "step.json").string())
-                .code,
-            3);
+  EXPECT_EQ(
+      orrery("estimate --model gpt3-175b --system dgx-a100-80gb --gpus 8 --gbs 8 --perfetto " +
+             (folder / "step.json").string())
+          .code,
+      3);
   EXPECT_TRUE(fs::is_empty(folder));
   fs::remove_all(folder);
 }
@@ -223,7 +186,7 @@ TEST(CommandLine, SimGridIsLoadedWhereItIsNeeded) {
   const auto loads_it = [](const std::string& engine) {
     const Outcome outcome =
         orrery::run_shell("(LD_DEBUG=files '" ORRERY_TEST_BINARY_FOLDER "/orrery' " + small_plan +
-                          " --engine " + engine + " 2>&1)");
+                          " --simulator " + engine + " 2>&1)");
     EXPECT_EQ(outcome.code, 0);
     return outcome.out.find("libsimgrid") != std::string::npos;
   };
@@ -241,8 +204,8 @@ TEST(CommandLine, NoMessageHasControlCharacters) {
         "collective all_reduce --E",
         "estimate --mE=3",
         "sweep E",
-        "sweep run --shard E --out a",
-        "sweep run --sweep E --out a",
+        "sweep run --shard E --output a",
+        "sweep run --sweep E --output a",
         "sweep status E",
         "sweep plot . --kind E -o a.svg",
         "schedule E",

@@ -99,7 +99,7 @@ TEST(FirstHour, ComputeIsSplit) {
   EXPECT_THAT(printed(plan), HasSubstr("matrix products"));
   const TemporaryFolder folder;
   const std::string trace = (folder.path() / "t.json").string();
-  printed(plan + " --expanded --trace '" + trace + "'");
+  printed(plan + " --expanded --perfetto '" + trace + "'");
   const std::string slices = run_shell("cat '" + trace + "'").out;
   EXPECT_THAT(slices, HasSubstr("layer"));
   EXPECT_THAT(slices, Not(HasSubstr("\"name\":\"kernels\"")));
@@ -171,7 +171,7 @@ TEST(FirstHour, ListsAndRangesMeanTheSameEverywhere) {
               HasSubstr("llama3-8b on dgx-h100 or dgx-h200, 8 or 16 GPUs\n"));
   const TemporaryFolder folder;
   const std::string sweep = printed(
-      "sweep run --model llama3-8b --system dgx-h100,dgx-h200 --gpus 8..32 --gbs 64 --out '" +
+      "sweep run --model llama3-8b --system dgx-h100,dgx-h200 --gpus 8..32 --gbs 64 --output '" +
       (folder.path() / "s").string() + "' -j 1");
   EXPECT_THAT(sweep, HasSubstr("6 points"));  // Two systems, and 8, 16, 32.
 }

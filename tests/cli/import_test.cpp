@@ -37,7 +37,8 @@ TEST(Import, CheckReadsASystemOfNccl) { expect_checked("nccl-topo eight_h100.xml
 
 TEST(Import, CheckReadsASystemOfNvidiaSmi) {
   expect_checked(
-      "nvidia-smi-topo eight_gpus.txt --gpu h100-sxm --nic-bandwidth '400 Gb/s' --fabric ethernet");
+      "nvidia-smi-topo eight_gpus.txt --gpu h100-sxm --nic-bandwidth '400 Gb/s' --network "
+      "ethernet");
 }
 
 TEST(Import, CurvesOfSeveralFilesAreOneDocument) {

@@ -115,16 +115,17 @@ TEST(Interruption, ASweepGoesOnWhereItWasStopped) {
     const std::string text = contents(rows);
     return std::count(text.begin(), text.end(), '\n') >= 2;  // A header and a row.
   };
-  const Interrupted sweep = interrupted("sweep run --out stopped" + axes, folder.path(), has_rows);
+  const Interrupted sweep =
+      interrupted("sweep run --output stopped" + axes, folder.path(), has_rows);
   EXPECT_EQ(sweep.code, 130) << sweep.errors;
   EXPECT_EQ(sweep.out, "");
-  EXPECT_NE(sweep.errors.find(" of 8 points; to go on: orrery sweep run --out stopped\n"),
+  EXPECT_NE(sweep.errors.find(" of 8 points; to go on: orrery sweep run --output stopped\n"),
             sweep.errors.npos)
       << sweep.errors;
   const std::string there = folder.path().string();
-  const Outcome again = run_orrery("sweep run --out stopped", there);
+  const Outcome again = run_orrery("sweep run --output stopped", there);
   EXPECT_EQ(again.code, 0);
-  EXPECT_EQ(again.out, run_orrery("sweep run --out whole" + axes, there).out);
+  EXPECT_EQ(again.out, run_orrery("sweep run --output whole" + axes, there).out);
   EXPECT_EQ(contents(folder.path() / "stopped/shard-00000-of-00001.jsonl"),
             contents(folder.path() / "whole/shard-00000-of-00001.jsonl"));
 }

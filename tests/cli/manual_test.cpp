@@ -77,7 +77,7 @@ TEST(Manual, NamesEveryOptionOfEveryCommandAndSoDoesCompletion) {
       if (has_smaller_commands(command)) all.push_back(command + " " + word);
     if (all.empty()) all.push_back(command);
     for (const std::string& one : all) {
-      const std::string help = run_orrery(one + " --help").out;
+      const std::string help = run_orrery(one + " --help all").out;
       const std::vector<std::string> completed = offered(one + " --");
       for (const std::string& option : options_of(help)) {
         EXPECT_THAT(page, AnyOf(HasSubstr("\"" + in_roff(option) + "\""),
@@ -105,7 +105,7 @@ TEST(Manual, HasWhatTheHelpSays) {
 
 TEST(Manual, WritesAPageForEachCommand) {
   const TemporaryFolder folder;
-  ASSERT_EQ(run_orrery("manual --out .", folder.path().string()).code, 0);
+  ASSERT_EQ(run_orrery("manual --output .", folder.path().string()).code, 0);
   const std::string files = run_shell("ls", folder.path().string()).out;
   for (const std::string& command : all_commands())
     EXPECT_THAT(files, HasSubstr("orrery-" + command + ".1\n"));
@@ -117,7 +117,7 @@ TEST(Completion, KnowsNamesOfTheCatalogAndWordsOfValues) {
   EXPECT_THAT(offered("estimate --model llama3-7"), ElementsAre("llama3-70b", ":files"));
   EXPECT_THAT(offered("search --system=dgx-h2"), ElementsAre("--system=dgx-h200", ":files"));
   EXPECT_THAT(offered("serve --engine v"), Contains("vllm"));
-  EXPECT_THAT(offered("estimate --engine ''"), ElementsAre("own", "simgrid"));
+  EXPECT_THAT(offered("estimate --simulator ''"), ElementsAre("own", "simgrid"));
   EXPECT_THAT(offered("estimate --software megatron-co"), Contains("megatron-core"));
   EXPECT_THAT(offered("estimate --routing zipf-1-c"), ElementsAre("zipf-1-capacity"));
   EXPECT_THAT(offered("schedule zb-h"), ElementsAre("zb-h1", "zb-h2", ":files"));

@@ -33,16 +33,16 @@ grep -q "synthetic-test-gpu" "$folder/errors"
 
 diff - "$folder/calls" << END
 info
-measure --resume -o $folder/out/record-1.json --kinds training_step,launch --budget 80s
-measure --resume -o $folder/out/record-1.json --kinds training_step,launch --budget 80s
-measure --resume -o $folder/out/record-1.json --budget 1m
+measure --resume -o $folder/out/record-1.json --kinds training_step,launch --time-limit 80s
+measure --resume -o $folder/out/record-1.json --kinds training_step,launch --time-limit 80s
+measure --resume -o $folder/out/record-1.json --time-limit 1m
 END
 
 # Another call has a record of its own, and leaves out what the first holds.
 ORRERY_GPU=$folder/stand-in ORRERY=$orrery "$source/calibration/one_gpu.sh" "$folder/out" 1m \
   2> "$folder/errors" || true
 tail -1 "$folder/calls" > "$folder/last"
-echo "measure --resume -o $folder/out/record-2.json --budget 1m --besides" \
+echo "measure --resume -o $folder/out/record-2.json --time-limit 1m --besides" \
   "$folder/out/record-1.json" | diff - "$folder/last"
 rm "$folder/out/record-2.json"
 

@@ -47,24 +47,24 @@ class SweepCommand : public testing::Test {
 };
 
 TEST_F(SweepCommand, PrintsTheSameWhateverTheWorkersAndShards) {
-  const Outcome one = sweep("run --out one -j 1" + axes);
+  const Outcome one = sweep("run --output one -j 1" + axes);
   EXPECT_EQ(one.code, 0);
   EXPECT_NE(one.out.find("24 points: 16 ok, 8 infeasible\n"), std::string::npos) << one.out;
   EXPECT_NE(one.out.find("orrery estimate --model llama3-8b"), std::string::npos);
-  EXPECT_EQ(sweep("run --out three -j 3" + axes).out, one.out);
-  EXPECT_EQ(sweep("run --out shards -j 2 --shards 5" + axes).out, one.out);
+  EXPECT_EQ(sweep("run --output three -j 3" + axes).out, one.out);
+  EXPECT_EQ(sweep("run --output shards -j 2 --shards 5" + axes).out, one.out);
   EXPECT_EQ(contents(path("one/shard-00000-of-00001.jsonl")),
             contents(path("three/shard-00000-of-00001.jsonl")));
   EXPECT_EQ(merged("one"), merged("three"));
   EXPECT_EQ(merged("one"), merged("shards"));
   // Run again, it has nothing to do and says the same.
-  EXPECT_EQ(sweep("run --out one").out, one.out);
+  EXPECT_EQ(sweep("run --output one").out, one.out);
   EXPECT_EQ(sweep("status one --missing").out, "");
   EXPECT_EQ(sweep("status one --missing").code, 0);
 }
 
 TEST_F(SweepCommand, TheBestRowIsWhatEstimateSays) {
-  const std::string out = sweep("run --out one" + axes).out;
+  const std::string out = sweep("run --output one" + axes).out;
   const std::size_t at = out.find("orrery estimate ");
   ASSERT_NE(at, out.npos);
   const std::string words = out.substr(at + 7, out.find('\n', at) - at - 7);
@@ -93,7 +93,7 @@ TEST_F(SweepCommand, OfAPlanFileIsWhatEstimateSays) {
   std::ofstream{path("result.json")} << json.out;
   for (const std::string plan : {"run.json --system dgx-h100", "result.json"}) {
     const std::string out = plan.substr(0, plan.find('.'));
-    ASSERT_EQ(sweep("run --out " + out + " --plan " + plan).code, 0) << plan;
+    ASSERT_EQ(sweep("run --output " + out + " --plan " + plan).code, 0) << plan;
     for (const char* name : {"step_time_s", "tokens_per_s", "mfu", "lower_bound_s"})
       EXPECT_EQ(figure(merged(out), name), figure(json.out, name)) << plan << " " << name;
   }
@@ -103,7 +103,7 @@ TEST_F(SweepCommand, OfAPlanFileIsWhatEstimateSays) {
         "\"axes\": {\n    \"system\": \"dgx-h100\"\n  }"})
     EXPECT_NE(described.find(text), described.npos) << text << "\n" << described;
 
-  const std::string swept = "run --out swept --plan run.json --system dgx-h100 --gbs 256,512";
+  const std::string swept = "run --output swept --plan run.json --system dgx-h100 --gbs 256,512";
   const Outcome both = sweep(swept);
   ASSERT_EQ(both.code, 0);
   const std::string rows = merged("swept");
@@ -116,8 +116,8 @@ TEST_F(SweepCommand, OfAPlanFileIsWhatEstimateSays) {
     EXPECT_EQ(figure(row, "step_time_s"), figure(alone, "step_time_s")) << gbs;
   }
   // The folder goes on with the plan as it was, by the simulator that began it.
-  EXPECT_EQ(sweep("run --out swept").out, both.out);
-  EXPECT_EQ(sweep("run --out swept --simulator simgrid").code, 2);
+  EXPECT_EQ(sweep("run --output swept").out, both.out);
+  EXPECT_EQ(sweep("run --output swept --simulator simgrid").code, 2);
   std::ofstream{path("run.json"), std::ios::app} << "\n";
   EXPECT_EQ(sweep(swept).out, both.out);
   std::ofstream{path("run.json")} << R"({"model": "llama3-8b", "gpus": 16, "tp": 4})";
@@ -126,8 +126,8 @@ TEST_F(SweepCommand, OfAPlanFileIsWhatEstimateSays) {
 
 // One process a shard, each in turn; a second round finds nothing to do.
 TEST_F(SweepCommand, ShardsAreIndependent) {
-  sweep("run --out whole" + axes);
-  EXPECT_EQ(sweep("run --out parts --shard 2/4" + axes).out,
+  sweep("run --output whole" + axes);
+  EXPECT_EQ(sweep("run --output parts --shard 2/4" + axes).out,
             "shard 2 of 4 is complete: 6 points\n");
   const Outcome status = sweep("status parts");
   EXPECT_EQ(status.code, 5);
@@ -137,7 +137,7 @@ TEST_F(SweepCommand, ShardsAreIndependent) {
   // Slurm's array tasks find shards like this, also those of an array that was submitted again.
   for (const char* task : {"0", "1", "3"})
     EXPECT_EQ(run_shell("SLURM_ARRAY_TASK_COUNT=3 SLURM_ARRAY_TASK_ID=" + std::string{task} +
-                            " '" ORRERY_TEST_BINARY_FOLDER "/orrery' sweep run --out parts",
+                            " '" ORRERY_TEST_BINARY_FOLDER "/orrery' sweep run --output parts",
                         folder_.path().string())
                   .code,
               0);
@@ -153,8 +153,8 @@ pid_t start(const fs::path& folder, const std::string& out) {
   std::ofstream null;
   ::freopen("/dev/null", "w", stdout);
   ::freopen("/dev/null", "w", stderr);
-  ::execl(ORRERY_TEST_BINARY_FOLDER "/orrery", "orrery", "sweep", "run", "--out", out.c_str(), "-j",
-          "2", nullptr);
+  ::execl(ORRERY_TEST_BINARY_FOLDER "/orrery", "orrery", "sweep", "run", "--output", out.c_str(),
+          "-j", "2", nullptr);
   ::_exit(1);
 }
 
@@ -185,7 +185,7 @@ TEST_F(SweepCommand, SurvivesBeingKilled) {
   const std::string many =
       " --model llama3-8b --system dgx-h100 --gpus 16 --sweep "
       "'tp=2,4,6 pp=1,2 gbs=16..512+16' ";
-  EXPECT_EQ(sweep("run --out whole" + many).code, 0);
+  EXPECT_EQ(sweep("run --output whole" + many).code, 0);
   const std::string expected = contents(path("whole") / shard);
 
   std::mt19937 random{1};  // Moments are seeded; what they meet is the machine's.
@@ -202,7 +202,7 @@ TEST_F(SweepCommand, SurvivesBeingKilled) {
       meanwhile += size_of(path(out) / (shard + ".part")) > 200;  // Some rows were there.
       ASSERT_LT(++here, 500) << "no progress";
     }
-    if (!fs::exists(path(out) / shard)) sweep("run --out " + out);
+    if (!fs::exists(path(out) / shard)) sweep("run --output " + out);
     EXPECT_EQ(contents(path(out) / shard), expected) << "after " << here << " kills";
     EXPECT_FALSE(fs::exists(path(out) / (shard + ".part")));
   }
@@ -223,7 +223,7 @@ TEST_F(SweepCommand, NoRowReportsASignal) {
   const std::string many =
       " --model llama3-8b --system dgx-h100 --gpus 16 --sweep "
       "'tp=2,4,6 pp=1,2 gbs=16..512+16' ";
-  EXPECT_EQ(sweep("run --out whole" + many).code, 0);
+  EXPECT_EQ(sweep("run --output whole" + many).code, 0);
   const std::string expected = contents(path("whole") / shard);
   std::mt19937 random{2};
   for (int storm = 0; storm < 10; ++storm) {
@@ -248,21 +248,22 @@ TEST_F(SweepCommand, NoRowReportsASignal) {
       int status = 0;
       ::waitpid(process, &status, 0);
     }
-    EXPECT_EQ(sweep("run --out " + out).code, 0);
+    EXPECT_EQ(sweep("run --output " + out).code, 0);
     EXPECT_EQ(contents(path(out) / shard), expected) << storm;
   }
 }
 
 TEST_F(SweepCommand, SurvivesAFullDisk) {
-  EXPECT_EQ(sweep("run --out whole" + axes).code, 0);
+  EXPECT_EQ(sweep("run --output whole" + axes).code, 0);
   // Files of at most 4 KiB hold about six rows.
   const std::string limited = "ulimit -f 8; '" ORRERY_TEST_BINARY_FOLDER "/orrery' sweep run";
-  EXPECT_EQ(run_shell("(" + limited + " --out full" + axes + ")", folder_.path().string()).code, 2);
+  EXPECT_EQ(run_shell("(" + limited + " --output full" + axes + ")", folder_.path().string()).code,
+            2);
   const std::string part = contents(path("full/shard-00000-of-00001.jsonl.part"));
   EXPECT_GT(std::count(part.begin(), part.end(), '\n'), 2);
   EXPECT_LT(part.size(), 4097u);
   EXPECT_EQ(part.back(), '\n');
-  EXPECT_EQ(sweep("run --out full").code, 0);
+  EXPECT_EQ(sweep("run --output full").code, 0);
   EXPECT_EQ(merged("full"), merged("whole"));
   // Merging meets it as well, and leaves nothing behind.
   for (const std::string name : {"m.sqlite", "m.csv", "m.jsonl"}) {
@@ -275,19 +276,19 @@ TEST_F(SweepCommand, SurvivesAFullDisk) {
 }
 
 TEST_F(SweepCommand, ACutLastLineIsComputedAgain) {
-  EXPECT_EQ(sweep("run --out whole" + axes).code, 0);
+  EXPECT_EQ(sweep("run --output whole" + axes).code, 0);
   const fs::path shard = path("whole/shard-00000-of-00001.jsonl");
   const std::string expected = contents(shard);
   for (const std::size_t cut : {std::size_t{1}, std::size_t{40}, expected.size() / 2}) {
     fs::remove(shard);
     std::ofstream{shard.string() + ".part"} << expected.substr(0, expected.size() - cut);
-    EXPECT_EQ(sweep("run --out whole").code, 0);
+    EXPECT_EQ(sweep("run --output whole").code, 0);
     EXPECT_EQ(contents(shard), expected);
   }
 }
 
 TEST_F(SweepCommand, APointThatTakesTooLongIsRecorded) {
-  const Outcome swept = sweep("run --out slow --time-limit '1 ns' -j 1" + axes);
+  const Outcome swept = sweep("run --output slow --point-time-limit '1 ns' -j 1" + axes);
   EXPECT_EQ(swept.code, 5);
   EXPECT_NE(swept.out.find("failed"), std::string::npos) << swept.out;
   EXPECT_EQ(sweep("merge slow -o slow.jsonl").code, 5);
@@ -296,7 +297,7 @@ TEST_F(SweepCommand, APointThatTakesTooLongIsRecorded) {
 
 // An answer overwrites neither a file of a sweep nor one of the user.
 TEST_F(SweepCommand, MergingDestroysNothing) {
-  EXPECT_EQ(sweep("run --out one --shards 2" + axes).code, 0);
+  EXPECT_EQ(sweep("run --output one --shards 2" + axes).code, 0);
   const std::string shard = "one/shard-00000-of-00002.jsonl";
   const std::string before = contents(path(shard));
   for (const std::string force : {"", " --force"}) {

@@ -15,7 +15,7 @@ namespace {
 
 // Options with a value, as the command's help lists them.
 std::vector<std::string> options_of(const std::string& command) {
-  std::istringstream help{run_orrery(command + " --help").out};
+  std::istringstream help{run_orrery(command + " --help all").out};
   std::vector<std::string> names;
   for (std::string line; std::getline(help, line);) {
     const std::size_t at = line.find("--");
@@ -37,7 +37,7 @@ TEST(UnusedOptions, AreRefused) {
   const TemporaryFolder folder;
   const std::string result = (folder.path() / "result.json").string();
   ASSERT_EQ(run_orrery("estimate " + trained + " --json > " + result).code, 0);
-  const std::set<std::string> any_word{"checkpoint"};
+  const std::set<std::string> any_word{"checkpoint-name"};
   int tried = 0;
   for (const auto& [command, rest] : std::vector<std::pair<std::string, std::string>>{
            {"serve", served + " --step 8x1000"},

@@ -182,7 +182,7 @@ def head_of(name, what):
 
 def commands(program, pages):
     with tempfile.TemporaryDirectory() as folder:
-        program.run("manual", "--out", folder)
+        program.run("manual", "--output", folder)
         manuals = {path.stem: path.read_text() for path in sorted(Path(folder).glob("*.1"))}
     rows = []
     for line in program.lines("--help"):
@@ -208,6 +208,11 @@ def commands(program, pages):
         "works at the command line, each with a page of its options. Results go to stdout,\n"
         "everything else to stderr. All commands have the same [exit\n"
         "codes](../output.md#exit-codes).\n\n"
+        "`orrery COMMAND --help` shows the options that are used most, and `--help all` all of\n"
+        "them. A name means the same in all commands, and may be written with hyphens or\n"
+        "underscores. An option of vLLM, SGLang, TensorRT-LLM, Slurm, nccl-tests, Megatron-LM or\n"
+        "DeepSpeed that has another name here is answered with that name. `--quiet` leaves out\n"
+        "notes and progress, but not errors.\n\n"
         + table(["command", "answers"], rows)
     )
     return manuals
@@ -238,7 +243,8 @@ def parameters(program, manuals, pages):
     def rows_of(manual, defaults):
         rows = []
         for name, values, what in options_of(manual, "--tp"):
-            key = name.removeprefix("--")
+            # The one key whose option has another name: --budget is money.
+            key = name.removeprefix("--").replace("max-num-batched-tokens", "budget")
             if key in defaults:
                 value = defaults[key]
                 shown = json.dumps(value) if isinstance(value, bool) else str(value)

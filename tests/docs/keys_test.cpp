@@ -75,11 +75,11 @@ TEST(OutputPage, NamesEveryKey) {
       "search --model llama3-8b --system dgx-h100 --gpus 8 --gbs 8 --fix seq=2048 --top 2 ";
   const std::string commands[] = {
       "estimate " + plan + "--routing zipf:1 --tokens 1T --calibration own.json",
-      "estimate " + plan + "--engine simgrid",
+      "estimate " + plan + "--simulator simgrid",
       "estimate --model llama3-8b --system dgx-h100 --gpus 8 --gbs 8 --pp 4 --tp 2 --schedule " +
           source + "/workloads/schedules/zb-v-4x8.txt",
       search,
-      search + "--budget 0.001s",
+      search + "--time-limit 0.001s",
       "buy --model llama3-8b --tokens 1T --system dgx-h100,dgx-a100-superpod --gpus 16,2048 "
       "--max-batch-tokens 1M --fix cp=1",
       "compare " + plan + " '--tp 1' '--ep 4'",

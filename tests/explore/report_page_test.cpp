@@ -143,7 +143,7 @@ TEST_F(ReportPage, HostileNamesAreInert) {
   for (const std::string& command :
        {"compare" + shared + "--gpus 8 --gbs 64 '--tp 2' '--tp 4'",
         "search" + shared + "--gpus 8 --gbs 64 --fix tp=2,4 --fix mbs=1",
-        "sweep run" + shared + "--gpus 8 --sweep 'tp=2,4 gbs=64' --out " +
+        "sweep run" + shared + "--gpus 8 --sweep 'tp=2,4 gbs=64' --output " +
             (folder_.path() / "sweep").string(),
         "buy" + shared + "--tokens 1T --gpus 16 --fix tp=2 --fix mbs=1",
         "run" + shared + "--gpus 8 --tp 2 --gbs 64 --tokens 1B --replicates 50",
@@ -242,7 +242,7 @@ TEST_F(ReportPage, OfOtherCommandsDrawWhatTheySay) {
       {"buy --model llama3-8b --tokens 1T --system dgx-h100,dgx-a100-80gb --gpus 16,32 "
        "--fix cp=1 --fix mbs=1",
        "#purchase-cost-chart .mark, #purchase-days-chart .mark", "--json", 8},
-      {"sweep run " + shared + "--gpus 16 --sweep 'tp=2,4,8 gbs=64,128' --tokens 1T --out " +
+      {"sweep run " + shared + "--gpus 16 --sweep 'tp=2,4,8 gbs=64,128' --tokens 1T --output " +
            folder,
        ".grid-map tbody td", "", 6},
       {"sweep merge " + folder, "#sweep-drawings .chart .mark", "", 12},
@@ -274,7 +274,7 @@ TEST_F(ReportPage, OfASweepShowsWhatIsChosen) {
   const std::string folder = (folder_.path() / "sweep").string();
   open(
       "sweep run --model llama3-8b --system dgx-h100 --gpus 16 --sweep 'tp=2,4 gbs=64,128 mbs=1,2'"
-      " --out " +
+      " --output " +
       folder);
   // What it was made of is in it, also when the rows are merged later.
   const std::string inputs = "JSON.parse(document.getElementById('inputs-data').textContent)";

@@ -125,7 +125,7 @@ TEST_F(SweepPage, DrawsAMapAndLoadsItsPlans) {
   compute();
   EXPECT_EQ(evaluate("document.getElementById('sweep-command').textContent"),
             "orrery sweep run --model llama3-8b --system dgx-h100 --gpus 16 --sweep "
-            "'tp=1,2,4,8 gbs=64,128' --tokens 1T --out sweep");
+            "'tp=1,2,4,8 gbs=64,128' --tokens 1T --output sweep");
   const int run = evaluate("explorer.sweep.rows.length");
   EXPECT_GE(run, 4);
   EXPECT_EQ(evaluate("document.querySelectorAll('#sweep-drawings .grid-map td button').length"),

@@ -31,7 +31,7 @@ Files files_below(const fs::path& folder) {
 
 const std::string plan = "--model llama3-8b --system dgx-h100 --gpus 16 --tp 2 --pp 2 --gbs 32 ";
 const std::string sweep =
-    "sweep run --out s -j 1 --quiet --memory-only --shards 2 " + plan + "--sweep 'mbs=1,2,4' ";
+    "sweep run --output s -j 1 --quiet --memory-only --shards 2 " + plan + "--sweep 'mbs=1,2,4' ";
 
 // Appends to a command the copy of a text that the fuzzers begin with.
 std::string with_a_copy(const std::string& words, const std::string& text, const std::string& to) {
@@ -130,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(
         Command{"CalibrateFit",
                 with_a_copy("list gpus", "nccl_tests/all_reduce_2_17.txt", "log.txt"),
                 "calibrate fit --nccl log.txt --gpu h100-sxm -o own.json"},
-        Command{"Report", "", "estimate " + plan + "--html report.html --trace trace.json"}),
+        Command{"Report", "", "estimate " + plan + "--html report.html --perfetto trace.json"}),
     [](const auto& command) { return command.param.name; });
 
 }  // namespace

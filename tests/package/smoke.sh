@@ -30,7 +30,7 @@ grep -q '^Times from .*measured' estimate || stop "no measured times"
 "$orrery" search --model llama3-8b --system dgx-h100 --gpus 8 --gbs 8 --top 2 --json >search.json
 grep -q '"schema": "orrery.search/1"' search.json || stop "no search"
 "$orrery" serve --model llama3-8b --system dgx-h100 --gpus 1 --engine vllm --step 8x1024 >/dev/null
-"$orrery" sweep run --model llama3-8b --system dgx-h100 --gpus 8 --gbs 8,16 --out sweep >/dev/null
+"$orrery" sweep run --model llama3-8b --system dgx-h100 --gpus 8 --gbs 8,16 -o sweep >/dev/null
 "$orrery" sweep merge sweep -o rows.sqlite >/dev/null
 has rows.sqlite
 code=0

@@ -90,7 +90,7 @@ USUAL = {
 
 def options_of(program, command):
     """(name, hint of its value or None) of each option in the command's help."""
-    text = subprocess.run([program, *command.split(), "--help"], capture_output=True,
+    text = subprocess.run([program, *command.split(), "--help", "all"], capture_output=True,
                           text=True, check=True).stdout
     found = []
     for line in text.splitlines():

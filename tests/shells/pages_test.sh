@@ -9,7 +9,7 @@ command -v groff >/dev/null 2>&1 || {
 }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-"$orrery" manual --out "$folder"
+"$orrery" manual --output "$folder"
 for page in "$folder"/*.1; do
   warnings=$(groff -man -Tutf8 -ww -z "$page" 2>&1)
   if [ -n "$warnings" ]; then

@@ -23,12 +23,12 @@ cat >sweep.json <<JSON
  "axes": {"model": "llama3-8b", "system": "dgx-h100", "gpus": 16, "tp": [1, 2], "pp": 2,
           "mbs": 1, "gbs": "16384..38912+512"}}
 JSON
-orrery sweep run sweep.json --out whole -j 2 >whole.txt
+orrery sweep run sweep.json --output whole -j 2 >whole.txt
 orrery sweep merge whole -o whole.jsonl >/dev/null
 
 cat >sweep.sbatch <<'SH'
 #!/bin/sh
-exec orrery sweep run sweep.json --out sweep1 --shards 4 -j 1
+exec orrery sweep run sweep.json --output sweep1 --shards 4 -j 1
 SH
 
 # Some rows of the shard that runs on the node are on the disk, and others are not.

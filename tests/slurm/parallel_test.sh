@@ -23,7 +23,7 @@ cat >sweep.json <<JSON
  "axes": {"model": "llama3-8b", "system": "dgx-h100", "gpus": 16, "tp": [1, 2, 3], "pp": [1, 2],
           "gbs": [16, 32]}}
 JSON
-orrery sweep run sweep.json --out whole >whole.txt
+orrery sweep run sweep.json --output whole >whole.txt
 grep '^seq 0 99 | parallel' "$page" | sed 's/99/4/; s/100/5/' >line
 [ -s line ] || { echo "docs/guides/sweep.md has no such line"; exit 1; }
 sh line

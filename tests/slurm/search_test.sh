@@ -18,8 +18,8 @@ start_slurm 2 one two three four
 
 block '# search.sbatch' >block
 [ -s block ] || fail "docs/guides/search.md has no search.sbatch"
-words=$(sed -n 's/^exec orrery \(search .*\) --out found$/\1/p' block)
-[ -n "$words" ] || fail "docs/guides/search.md does not search for --out found"
+words=$(sed -n 's/^exec orrery \(search .*\) --output found$/\1/p' block)
+[ -n "$words" ] || fail "docs/guides/search.md does not search for --output found"
 # shellcheck disable=SC2086  # A list of words.
 orrery $words >whole.txt
 # What is listed; how many plans are simulated depends on who ran beside whom.

@@ -23,7 +23,7 @@ cat >sweep.json <<JSON
  "axes": {"model": "llama3-8b", "system": "dgx-h100", "gpus": 16, "tp": [1, 2], "pp": 2,
           "mbs": 1, "gbs": "16384..32000+256,32256..46848+256"}}
 JSON
-orrery sweep run sweep.json --out whole -j 2 >whole.txt
+orrery sweep run sweep.json --output whole -j 2 >whole.txt
 orrery sweep merge whole -o whole.jsonl >/dev/null
 
 block '# sweep.sbatch' >block

@@ -152,11 +152,11 @@ void add_network(Document& document, const SystemDraft& draft) {
           "give --nics");
   require(draft, draft.nic_gbit_per_s > 0 || document.answer("nic-bandwidth"), "how fast a NIC is",
           "give --nic-bandwidth, such as \"400 Gb/s\"");
-  const std::string* fabric_answer = document.answer("fabric");
+  const std::string* fabric_answer = document.answer("network");
   require(draft, !draft.fabric.empty() || fabric_answer, "what fabric joins the nodes",
-          "give --fabric infiniband, ethernet or another that 'orrery list networks' has");
+          "give --network infiniband, ethernet or another that 'orrery list networks' has");
   const std::string fabric = fabric_answer ? *fabric_answer : draft.fabric;
-  const NetworkKind network = read_network(fabric, Place{} / "fabric");
+  const NetworkKind network = read_network(fabric, Place{} / "network");
   document.add_known("nics_per_node", "nics", draft.nics_per_node, draft.source);
   document.add_known("nic_bandwidth", "nic-bandwidth", ten_digits(draft.nic_gbit_per_s) + " Gb/s",
                      draft.is_from_words ? draft.source : draft.source + ": port speed");
@@ -248,7 +248,7 @@ const std::vector<std::pair<std::string, std::string>>& system_answer_options() 
       {"nic-bandwidth", "\"400 Gb/s\""},
       {"network-latency", "software to software through an idle fabric: \"5 us\""},
       {"network-efficiency", "payload over line rate: 0.97"},
-      {"fabric", "infiniband | ethernet | efa-v2 ...: orrery list networks"}};
+      {"network", "infiniband | ethernet | efa-v2 ...: orrery list networks"}};
   return all;
 }
 

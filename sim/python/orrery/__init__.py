@@ -5,7 +5,7 @@
     answer["step_time_s"]
 
 Each function runs the command of its name and returns what it says as dictionaries. Options are
-those of `orrery COMMAND --help`; see docs/guides/python.md.
+those of `orrery COMMAND --help all`; see docs/guides/python.md.
 """
 
 from ._answers import Answer, Drawing, Sweep

@@ -31,7 +31,7 @@ def _option(command: str, name: str) -> str:
             return f"--{spelling}"
     names = [option[2:].replace("-", "_") for option in known]
     near = difflib.get_close_matches(name, names, 1)
-    hint = f"did you mean '{near[0]}'?" if near else f"see: orrery {command} --help"
+    hint = f"did you mean '{near[0]}'?" if near else f"see: orrery {command} --help all"
     raise TypeError(f"orrery {command} has no option '{name}'; {hint}")
 
 
@@ -163,16 +163,16 @@ def collective(kind: str, *, progress: Listener = None, **options: Any) -> list[
 
 
 def sweep(
-    *, out: Optional[str] = None, progress: Listener = None, **options: Any
+    *, output: Optional[str] = None, progress: Listener = None, **options: Any
 ) -> Sweep:
     """A grid of plans; lists and ranges stand for values: sweep(..., gbs="256..8192*2").
 
-    Without `out` its folder is a temporary one. With it, a sweep goes on where it stopped.
+    Without `output` its folder is a temporary one. With it, a sweep goes on where it stopped.
     """
-    owner = None if out else tempfile.TemporaryDirectory(prefix="orrery-")
-    folder = out or os.path.join(owner.name, "sweep")  # type: ignore[union-attr]
+    owner = None if output else tempfile.TemporaryDirectory(prefix="orrery-")
+    folder = output or os.path.join(owner.name, "sweep")  # type: ignore[union-attr]
     some_failed = (5,)
-    call("sweep run", out=folder, progress=progress, also_fine=some_failed, **options)
+    call("sweep run", output=folder, progress=progress, also_fine=some_failed, **options)
     with tempfile.TemporaryDirectory(prefix="orrery-") as beside:
         rows = os.path.join(beside, "rows.jsonl")
         call("sweep merge", folder, output=rows, also_fine=some_failed)

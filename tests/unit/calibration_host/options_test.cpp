@@ -9,7 +9,7 @@ namespace {
 
 TEST(Options, AreRead) {
   const Options options =
-      parse_options({"measure", "-o", "r.json", "--resume", "--budget", "5m", "--kinds",
+      parse_options({"measure", "-o", "r.json", "--resume", "--time-limit", "5m", "--kinds",
                      "gemm,attention", "--noise", "0.01", "--device", "3"});
   EXPECT_EQ(options.command, "measure");
   EXPECT_EQ(options.output, "r.json");
@@ -24,10 +24,10 @@ TEST(Options, AreRead) {
 }
 
 TEST(Options, DurationsCarryAUnit) {
-  EXPECT_DOUBLE_EQ(parse_duration("30s", "--budget"), 30.0);
-  EXPECT_DOUBLE_EQ(parse_duration("1.5h", "--budget"), 5400.0);
+  EXPECT_DOUBLE_EQ(parse_duration("30s", "--time-limit"), 30.0);
+  EXPECT_DOUBLE_EQ(parse_duration("1.5h", "--time-limit"), 5400.0);
   for (const char* text : {"", "5", "m", "5x", "-5m", "0s", "nan s", "1e9h", "5 m"})
-    EXPECT_THROW(parse_duration(text, "--budget"), Error) << text;
+    EXPECT_THROW(parse_duration(text, "--time-limit"), Error) << text;
 }
 
 std::string refusal(const std::vector<std::string>& arguments) {
@@ -36,11 +36,11 @@ std::string refusal(const std::vector<std::string>& arguments) {
 
 TEST(Options, RefusalsSayWhatToWrite) {
   EXPECT_EQ(refusal({"mesure"}), "'mesure' is not a command; did you mean 'measure'?");
-  EXPECT_EQ(refusal({"measure", "--budgt", "5m"}),
-            "unknown option '--budgt'; did you mean '--budget'?");
-  EXPECT_EQ(refusal({"measure", "--budget"}), "--budget: needs a value; write it behind");
-  EXPECT_EQ(refusal({"measure", "--budget", "5"}),
-            "--budget: '5' is not a duration; write it like 30s, 5m or 1.5h");
+  EXPECT_EQ(refusal({"measure", "--time-limt", "5m"}),
+            "unknown option '--time-limt'; did you mean '--time-limit'?");
+  EXPECT_EQ(refusal({"measure", "--time-limit"}), "--time-limit: needs a value; write it behind");
+  EXPECT_EQ(refusal({"measure", "--time-limit", "5"}),
+            "--time-limit: '5' is not a duration; write it like 30s, 5m or 1.5h");
   EXPECT_EQ(refusal({"measure", "--kinds", "gemm,atention"}),
             "--kinds: 'atention' is not a kind of measurement; did you mean 'attention'?");
   EXPECT_EQ(refusal({"measure", "--device", "-1"}),

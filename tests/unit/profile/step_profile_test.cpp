@@ -107,7 +107,7 @@ TEST(StepProfile, AStepBeginsWithTheFirstWorkLaunchedInIt) {
   TraceText without;
   without.kernel(product, 0, 1);
   EXPECT_EQ(error_text([&] { profile(without, 3); }),
-            "trace.json: has no whole step 3; leave out --step: it is taken whole");
+            "trace.json: has no whole step 3; leave out --profile-step: it is taken whole");
 }
 
 // What a group is for where it says so, else what its messages are usually for.

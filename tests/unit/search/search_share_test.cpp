@@ -180,13 +180,13 @@ TEST(SearchShare, AFolderHoldsTheShardsOfOneSearch) {
   };
   EXPECT_EQ(error(), name +
                          ": holds no shard of a search; compute them: orrery search ... "
-                         "--shard 0/8 --out " +
+                         "--shard 0/8 --output " +
                          name);
   write({0, 6}, "one");
   write({3, 6}, "one");
   EXPECT_EQ(error(), name +
                          ": shards are missing, of 6: 1-2,4-5; compute them: orrery search ... "
-                         "--shard 1/6 --out " +
+                         "--shard 1/6 --output " +
                          name);
   EXPECT_EQ(shards_in(name), 6);
   for (const int index : {1, 2, 4, 5}) write({index, 6}, "one");

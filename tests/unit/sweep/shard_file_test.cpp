@@ -145,7 +145,7 @@ TEST_F(ShardFile, RowsOfAnotherSweepAreNotMixedIn) {
   { ShardWriter{folder(), shard, other}.append(row_of(0)); }
   const std::string message =
       ": holds rows of another sweep, of another version of it or of the program; name another "
-      "--out folder, or remove this one";
+      "--output folder, or remove this one";
   EXPECT_EQ(error_text([&] { (ShardWriter{folder(), shard, header}); }), partial() + message);
   EXPECT_EQ(error_text([&] { (ShardReader{partial(), header, 64}); }), partial() + message);
   EXPECT_EQ(error_text([&] { read_shard(partial(), header); }), partial() + message);

@@ -124,10 +124,10 @@ TEST_F(SweepFolders, HoldOneSweepOfOneProgram) {
   EXPECT_EQ(begin_sweep_folder(path("sweep"), memory_sweep(), 0).shards, 4);
   const std::string file = path("sweep") + "/sweep.json";
   EXPECT_EQ(error_text([&] { begin_sweep_folder(path("sweep"), memory_sweep("seq=2048"), 0); }),
-            file + ": holds another sweep; name another --out folder, or remove this one");
+            file + ": holds another sweep; name another --output folder, or remove this one");
   EXPECT_EQ(error_text([&] { begin_sweep_folder(path("sweep"), memory_sweep(), 5); }),
             file +
-                ": was begun in 4 shards, not 5; leave the number out, or name another --out "
+                ": was begun in 4 shards, not 5; leave the number out, or name another --output "
                 "folder");
   std::string text = contents(file);
   const std::size_t at = text.find("\"fingerprint\": \"") + 16;
@@ -136,11 +136,11 @@ TEST_F(SweepFolders, HoldOneSweepOfOneProgram) {
   EXPECT_EQ(error_text([&] { begin_sweep_folder(path("sweep"), memory_sweep(), 0); }),
             file +
                 ": was begun with another build of orrery, or other catalog or calibration "
-                "files; finish it with those, or name another --out folder, or remove this one");
+                "files; finish it with those, or name another --output folder, or remove this one");
   EXPECT_EQ(error_text([&] { open_sweep_folder(path("nothing")); }),
             path("nothing") +
                 ": is not a folder of a sweep: it has no sweep.json; name the folder "
-                "that was given to orrery sweep run --out");
+                "that was given to orrery sweep run --output");
 }
 
 TEST_F(SweepFolders, RowsOfAnotherSweepAreRefused) {

@@ -289,9 +289,9 @@ TEST(ChromeTrace, RefusesARankThatIsNone) {
   EXPECT_EQ(error_text([&] {
               trace_of(scenario, answer, {.ranks = {0, 2}});
             }),
-            "--trace-ranks: rank 2 is none of the plan's 2; use 0 to 1");
+            "--perfetto-ranks: rank 2 is none of the plan's 2; use 0 to 1");
   EXPECT_EQ(error_text([&] { trace_of(scenario, answer, {.ranks = {-1}}); }),
-            "--trace-ranks: rank -1 is none of the plan's 2; use 0 to 1");
+            "--perfetto-ranks: rank -1 is none of the plan's 2; use 0 to 1");
 }
 
 // Two stages: 2 x (4 + 4) passes, 2 optimizers, 2 x 1 norm, 2 x 4 transfers, each with two arrow
@@ -301,11 +301,11 @@ TEST(ChromeTrace, RefusesMoreEventsThanViewersBear) {
   const Estimate answer = estimate(scenario);
   EXPECT_NO_THROW(trace_of(scenario, answer, {.most_events = 44}));
   EXPECT_EQ(error_text([&] { trace_of(scenario, answer, {.most_events = 43}); }),
-            "--trace: the trace has 44 events, and viewers bear 43; draw fewer ranks, such as "
-            "--trace-ranks 0 (about 22 events a rank)");
+            "--perfetto: the trace has 44 events, and viewers bear 43; draw fewer ranks, such as "
+            "--perfetto-ranks 0 (about 22 events a rank)");
   // One rank has 8 passes, an optimizer, a norm and 4 transfers, and no arrows: 14.
   EXPECT_EQ(error_text([&] { trace_of(scenario, answer, {.ranks = {1}, .most_events = 13}); }),
-            "--trace: the trace has 14 events, and viewers bear 13; trace a step of fewer "
+            "--perfetto: the trace has 14 events, and viewers bear 13; trace a step of fewer "
             "micro-batches");
 }
 

@@ -110,7 +110,7 @@ TEST(NcclTopology, AnswersWinOverTheDumpAndTheCatalog) {
                                                              {"nic-bandwidth", "200 Gb/s"},
                                                              {"network-latency", "8 us"},
                                                              {"network-efficiency", "0.9"},
-                                                             {"fabric", "ethernet"}});
+                                                             {"network", "ethernet"}});
   EXPECT_EQ(system.name, "mine");
   EXPECT_EQ(system.nics_per_node, 4);
   EXPECT_EQ(system.nic, BytesPerSecond{25e9});
@@ -130,7 +130,7 @@ TEST(NcclTopology, WhatCannotBeAssumedMustBeGiven) {
             "--gpu: 'h100-sxm' is hopper, but topo.xml has GPUs of compute capability 8.0, ampere; "
             "name one of a100-pcie-80gb, a100-sxm-40gb, a100-sxm-80gb");
   EXPECT_EQ(error_of(replaced(pair_text(), "class=\"0x020000\"", ""), a100),
-            "topo.xml: does not say what fabric joins the nodes; give --fabric infiniband, "
+            "topo.xml: does not say what fabric joins the nodes; give --network infiniband, "
             "ethernet or another that 'orrery list networks' has");
   EXPECT_EQ(error_of(replaced(pair_text(), "<net name", "<knot name"), a100),
             "topo.xml: does not say how many NICs a node has; give --nics");

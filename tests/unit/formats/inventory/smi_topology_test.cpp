@@ -10,7 +10,7 @@ namespace {
 using testing::Contains;
 
 SystemAnswers answers_with(const std::string& gpu) {
-  return {{"gpu", gpu}, {"nic-bandwidth", "200 Gb/s"}, {"fabric", "infiniband"}};
+  return {{"gpu", gpu}, {"nic-bandwidth", "200 Gb/s"}, {"network", "infiniband"}};
 }
 
 System system_of(const std::string& text, const SystemAnswers& answers) {
