@@ -140,8 +140,8 @@ void IterationPrices::dispatched_experts(std::int64_t m, std::vector<IterationPa
   Experts experts = *model_.experts;
   if (plan_.redundant_experts > 0) {
     experts.count += plan_.redundant_experts;
-    // DeepSeek's EPLB keeps a group's copies in its node where nodes divide the groups (README.md of
-    // deepseek-ai/EPLB, hierarchical load balancing); else they lie anywhere.
+    // DeepSeek's EPLB keeps a group's copies in its node where nodes divide the groups (README.md
+    // of deepseek-ai/EPLB, hierarchical load balancing); else they lie anywhere.
     const int domains = reduce_.neighbours(static_cast<int>(plan_.stage_gpus())).domains;
     if (experts.groups % domains != 0 || experts.count % experts.groups != 0)
       experts.groups = experts.groups_per_token = 1;

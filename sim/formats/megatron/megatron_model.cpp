@@ -208,9 +208,13 @@ class ModelReader {
         "normalization",
         {{"LayerNorm", "layer"}, {"RMSNorm", "rms"}, {"layernorm", "layer"}, {"rmsnorm", "rms"}});
     const bool old_rotary = a_.flag("use_rotary_position_embeddings");
-    const std::string positions = a_.choice(
-        "position_embedding_type",
-        {{"learned_absolute", "learned"}, {"rope", "rotary"}, {"yarn", "yarn"}, {"none", "none"}});
+    const std::string positions =
+        a_.choice("position_embedding_type", {{"learned_absolute", "learned"},
+                                              {"rope", "rotary"},
+                                              {"rotary", "rotary"},
+                                              {"yarn", "yarn"},
+                                              {"alibi", "alibi"},
+                                              {"none", "none"}});
     model_["positions"] = old_rotary ? "rotary" : positions;
     const bool bias = a_.flag("add_bias_linear", true);
     model_["qkv_bias"] = a_.flag("add_qkv_bias") || bias;

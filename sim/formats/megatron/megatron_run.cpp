@@ -22,29 +22,30 @@ namespace {
 const std::vector<std::string> harmless_megatron_keys = words_in(R"(
     adam_ adaptive_muon apply_layernorm async_ attention_softmax_in_fp32 auto_detect bert
     calculate_per_token check_ ckpt_ ckpt_fully_parallel ckpt_load_validate_sharding clip_grad
-    cuda_device data_args data_cache data_parallel_random data_path dataloader decoupled
-    deepspeed deepspeed_activation_checkpointing deterministic deallocate_pipeline_outputs
+    cuda_device data_args data_cache data_parallel_random data_path dataloader
+    deallocate_pipeline_outputs decoupled deepspeed deepspeed_activation_checkpointing deterministic
     disable_bf16_reduced_precision_matmul disable_gloo disable_straggler dist_ dist_ckpt_optim
-    distrib_optim distributed_ empty_unused enable_experimental enable_ft enable_gpt_oss
-    encoder_seq end_weight eod_mask eval_ exit_ export_ finetune fp16_lm_cross_entropy
-    fp32_residual_connection fp8_amax fsdp_double_buffer fsdp_manual_registration
-    fully_parallel_ glu_linear_offset grpo_ high_priority hysteresis inference
-    inference_batch_times_seqlen inference_dynamic_batching_block_size inference_max_seq_len
-    inference_moe_disable_fused_quant inference_shards init_ initial_loss kv_channels langrl
-    load load_optim log_ log_optimizer_states_to_tensorboard logits_save_dtype logging
-    loss_scale lr manual_gc master max_restarts merge_file min_loss_scale min_lr mmap mock_data
-    modelopt moe_aux_loss moe_grouped_gemm moe_per_layer moe_permute_fusion moe_router_bias
-    moe_router_dtype moe_router_padding_for_fp8 moe_router_padding_for_quantization
-    moe_router_force moe_router_fusion moe_router_load_balancing moe_router_pre_softmax
-    moe_router_score moe_router_topk_scaling moe_z_loss mscale mtp_loss muon_ no_check no_create
-    no_initialization no_load no_load_optim no_mmap no_pipeline_parallel no_position_embedding
-    no_pin_cpu no_save no_save_optim no_use_tokenizer node_rank non_persistent norm_epsilon
-    num_dataset num_workers override_ per_split perform_initialization phase_transition
-    pretrained_checkpoint profile rdzv record_memory rerun reset_ rl_ rope_scaling rope_type
-    rotary_ rotary_seq_len save save_optim seed sft special_tokens strict_fsdp_dtensor_load
-    split start_weight straggler suggested te_rng tee tensorboard test_data test_mode tiktoken
-    timing tokenizer train_ use_checkpoint use_dist_ckpt use_mcore use_persistent
-    use_pytorch_profiler use_rope valid_ vocab_file wandb weight_decay)");
+    distrib_optim distributed_ empty_unused enable_experimental enable_ft enable_gpt_oss encoder_seq
+    end_weight eod_mask eval_ exit_ export_ finetune fp16_lm_cross_entropy fp32_residual_connection
+    fp8_amax fsdp_double_buffer fsdp_manual_registration fully_parallel_ glu_linear_offset grpo_
+    high_priority hysteresis inference inference_batch_times_seqlen
+    inference_dynamic_batching_block_size inference_max_seq_len inference_moe_disable_fused_quant
+    inference_shards init_ initial_loss kv_channels langrl load load_optim log_
+    log_optimizer_states_to_tensorboard logging logits_save_dtype loss_scale lr manual_gc master
+    max_restarts merge_file min_loss_scale min_lr mmap mock_data modelopt moe_aux_loss
+    moe_grouped_gemm moe_per_layer moe_permute_fusion moe_router_bias moe_router_dtype
+    moe_router_force moe_router_fusion moe_router_load_balancing moe_router_padding_for_fp8
+    moe_router_padding_for_quantization moe_router_pre_softmax moe_router_score
+    moe_router_topk_scaling moe_z_loss mscale mtp_loss muon_
+    no_async_tensor_model_parallel_allreduce no_check no_create no_initialization no_load
+    no_load_optim no_mmap no_pin_cpu no_pipeline_parallel no_position_embedding no_save
+    no_save_optim no_use_tokenizer node_rank non_persistent norm_epsilon num_dataset num_workers
+    override_ per_split perform_initialization phase_transition pretrained_checkpoint profile rdzv
+    record_memory rerun reset_ rl_ rope_scaling rope_type rotary_ rotary_seq_len save save_optim
+    seed sft special_tokens split start_weight straggler strict_fsdp_dtensor_load suggested te_rng
+    tee tensorboard test_data test_mode tiktoken timing tokenizer train_ use_checkpoint
+    use_dist_ckpt use_mcore use_persistent use_pytorch_profiler use_rope valid_ vocab_file wandb
+    weight_decay)");
 
 struct Difference {
   const char* argument;

@@ -66,8 +66,8 @@ class Settings {
   /// Paths of the settings below a path that begin so, in the order of the document.
   std::vector<std::string> names_below(const std::string& path) const;
 
-  /// Errors (bad_input): `word`, which is the value at `paths`, is a variable that nothing sets. The
-  /// remedy sets it to `like`.
+  /// Errors (bad_input): `word`, which is the value at `paths`, is a variable that nothing sets.
+  /// The remedy sets it to `like`.
   void need_set(const std::string& paths, const std::string& word, const std::string& like) const;
   bool flag(const std::string& paths, bool absent) const;
   std::int64_t number(const std::string& paths, std::int64_t absent) const;
