@@ -127,8 +127,10 @@ void Replica::schedule() {
   const std::int64_t before = batch_.decodes();
   batch_.clear_iteration();
   scheduler_->schedule(batch_, now_);
-  std::int64_t gone = before - batch_.decodes();
+  const std::vector<FinishQueue::Entry> rejoined = batch_.take_rejoined();
+  std::int64_t gone = before + std::ssize(rejoined) - batch_.decodes();
   preempted_ = gone > 0;
+  rejoined_ = !rejoined.empty();
   if (!fresh_.empty()) {
     const std::size_t fresh = fresh_.size();
     std::erase_if(fresh_, [&](const FinishQueue::Entry& entry) {
@@ -136,6 +138,7 @@ void Replica::schedule() {
     });
     gone -= static_cast<std::int64_t>(fresh - fresh_.size());
   }
+  fresh_.insert(fresh_.end(), rejoined.begin(), rejoined.end());
   while (gone > 0 && !stalled_.empty()) {
     const std::int64_t here = std::min(gone, stalled_.back().requests);
     stalled_.back().requests -= here;
@@ -185,7 +188,7 @@ void Replica::start_decodes() {
   const bool may_enter =
       batch_.has_waiting() && (!batch_.has_seen_waiting() || !batch_.placed().empty() ||
                                (preempted_ && shape_.rules.step_tokens > 1));
-  if (shape_.replay.unfolded || may_enter) steps = 1;
+  if (shape_.replay.unfolded || may_enter || rejoined_ || batch_.next_is_kept()) steps = 1;
   if (batch_.next_load() < never) {
     // The load is seen like an arrival at that time.
     const Seconds left = batch_.next_load() - now_;

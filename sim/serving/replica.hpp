@@ -243,6 +243,7 @@ class Replica {
   bool at_work_ = false;    // It is counted in busy_.
   bool loads_ = false;      // Nothing is computed until change_at_: all wait for the host's memory.
   bool preempted_ = false;  // A request was preempted, to make space for the step that begins.
+  bool rejoined_ = false;   // A kept request joined the decodes again with this iteration.
 };
 
 }  // namespace orrery

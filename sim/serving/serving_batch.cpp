@@ -41,7 +41,7 @@ ServingBatch::Candidate ServingBatch::candidate() const {
   of.outputs_left = first.outputs - first.made;
   of.tokens = of.prompt;
   of.remote = first.remote;
-  of.kept = rules_.keeps_preempted && first.preemptions > 0;
+  of.kept = rules_.keeps_preempted && first.preemptions > 0 && first.made > 0;
   std::int64_t cost = 0;
   if (kv_.keeps_prefixes()) {
     of.path = path_of(first.request, first.prompt);
@@ -53,6 +53,8 @@ ServingBatch::Candidate ServingBatch::candidate() const {
   }
   if (of.kept) of.tokens = 0;
   of.prompt_blocks = prompt_blocks(of.prompt, of.path.nodes, of.remote) + cost;
+  // It joins the next step, for which there must be blocks, too.
+  if (of.kept) of.prompt_blocks += growth_of_step() + kv_.groups().all();
   // The answer's last token is never read again, so that it needs no space.
   of.all_blocks = prompt_blocks(of.prompt + of.outputs_left - 1, of.path.nodes, false) + cost;
   return of;
@@ -92,6 +94,7 @@ bool ServingBatch::admit(const Candidate& of, bool reserving, Seconds now) {
   }
   if (of.kept) {
     order_.push_back({0, place, stamp});
+    rejoined_.push_back({0, place, stamp});
     join_decodes(place);
     return false;
   }

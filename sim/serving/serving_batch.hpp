@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sim/core/units.hpp"
@@ -126,7 +127,13 @@ class ServingBatch {
   bool has_seen_waiting() const {
     return !waiting_.empty() && waiting_.front().arrival <= seen_until_;
   }
+  /// The first one joins the decodes as soon as there are blocks for it.
+  bool next_is_kept() const {
+    return rules_.keeps_preempted && !waiting_.empty() && waiting_.front().preemptions > 0;
+  }
   std::int64_t waiting() const { return static_cast<std::int64_t>(waiting_.size()); }
+  /// Kept requests that joined the decodes again since the last call.
+  std::vector<FinishQueue::Entry> take_rejoined() { return std::exchange(rejoined_, {}); }
   /// Tokens of the first one's prompt, without those in the cache; and its blocks.
   struct Candidate {
     std::int64_t tokens = 0;
@@ -227,6 +234,7 @@ class ServingBatch {
   std::vector<std::uint32_t> free_places_;
   std::vector<std::uint32_t> prefilling_;
   std::vector<std::uint32_t> placed_;
+  std::vector<FinishQueue::Entry> rejoined_;
   std::vector<std::uint32_t> receiving_;   // Admitted, and their keys and values are to come.
   std::vector<FinishQueue::Entry> order_;  // Running ones as they came; some have left.
   FinishQueue finishes_;

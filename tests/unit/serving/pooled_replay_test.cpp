@@ -141,6 +141,7 @@ TEST(PooledReplay, ConservesRequestsTokensAndBytes) {
             pool->replica.kv.tokens = kv;
             pool->replica.kv.keeps_prefixes = keeps;
             pool->replica.rules.budget = 2048;
+            pool->replica.rules.keeps_preempted = scheduling->name == "sglang" || keeps;
           }
           const PooledReplay result = replay(list, shape, 2e9);
           const ReplayCounts counts = both(result);
@@ -179,6 +180,21 @@ TEST(PooledReplay, ConservesRequestsTokensAndBytes) {
         }
 }
 
+// What a preempted request has in the cache is loaded back or computed again, which takes longer.
+TEST(PooledReplay, KeptRequestsAreNotComputedAgain) {
+  const RequestList list = sampled(8.0, 1500);
+  const auto replayed = [&](bool keeps) {
+    PooledShape shape = pools(scheduler("vllm"));
+    shape.decode.replica.kv.tokens = 9'000;
+    shape.decode.replica.rules.keeps_preempted = keeps;
+    return replay(list, shape, 2e9).decode;
+  };
+  const ReplayCounts kept = replayed(true), again = replayed(false);
+  EXPECT_GT(kept.totals.preemptions, 100);
+  EXPECT_LT(kept.e2e.mean(), again.e2e.mean());
+  EXPECT_EQ(kept.totals.output_tokens, again.totals.output_tokens);
+}
+
 // Stepping every iteration by itself leaves the answer as it is.
 TEST(PooledReplay, FoldedIsUnfolded) {
   for (const SchedulerKind* scheduling : continuous_schedulers())
@@ -186,6 +202,7 @@ TEST(PooledReplay, FoldedIsUnfolded) {
       const RequestList list = sampled(6.0, 800);
       PooledShape shape = pools(scheduling, sending);
       shape.prefill.replica.kv.tokens = shape.decode.replica.kv.tokens = 20'000;
+      shape.decode.replica.rules.keeps_preempted = sending != KvSending::whole;
       SCOPED_TRACE(scheduling->name + " " + std::to_string(static_cast<int>(sending)));
       const ReplayCounts folded = both(replay(list, shape, 5e9));
       shape.prefill.replica.replay.unfolded = shape.decode.replica.replay.unfolded = true;
