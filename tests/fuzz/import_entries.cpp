@@ -53,7 +53,7 @@ bool fuzz_nccl_topology(const std::string& text) {
 
 bool fuzz_smi_topology(const std::string& text) {
   const SystemAnswers answers{
-      {"gpu", "h100-sxm"}, {"nic-bandwidth", "400 Gb/s"}, {"fabric", "ethernet"}};
+      {"gpu", "h100-sxm"}, {"nic-bandwidth", "400 Gb/s"}, {"network", "ethernet"}};
   return is_accepted([&] { system_json(read_smi_topology(text, "fuzz.txt", answers), answers); });
 }
 
