@@ -17,9 +17,9 @@ bool is_digits(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// What stands before nccl-tests' own text on each line: "[1,0]<stdout>:" of Open MPI, "[0]" of
-// Hydra, "12:" of srun --label, a host, a pod, a time, ">" of a quotation. It is learnt from lines
-// that are known, and the digits in it may differ from line to line.
+// The prefix that a launcher or a page puts before each line: "[1,0]<stdout>:" of Open MPI, "[0]"
+// of Hydra, "12:" of srun --label, a host, a pod, a time, ">" of a quotation. It is learnt from
+// lines that are known, and the digits in it may differ from line to line.
 class LinePrefix {
  public:
   LinePrefix() = default;

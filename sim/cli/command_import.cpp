@@ -282,7 +282,7 @@ int import_nccl_tests(const Arguments& arguments) {
 using ReadDraft = SystemDraft (*)(const std::string& text, const std::string& file,
                                   const SystemAnswers& answers);
 
-// As the options of import cluster have it.
+// The kind of value of the option of `import cluster` with the same name.
 std::string value_of_answer(const std::string& name) {
   for (const ClusterOption& option : cluster_options())
     if (option.name == name) return option.value;

@@ -37,7 +37,7 @@ int run_run(const Arguments& arguments) {
   options.add("economics", "FILE[,FILE]",
               "your prices and powers, over those of topologies/economics", prices);
   options.add("json", "print orrery.run/1 instead of the table", json);
-  options.add("replicates-out", "FILE", "write a line of CSV for each run that was drawn", lines);
+  options.add("replicates-out", "FILE", "write one row of CSV for each simulated run", lines);
   options.add("html", "FILE", "write a page with the run from day to day", html);
   options.add("force", "replace files that Orrery did not write", force);
   options.help();

@@ -182,7 +182,7 @@ int merge(const Arguments& arguments) {
   if (!options.read(arguments, "usage: orrery sweep merge DIR -o FILE [--html FILE]"))
     return exit_ok;
   const SweepFolder folder = sweep_folder_of(options);
-  if (!output && !html) fail_input({}, "--outputput is missing", "name a file: -o results.sqlite");
+  if (!output && !html) fail_input({}, "--output is missing", "name a file: -o results.sqlite");
   BestRows rows{folder.sweep, html ? most_rows_in_a_report : shown_rows};
   if (html) require_replaceable(*html, force);
   if (output) {
@@ -222,7 +222,7 @@ int run_sweep_plot(const Arguments& arguments) {
                     "Keys are those that the sweep varies, figures the columns of its rows."))
     return exit_ok;
   const SweepFolder folder = sweep_folder_of(options);
-  if (!output) fail_input({}, "--outputput is missing", "name a file: -o plot.svg");
+  if (!output) fail_input({}, "--output is missing", "name a file: -o plot.svg");
   if (!output->ends_with(".svg"))
     fail_input(command_line / "output", "'" + *output + "' is not an SVG document by its name",
                "end it in .svg; rsvg-convert or a browser makes a PNG of it");

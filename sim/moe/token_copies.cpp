@@ -55,6 +55,14 @@ double chance_to_miss(const Experts& experts, const std::vector<std::size_t>& of
 
 }  // namespace
 
+ExchangeLoad operator*(double times, const ExchangeLoad& load) {
+  const auto ports = [&](const ExchangeLoad::Ports& one) {
+    return ExchangeLoad::Ports{times * one.scale_up, times * one.network};
+  };
+  return {times * load.tokens, ports(load.direct), ports(load.rails), ports(load.once),
+          times * load.received};
+}
+
 // Most shares have the same numbers per group as the previous one, and so the same chance.
 double distinct_shares(const Experts& experts, int parts) {
   assert(parts >= 1 && experts.count % parts == 0 && experts.count % experts.groups == 0);

@@ -24,6 +24,9 @@ struct ExchangeLoad {
   double received = 0.0;  ///< Copies of `once` that reach a rank, including its own tokens.
 };
 
+/// The load of so many times the tokens.
+ExchangeLoad operator*(double times, const ExchangeLoad& load);
+
 /// Mean number of `parts` equal, contiguous shares that the experts of one token lie in, over all
 /// equally likely choices of the router: groups_per_token of the groups, and per_token of the
 /// experts in these. `parts` divides experts.count.

@@ -1,6 +1,7 @@
 #include "sim/nccl/collective_cost.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace orrery {
 namespace {

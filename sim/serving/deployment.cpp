@@ -421,7 +421,8 @@ Deployment make_deployment(const Model& model, const System& system, const Servi
   plan.two_batch = request.two_batch.value_or(false);
   const bool wide =
       plan.ep > most_undispatched || plan.eplb || plan.stage_gpus() > system.nvlink_domain;
-  plan.dispatches = plan.dp > 1 && plan.ep > 1 && wide && system.wiring != NodeWiring::pcie;
+  plan.dispatches =
+      plan.dp > 1 && plan.ep > 1 && plan.moe_tp == 1 && wide && system.wiring != NodeWiring::pcie;
   settle_dispatch(model, at, plan);
   plan.frees_windows = engine.memory.frees_windows;
   plan.kv_share = request.kv_share.value_or(engine.memory.share);
@@ -546,7 +547,7 @@ std::vector<DeploymentKey> all_keys() {
       field("eplb", &D::eplb, truth(),
             "experts are placed by their load: vllm's and sglang's --enable-eplb (default false)"),
       field("redundant_experts", &D::redundant_experts, whole(0, 1 << 16),
-            "copies of experts that the balancer places beside the model's own (default 0)"),
+            "replicas of experts that the load balancer adds to the model's own (default 0)"),
       field("two_batch", &D::two_batch, truth(),
             "halves of a batch hide each other's all-to-all: vllm's --enable-dbo, sglang's "
             "--enable-two-batch-overlap (default false)"),

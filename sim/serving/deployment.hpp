@@ -50,13 +50,13 @@ struct Deployment {
   bool frees_windows = false;  ///< MemoryRule::frees_windows.
   double kv_share = 0.0;       ///< Share of GPU memory, by the engine's MemoryRule.
   bool chunked = true;
-  /// Tokens go to the ranks of their experts by an all-to-all over NVLink or the network, whose
-  /// kernels and products are those of wide expert parallelism; else the experts' kernels leave out
-  /// those of other ranks.
+  /// An all-to-all (DeepEP) sends tokens to the ranks that hold their experts, each expert whole on
+  /// one rank; the exchange and the products behind it have kernels of their own. Otherwise all
+  /// ranks hold all tokens, or the exchange stays inside an NVLink domain of few ranks.
   bool dispatches = false;
   bool eplb = false;          ///< The engine places experts by their load.
   bool two_batch = false;     ///< Halves of a batch hide each other's exchange.
-  int redundant_experts = 0;  ///< Copies of experts beside the model's own.
+  int redundant_experts = 0;  ///< Replicas of experts, in addition to the model's own.
   bool mixed = true;          ///< Decodes run in iterations with prompts; else prompts go first.
   Bytes host_kv;              ///< Host memory of each GPU for keys and values; 0: none.
   std::optional<Speculation> speculation;

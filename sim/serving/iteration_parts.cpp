@@ -3,7 +3,6 @@
 #include <array>
 #include <cmath>
 
-#include "sim/moe/expert_exchange.hpp"
 #include "sim/serving/iteration_prices.hpp"
 
 namespace orrery {
@@ -132,43 +131,50 @@ void IterationPrices::router(std::vector<IterationPart>& parts) const {
                      {}});
 }
 
-// DeepEP's kernels bring tokens to their experts' ranks and results back: the low-latency ones with
-// products of masked rows, for decodes, or the normal ones with contiguous rows, for prompts. The
-// faster of the two counts, as engines choose by phase. The fullest rank takes the time of so many
-// more tokens.
-void IterationPrices::dispatched_experts(std::int64_t m, std::vector<IterationPart>& parts) const {
+// The exchange of the fullest rank, which has plan_.fullest_experts() times the mean one's tokens.
+void IterationPrices::set_exchange() {
   Experts experts = *model_.experts;
+  const auto ranks = static_cast<int>(plan_.stage_gpus());
+  // Ranks that do not fill whole domains count as if they lay evenly in more of them.
+  int per_domain = std::min(ranks, system_.nvlink_domain);
+  while (ranks % per_domain != 0) --per_domain;
+  const int domains = ranks / per_domain;
   if (plan_.redundant_experts > 0) {
     experts.count += plan_.redundant_experts;
     // DeepSeek's EPLB keeps a group's copies in its node where nodes divide the groups (README.md
     // of deepseek-ai/EPLB, hierarchical load balancing); else they lie anywhere.
-    const int domains = reduce_.neighbours(static_cast<int>(plan_.stage_gpus())).domains;
     if (experts.groups % domains != 0 || experts.count % experts.groups != 0)
       experts.groups = experts.groups_per_token = 1;
   }
-  const auto layers = static_cast<double>(expert_layers_);
+  exchange_.group = {ranks, domains, per_domain};
+  exchange_.hidden = model_.hidden;
+  exchange_.experts = experts.count;
+  exchange_.top_k = experts.per_token;
+  exchange_.dispatched = is_narrow(plan_.experts) ? Dtype::fp8 : Dtype::bf16;
+  load_of_a_token_ = uniform_exchange(experts, ranks, per_domain, 1.0);
   const double fullest = plan_.fullest_experts();
-  const std::array<std::int64_t, 7> sizes{
-      model_.hidden,
-      experts.ffn,
-      experts.per_token,
-      experts.count,
-      plan_.moe_tp,
-      plan_.ep,
-      std::llround(fullest * static_cast<double>(m * plan_.dp))};
-  ExchangeShape shape;
-  shape.group = reduce_.neighbours(static_cast<int>(plan_.stage_gpus()));
-  shape.hidden = model_.hidden;
-  shape.experts = experts.count;
-  shape.top_k = experts.per_token;
-  shape.dispatched = is_narrow(plan_.experts) ? Dtype::fp8 : Dtype::bf16;
-  ExchangeLoad load = uniform_exchange(experts, shape.group.ranks, shape.group.per_domain,
-                                       static_cast<double>(m * plan_.dp) / shape.group.ranks);
-  for (ExchangeLoad::Ports* ports : {&load.direct, &load.rails, &load.once}) {
+  for (ExchangeLoad::Ports* ports :
+       {&load_of_a_token_.direct, &load_of_a_token_.rails, &load_of_a_token_.once}) {
     ports->scale_up *= fullest;
     ports->network *= fullest;
   }
-  load.received *= fullest;
+  load_of_a_token_.received *= fullest;
+}
+
+// The kernels of DeepEP send tokens to the ranks of their experts and bring the results back: the
+// low-latency ones with products of masked rows serve decodes, the normal ones with products of
+// contiguous rows serve prompts. The faster of the two counts, as engines choose by phase.
+void IterationPrices::dispatched_experts(std::int64_t m, std::vector<IterationPart>& parts) const {
+  const auto layers = static_cast<double>(expert_layers_);
+  const auto tokens = static_cast<double>(m * plan_.dp);
+  const std::array<std::int64_t, 7> sizes{model_.hidden,
+                                          model_.experts->ffn,
+                                          exchange_.top_k,
+                                          exchange_.experts,
+                                          plan_.moe_tp,
+                                          plan_.ep,
+                                          std::llround(plan_.fullest_experts() * tokens)};
+  const ExchangeLoad load = (tokens / exchange_.group.ranks) * load_of_a_token_;
 
   struct Way {
     KernelTime products;
@@ -180,7 +186,7 @@ void IterationPrices::dispatched_experts(std::int64_t m, std::vector<IterationPa
   const ExpertExchange exchange{reduce_.collectives()};
   const auto way = [&](ExpertDispatcher dispatcher, bool in_graph) {
     return Way{kernels_->dispatched_experts(plan_.experts, sizes, in_graph),
-               exchange(dispatcher, shape, load)};
+               exchange(dispatcher, exchange_, load)};
   };
   const Way masked = way(ExpertDispatcher::deepep_low_latency, true);
   const Way contiguous = way(ExpertDispatcher::deepep, false);

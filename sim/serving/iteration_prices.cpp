@@ -49,14 +49,10 @@ const CollectiveTime& GroupReduce::collectives() const {
   return *nccl_;
 }
 
-GroupShape GroupReduce::neighbours(int gpus) const {
+KernelTime GroupReduce::by_nccl(CollectiveKind kind, int gpus, Bytes tensor) const {
   const int domain = std::min(gpus, system_.nvlink_domain);
   const int domains = (gpus + domain - 1) / domain;
-  return {gpus, domains, gpus / domains};
-}
-
-KernelTime GroupReduce::by_nccl(CollectiveKind kind, int gpus, Bytes tensor) const {
-  const CollectiveCost cost = collectives()(kind, tensor, neighbours(gpus));
+  const CollectiveCost cost = collectives()(kind, tensor, {gpus, domains, gpus / domains});
   return {cost.time(), cost.tag};
 }
 
@@ -136,6 +132,7 @@ IterationPrices::IterationPrices(const Model& model, const System& system,
     const bool local = !model.layer_is_local.empty() && model.layer_is_local[at];
     ++layers_by_window_[local ? model.window : 0];
   }
+  if (plan_.dispatches) set_exchange();
   if (!plan_.drafter) return;
   Deployment drafts = plan_;
   drafts.speculation.reset();

@@ -8,6 +8,7 @@
 
 #include "sim/collectives/collective_time.hpp"
 #include "sim/kernels/kernel_time.hpp"
+#include "sim/moe/expert_exchange.hpp"
 #include "sim/serving/deployment.hpp"
 #include "sim/serving/serving_kernels.hpp"
 
@@ -28,8 +29,6 @@ class GroupReduce {
   KernelTime by_nccl(CollectiveKind kind, int gpus, Bytes tensor) const;
   /// Costs of the system's collectives.
   const CollectiveTime& collectives() const;
-  /// `gpus` neighbouring GPUs.
-  GroupShape neighbours(int gpus) const;
 
  private:
   System system_;
@@ -152,6 +151,7 @@ class IterationPrices {
   void mlp_products(std::int64_t tokens, std::vector<IterationPart>& parts) const;
   void expert_layers(std::int64_t tokens, std::vector<IterationPart>& parts) const;
   void router(std::vector<IterationPart>& parts) const;
+  void set_exchange();
   void dispatched_experts(std::int64_t tokens, std::vector<IterationPart>& parts) const;
   IterationPart gathered_exchange(std::int64_t tokens) const;
   Bytes bytes_between_products() const;
@@ -165,6 +165,8 @@ class IterationPrices {
   GroupReduce reduce_;
   std::unique_ptr<const IterationPrices> drafter_;  // One token's draft; null: no kernels.
   int dense_layers_ = 0, expert_layers_ = 0;
+  ExchangeShape exchange_;  // Both are of Deployment::dispatches.
+  ExchangeLoad load_of_a_token_;
   std::map<std::int64_t, int> layers_by_window_;
   mutable std::map<std::int64_t, Seconds> known_dense_, known_head_;
   mutable std::map<std::pair<std::int64_t, std::int64_t>, Seconds> known_decode_;

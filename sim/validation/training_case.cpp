@@ -1,6 +1,7 @@
 #include "sim/validation/training_case.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <optional>
 #include <tuple>

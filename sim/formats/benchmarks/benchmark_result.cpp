@@ -46,6 +46,17 @@ void take(BenchmarkResult& result, const std::string& quantity, std::optional<do
   if (value && *value > 0.0) result.measured[quantity] = *value * factor;
 }
 
+// The object at `key`; nothing: there is none, or another kind of value.
+std::optional<JsonValue> object_in(const JsonValue& json, const char* key) {
+  const auto found = json.find(key);
+  return found && found->is_object() ? found : std::nullopt;
+}
+
+void note_failed(BenchmarkResult& result, const std::optional<double>& requests) {
+  if (requests && *requests > 0.0)
+    result.notes.push_back("requests that failed: " + std::to_string(std::llround(*requests)));
+}
+
 // Mean, median and percentiles of a latency; `key` says how the file calls them.
 template <class Key>
 void take_latency(BenchmarkResult& result, const std::string& ours, const JsonValue& json,
@@ -118,8 +129,8 @@ BenchmarkResult of_aiperf(const JsonValue& json) {
   BenchmarkResult result;
   result.tool = "AIPerf";
   const auto average = [&](const char* key) -> std::optional<double> {
-    const auto metric = json.find(key);
-    return metric && metric->is_object() ? number(*metric, "avg") : std::nullopt;
+    const auto metric = object_in(json, key);
+    return metric ? number(*metric, "avg") : std::nullopt;
   };
   const auto input = average("input_sequence_length"), output = average("output_sequence_length");
   if (!input || !output)
@@ -141,16 +152,16 @@ BenchmarkResult of_aiperf(const JsonValue& json) {
   take(result, "requests_per_s", average("request_throughput"));
   // "loadgen" of AIPerf, "perf_analyzer.stimulus" of GenAI-Perf.
   std::optional<double> clients, rate;
-  if (const auto config = json.find("input_config"); config && config->is_object()) {
-    if (const auto load = config->find("loadgen"); load && load->is_object()) {
+  if (const auto config = object_in(json, "input_config")) {
+    if (const auto load = object_in(*config, "loadgen")) {
       clients = number(*load, "concurrency");
       rate = number(*load, "request_rate");
       if (load->has("request_rate_mode") && rate &&
           load->at("request_rate_mode").text() == "constant")
         result.arrival = "constant";
     }
-    if (const auto analyzer = config->find("perf_analyzer"); analyzer && analyzer->is_object())
-      if (const auto stimulus = analyzer->find("stimulus"); stimulus && stimulus->is_object()) {
+    if (const auto analyzer = object_in(*config, "perf_analyzer"))
+      if (const auto stimulus = object_in(*analyzer, "stimulus")) {
         clients = number(*stimulus, "concurrency");
         rate = number(*stimulus, "request_rate");
       }
@@ -193,20 +204,19 @@ BenchmarkResult of_inference_perf(const JsonValue& json) {
         {"time_per_output_token", "tpot"},
         {"inter_token_latency", "itl"},
         {"request_latency", "e2e"}}) {
-    const auto metric = latency.find(theirs);
-    if (!metric || !metric->is_object()) continue;
+    const auto metric = object_in(latency, theirs);
+    if (!metric) continue;
     take_latency(result, ours, *metric, 1e3, [&](const std::string& of) {
       return of == "median" && !metric->has(of) ? "p50" : of;
     });
   }
-  if (const auto through = good.find("throughput"); through && through->is_object()) {
+  if (const auto through = object_in(good, "throughput")) {
     take(result, "output_tokens_per_s", number(*through, "output_tokens_per_sec"));
     take(result, "total_tokens_per_s", number(*through, "total_tokens_per_sec"));
     take(result, "requests_per_s", number(*through, "requests_per_sec"));
   }
-  if (const auto failed = json.find("failures"); failed && failed->is_object())
-    if (const auto count = number(*failed, "count"); count && *count > 0.0)
-      result.notes.push_back("requests that failed: " + std::to_string(std::llround(*count)));
+  if (const auto failed = object_in(json, "failures"))
+    note_failed(result, number(*failed, "count"));
   return result;
 }
 
@@ -229,14 +239,13 @@ BenchmarkResult of_genai_bench(const JsonValue& json) {
   for (const auto& [theirs, ours] : {std::pair<const char*, std::string>{"ttft", "ttft"},
                                      {"tpot", "tpot"},
                                      {"e2e_latency", "e2e"}})
-    if (const auto metric = stats.find(theirs); metric && metric->is_object())
+    if (const auto metric = object_in(stats, theirs))
       take_latency(result, ours, *metric, milliseconds_of(json, "_time_unit", "s"),
                    [](const std::string& of) { return of == "median" ? "p50" : of; });
   take(result, "output_tokens_per_s", number(all, "mean_output_throughput_tokens_per_s"));
   take(result, "total_tokens_per_s", number(all, "mean_total_tokens_throughput_tokens_per_s"));
   take(result, "requests_per_s", number(all, "requests_per_second"));
-  if (const auto failed = number(all, "num_error_requests"); failed && *failed > 0.0)
-    result.notes.push_back("requests that failed: " + std::to_string(std::llround(*failed)));
+  note_failed(result, number(all, "num_error_requests"));
   return result;
 }
 
@@ -250,7 +259,7 @@ BenchmarkResult of_trtllm_bench(const JsonValue& json) {
   result.isl = sent.at("avg_input_length").number(1.0, most_tokens);
   result.osl = sent.at("avg_output_length").number(1.0, most_tokens);
   const auto shares = [&](const std::string& ours, const JsonValue& in, const char* key) {
-    if (const auto metric = in.find(key); metric && metric->is_object())
+    if (const auto metric = object_in(in, key))
       take_latency(result, ours, *metric, 1.0, [](const std::string& of) {
         return of == "mean" ? "average" : of == "median" ? "p50" : of;
       });
@@ -261,15 +270,14 @@ BenchmarkResult of_trtllm_bench(const JsonValue& json) {
   take(result, "total_tokens_per_s", number(speed, "system_total_throughput_tok_s"));
   take(result, "requests_per_s", number(speed, "request_throughput_req_s"));
   take(result, "duration_s", number(speed, "total_latency_ms"), 1e-3);
-  if (const auto tokens = json.find("streaming_metrics"); tokens && tokens->is_object()) {
+  if (const auto tokens = object_in(json, "streaming_metrics")) {
     shares("ttft", *tokens, "ttft_percentiles");
     shares("tpot", *tokens, "tpot_percentiles");
     take(result, "ttft_ms", number(*tokens, "avg_ttft_ms"));
     take(result, "tpot_ms", number(*tokens, "avg_tpot_ms"));
   }
-  const auto latencies = speed.find("request_latency_percentiles_ms");
-  const auto longest =
-      latencies && latencies->is_object() ? number(*latencies, "maximum") : std::optional<double>{};
+  const auto latencies = object_in(speed, "request_latency_percentiles_ms");
+  const auto longest = latencies ? number(*latencies, "maximum") : std::optional<double>{};
   const auto run = number(speed, "total_latency_ms"),
              there = number(sent, "avg_num_concurrent_requests");
   constexpr double whole = 0.95;

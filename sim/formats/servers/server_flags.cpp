@@ -135,8 +135,7 @@ class FlagsWriter {
       add("--enable-dp-attention");
     }
     if (plan_.ep > 1) add("--ep-size", plan_.ep);
-    // DeepEP holds each expert on one rank.
-    if (plan_.dispatches && plan_.moe_tp == 1) add("--moe-a2a-backend", "deepep");
+    if (plan_.dispatches) add("--moe-a2a-backend", "deepep");
     if (plan_.eplb) add("--enable-eplb");
     if (plan_.redundant_experts > 0) add("--ep-num-redundant-experts", plan_.redundant_experts);
     if (plan_.two_batch) add("--enable-two-batch-overlap");

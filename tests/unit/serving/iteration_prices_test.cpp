@@ -294,6 +294,39 @@ TEST(IterationPrices, BalancersShortenWideExperts) {
   EXPECT_EQ(served("deepseek-v3", "dgx-h100", request, 32).plan.fullest_experts(), 1.2);
 }
 
+// All layouts of a stage of up to 40 GPUs, those that fill no whole domains among them: each is
+// refused or has a time.
+TEST(IterationPrices, EveryLayoutHasATime) {
+  const ServingEngine engine = read_serving_engine("sglang", {});
+  int priced = 0;
+  for (const char* name : {"mixtral-8x7b", "deepseek-v2", "gpt-oss-120b"}) {
+    const Model model = read_model(name, {});
+    for (const char* word : {"dgx-h100", "gb200-nvl72", "l40s-pcie"}) {
+      const System system = read_system(word, {});
+      const auto kernels = std::make_shared<const ServingKernels>(system.gpu, engine);
+      for (int gpus = 1; gpus <= 40; ++gpus)
+        for (int tp = 1; tp <= gpus; ++tp)
+          for (int ep = 1; gpus % tp == 0 && ep <= gpus; ++ep)
+            for (const bool balanced : {false, true}) {
+              DeploymentRequest request = with_tp(tp);
+              request.dp = gpus / tp;
+              request.ep = ep;
+              request.eplb = balanced;
+              Deployment plan;
+              try {
+                plan = make_deployment(model, system, engine, request, gpus, {});
+              } catch (const Error&) {
+                continue;
+              }
+              ++priced;
+              EXPECT_GT(IterationPrices(model, system, plan, engine, kernels).dense(8).si(), 0.0)
+                  << name << " on " << gpus << " of " << word << ", tp " << tp << ", ep " << ep;
+            }
+    }
+  }
+  EXPECT_GT(priced, 500);
+}
+
 // Halves of a batch hide all of an exchange that is shorter than the other kernels.
 TEST(IterationPrices, HalvesOfABatchHideTheExchange) {
   DeploymentRequest request = with_tp(1, Dtype::fp8_block);
