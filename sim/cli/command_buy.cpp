@@ -60,6 +60,7 @@ struct BuyOptions {
   std::optional<std::string> gbs, dtype, html;
   std::optional<std::int64_t> batch_tokens;
   bool json = false, csv = false, force = false;
+  TextWidth width = TextWidth::terminal;
 };
 
 void add_buy(Options& options, BuyOptions& into) {
@@ -106,6 +107,7 @@ void add_buy(Options& options, BuyOptions& into) {
   options.add("csv", "print the rows as CSV", into.csv);
   options.add("html", "FILE", "write a page for a browser as well", into.html);
   options.add("force", "replace files that Orrery did not write", into.force);
+  options.wide(into.width);
   options.help();
   options.basic({"model",
                  "tokens",
@@ -229,7 +231,7 @@ int run_buy(const Arguments& arguments) {
                  given.force);
   std::cout << (given.json  ? purchase_json(purchase, request, given.names)
                 : given.csv ? purchase_csv(purchase, request)
-                            : purchase_document(purchase, request, given.names).text());
+                            : purchase_document(purchase, request, given.names).text(given.width));
   return purchase.interrupted ? exit_interrupted : exit_ok;
 }
 

@@ -39,6 +39,7 @@ struct CollectiveRequest {
   int factor = 2;
   std::string algorithms, protocols;
   bool hierarchical = false, unfolded = false, json = false;
+  TextWidth width = TextWidth::terminal;
   Bytes host_memory;
 };
 
@@ -61,6 +62,7 @@ void add_collective(Options& options, CollectiveRequest& into) {
               "simulate every rank's flows instead of those of one rank of each equivalence class",
               into.unfolded);
   options.add("json", "print orrery.collective/1", into.json);
+  options.wide(into.width);
   options.help();
   add_simulator(options);
   add_host_memory_option(options, into.host_memory);
@@ -112,7 +114,8 @@ int run_collective(const Arguments& arguments) {
           "usage: orrery collective KIND --system NAME|FILE --gpus N [options]\n"
           "       orrery collective FILE.json --system NAME|FILE [--simulator own|simgrid] "
           "[--json]\n\n"
-          "One collective alone, in the columns of nccl-tests. KIND: see orrery list "
+          "One collective alone, in the columns of nccl-tests (all of them with --wide). KIND: see "
+          "orrery list "
           "collectives.\nFILE.json: a collective of your own, message by message "
           "(docs/guides/operations.md)."))
     return exit_ok;
@@ -149,7 +152,8 @@ int run_collective(const Arguments& arguments) {
       lines.push_back({collective, result, result.cost.deviation(errors)});
     }
   }
-  std::cout << (given.json ? collective_json(system.name, lines) : collective_text(lines));
+  std::cout << (given.json ? collective_json(system.name, lines)
+                           : collective_text(lines, given.width));
   return exit_ok;
 }
 

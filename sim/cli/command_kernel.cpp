@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 
 #include "sim/cli/options.hpp"
@@ -26,6 +27,7 @@ constexpr std::int64_t most_experts = 1 << 16;
 // The options that choose the form in which operations are printed.
 struct PictureOptions {
   bool roofline = false, csv = false, json = false, force = false;
+  TextWidth width = TextWidth::terminal;
   std::optional<std::string> svg;
 };
 
@@ -36,6 +38,7 @@ void add_picture(Options& options, PictureOptions& into) {
   options.add("csv", "print comma-separated values", into.csv);
   options.add("json", "print orrery.kernel/1, or of many operations orrery.roofline/1", into.json);
   options.add("force", "replace files that Orrery did not write", into.force);
+  options.wide(into.width);
   options.help();
 }
 
@@ -66,7 +69,7 @@ int print_operations(const PictureOptions& picture, const OperationList& list,
   else
     std::cout << (picture.roofline ? roofline_text(roofline) : title + "\n" + subtitle + "\n")
               << "\n"
-              << operations_text(list);
+              << operations_text(list, picture.width);
   return exit_ok;
 }
 
@@ -381,8 +384,8 @@ int run_one(const KernelOptions& options, const std::vector<std::string>& words,
     std::cout << kernel_csv(sweep.answers, given.key);
   else
     std::cout << (picture.roofline ? roofline_text(roofline) + "\n" : "")
-              << (given.key.empty() ? kernel_text(sweep.answers.front(), pricer)
-                                    : sweep_text(sweep, pricer));
+              << (given.key.empty() ? kernel_text(sweep.answers.front(), pricer, picture.width)
+                                    : sweep_text(sweep, pricer, picture.width));
   return exit_ok;
 }
 

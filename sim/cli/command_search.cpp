@@ -38,6 +38,7 @@ struct SearchOptions {
   std::optional<Seconds> deadline;
   std::optional<Shard> shard;
   bool elastic = false, long_ranges = false, json = false, force = false;
+  TextWidth width = TextWidth::terminal;
 };
 
 // "60s", "30d".
@@ -108,6 +109,7 @@ void add_search(Options& options, SearchOptions& into) {
   options.add("html", "FILE", "write a report for a browser: the list with its drawings",
               into.html);
   options.add("force", "replace files that Orrery did not write", into.force);
+  options.wide(into.width);
   options.help();
   add_simulator(options);
   options.basic({"model", "plan", "system", "gpus", "gbs", "objective", "top", "fix", "pareto",
@@ -235,8 +237,8 @@ std::string progress_text(const SearchProgress& progress) {
 }
 
 // Options that do not change what a search finds.
-const std::set<std::string> of_this_run{"jobs",  "json",   "html",  "force",
-                                        "shard", "output", "merge", "quiet"};
+const std::set<std::string> of_this_run{"jobs",   "json",  "html",  "force", "shard",
+                                        "output", "merge", "quiet", "wide"};
 
 // The options that say what is searched, as words of a command line.
 std::vector<std::string> search_options_of(const Options& options) {
@@ -378,7 +380,7 @@ int run_search(const Arguments& arguments) {
                  search_report(result, request, names, {typed_command("search", arguments)}),
                  given.force);
   std::cout << (given.json ? search_json(result, request, names)
-                           : search_text(result, request, names));
+                           : search_text(result, request, names, given.width));
   return result.interrupted ? exit_interrupted : exit_ok;
 }
 

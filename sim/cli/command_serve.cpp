@@ -33,6 +33,7 @@ struct ServeOptions {
   std::vector<std::string> fixed;
   ListOptions list;
   bool csv = false;
+  TextWidth width = TextWidth::terminal;
   std::optional<std::string> html;
 };
 
@@ -186,6 +187,7 @@ void add_serving_search(Options& options, ServeOptions& into) {
   options.add("csv", "print the list as CSV", into.csv);
   options.add("html", "FILE", "write a page for a browser, with the list and its Pareto curve",
               into.html);
+  options.wide(into.width);
 }
 
 int serve_search(const Options& options, const ServeOptions& given, const std::string& command) {
@@ -203,7 +205,7 @@ int serve_search(const Options& options, const ServeOptions& given, const std::s
                  given.traffic.force);
   std::cout << (given.traffic.json ? deployment_search_json(result, request, words)
                 : given.csv        ? deployment_search_csv(result, request, words)
-                                   : deployment_search_document(result, request, words).text());
+                            : deployment_search_document(result, request, words).text(given.width));
   return result.interrupted ? exit_interrupted : exit_ok;
 }
 
@@ -239,7 +241,7 @@ int run_serve(const Arguments& arguments) {
                                  "is no option"))
     return exit_ok;
   if (given.searches) return serve_search(options, given, typed_command("serve", arguments));
-  options.refuse({"objective", "fix", "top", "all-settings", "pareto", "csv", "html"},
+  options.refuse({"objective", "fix", "top", "all-settings", "pareto", "csv", "html", "wide"},
                  "belongs to a search", "add --search");
   named(given.deployment.model, "model");
   named(given.deployment.system, "system");

@@ -234,6 +234,11 @@ void Options::refuse_unknown(const std::string& word) const {
                remedy.empty() ? "see --help all" : remedy);
 }
 
+void Options::wide(TextWidth& into) {
+  add({"wide", "", "all columns of the tables, which may exceed 80 characters", "",
+       [&into](const std::string&, const Place&) { into = TextWidth::unlimited; }});
+}
+
 void Options::help() {
   add({"quiet", "", "no notes and no progress on stderr; errors stay", "",
        [](const std::string&, const Place&) { silence(); }});
@@ -299,6 +304,10 @@ bool Options::parse(const Arguments& typed, const std::string& usage) {
                    "write it after the option");
     }
   }
+  for (const std::string form : {"json", "csv"})
+    if (has(form))
+      refuse({"wide"}, "is of tables as text, and --" + form + " has all their figures",
+             "leave one of them out");
   if (!has("help") || usage.empty()) return true;
   std::cout << usage << "\n\n" << help.str();
   return false;

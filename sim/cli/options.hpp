@@ -13,6 +13,7 @@
 #include "sim/cli/command.hpp"
 #include "sim/core/error.hpp"
 #include "sim/core/field.hpp"
+#include "sim/core/table.hpp"
 #include "sim/core/value_list.hpp"
 
 namespace orrery {
@@ -127,6 +128,8 @@ class Options {
   }
   /// --quiet and --help.
   void help();
+  /// --wide, of a command whose tables have columns that do not fit a terminal.
+  void wide(TextWidth& into);
   /// What --help shows of a long table; --help all shows the rest, too.
   void basic(std::set<std::string> names) { basic_ = std::move(names); }
   /// An option with a value, which may be left out where it is "true|false".

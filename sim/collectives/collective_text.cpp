@@ -17,6 +17,12 @@ std::string printed(const char* format, double value) {
   return text;
 }
 
+// In microseconds; hundredths say nothing of a thousand.
+std::string range_text(const CollectiveLine& line) {
+  const char* format = line.high() < Seconds{1e-3} ? "%.2f" : "%.0f";
+  return printed(format, line.low().si() * 1e6) + " .. " + printed(format, line.high().si() * 1e6);
+}
+
 // nccl-tests counts what one rank puts in, or gets out: an n-th where the tensor is spread.
 double elements(const IsolatedCollective& collective) {
   const bool spread = facts(collective.kind).passes == 1;
@@ -51,19 +57,19 @@ Json line_json(const std::string& system, const CollectiveLine& line) {
 
 }  // namespace
 
-std::string collective_text(const std::vector<CollectiveLine>& lines) {
+std::string collective_text(const std::vector<CollectiveLine>& lines, TextWidth width) {
   Table table{{{"size (B)"},
-               {"count"},
-               {"type"},
-               {"redop"},
-               {"root"},
+               {"count", Align::right, true},
+               {"type", Align::right, true},
+               {"redop", Align::right, true},
+               {"root", Align::right, true},
                {"time (us)"},
-               {"algbw (GB/s)"},
+               {"algbw (GB/s)", Align::right, true},
                {"busbw (GB/s)"},
-               {"#wrong"},
+               {"#wrong", Align::right, true},
                {"algorithm", Align::left},
-               {"protocol", Align::left},
-               {"channels"},
+               {"protocol", Align::left, true},
+               {"channels", Align::right, true},
                {"tag", Align::left},
                {"90 % range (us)", Align::left}}};
   for (const CollectiveLine& line : lines) {
@@ -75,12 +81,10 @@ std::string collective_text(const std::vector<CollectiveLine>& lines) {
                    printed("%.2f", result.algorithm_bandwidth(collective).si() / 1e9),
                    printed("%.2f", result.bus_bandwidth(collective).si() / 1e9), "N/A",
                    std::string{result.cost.algorithm}, std::string{result.cost.protocol},
-                   std::to_string(result.cost.channels), name(result.cost.tag),
-                   printed("%.2f", line.low().si() * 1e6) + " .. " +
-                       printed("%.2f", line.high().si() * 1e6)});
+                   std::to_string(result.cost.channels), name(result.cost.tag), range_text(line)});
   }
   const bool by_simgrid = !lines.empty() && lines.front().result.simulator == Simulator::simgrid;
-  return table.text() + (by_simgrid ? std::string{simgrid_note} + "\n" : "");
+  return table.text(width) + (by_simgrid ? std::string{simgrid_note} + "\n" : "");
 }
 
 std::string collective_json(const std::string& system, const std::vector<CollectiveLine>& lines) {

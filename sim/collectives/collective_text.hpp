@@ -7,6 +7,7 @@
 
 #include "sim/collectives/collective_program.hpp"
 #include "sim/collectives/isolated_collective.hpp"
+#include "sim/core/table.hpp"
 
 namespace orrery {
 
@@ -25,7 +26,8 @@ struct CollectiveLine {
 
 /// A sweep in the columns of nccl-tests, float elements, in place; "#wrong" is "N/A" as there
 /// without -c: nothing is computed. Further columns are algorithm, protocol, channels, tag, range.
-std::string collective_text(const std::vector<CollectiveLine>& lines);
+std::string collective_text(const std::vector<CollectiveLine>& lines,
+                            TextWidth width = TextWidth::terminal);
 
 /// "orrery.collective/1": an object, or a list of objects where there are several lines.
 std::string collective_json(const std::string& system, const std::vector<CollectiveLine>& lines);

@@ -30,10 +30,10 @@ void Document::append(const Document& other) {
   parts_.insert(parts_.end(), other.parts_.begin(), other.parts_.end());
 }
 
-std::string Document::text() const {
+std::string Document::text(TextWidth width) const {
   std::string text;
   for (const auto& [kind, content, table] : parts_) {
-    if (kind == Kind::table) text += table.text();
+    if (kind == Kind::table) text += table.text(width);
     if (kind == Kind::command) text += "  ";
     text += content;
     if (kind == Kind::heading || kind == Kind::command || kind == Kind::gap) text += "\n";

@@ -21,7 +21,7 @@ class Document {
   void gap() { add(Kind::gap, ""); }  ///< An empty line of a terminal.
   void append(const Document& other);
 
-  std::string text() const;
+  std::string text(TextWidth width = TextWidth::terminal) const;
   std::string html() const;  ///< All but the title.
   /// Of the title: its first line, and the others as one.
   std::string name() const;

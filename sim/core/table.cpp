@@ -8,6 +8,9 @@
 namespace orrery {
 namespace {
 
+// A last column with less room has lines of its own.
+constexpr int least_columns = 24;
+
 std::string blanks(int count) {
   return std::string(static_cast<std::size_t>(std::max(count, 0)), ' ');
 }
@@ -45,24 +48,48 @@ bool Table::has_headers() const {
                      [](const Column& column) { return !column.header.empty(); });
 }
 
-std::string Table::text() const {
-  std::vector<std::string> headers;
-  for (const Column& column : columns_) headers.push_back(column.header);
+// The lines of cells, headers first, in the columns that `width` shows.
+std::vector<std::vector<std::string>> Table::lines(TextWidth width) const {
   std::vector<std::vector<std::string>> lines = rows_;
-  if (has_headers()) lines.insert(lines.begin(), headers);
+  if (has_headers()) {
+    auto& headers = *lines.emplace(lines.begin());
+    for (const Column& column : columns_) headers.push_back(column.header);
+  }
+  if (width == TextWidth::unlimited) return lines;
+  for (auto& line : lines) {
+    std::size_t at = 0;
+    std::erase_if(line, [&](const std::string&) { return columns_[at++].is_detail; });
+  }
+  return lines;
+}
 
-  std::vector<int> widths(columns_.size(), 0);
-  for (const auto& line : lines)
+std::string Table::text(TextWidth width) const {
+  std::vector<Column> columns = columns_;
+  if (width == TextWidth::terminal) std::erase_if(columns, [](auto& one) { return one.is_detail; });
+  const std::vector<std::vector<std::string>> all = lines(width);
+  std::vector<int> widths(columns.size(), 0);
+  for (const auto& line : all)
     for (std::size_t i = 0; i < line.size(); ++i)
       widths[i] = std::max(widths[i], shown_width(line[i]));
 
   std::string text;
-  for (const auto& line : lines) {
+  for (const auto& line : all) {
     std::string row = blanks(indent_);
     for (std::size_t i = 0; i < line.size(); ++i) {
       if (i > 0) row += "  ";
       const std::string padding = blanks(widths[i] - shown_width(line[i]));
-      row += columns_[i].align == Align::left ? line[i] + padding : padding + line[i];
+      const bool is_left = columns[i].align == Align::left;
+      const bool wraps = width == TextWidth::terminal && is_left && i + 1 == columns.size() &&
+                         shown_width(row) + shown_width(line[i]) > text_columns;
+      if (wraps) {
+        const bool is_narrow = text_columns - shown_width(row) < least_columns;
+        if (is_narrow) end_line(row);
+        row = is_narrow ? row + wrapped_words(blanks(indent_ + 4), line[i], text_columns)
+                        : wrapped_words(row, line[i], text_columns);
+        row.pop_back();  // Its newline.
+      } else {
+        row += is_left ? line[i] + padding : padding + line[i];
+      }
     }
     end_line(row);
     text += row;

@@ -8,13 +8,19 @@ namespace orrery {
 
 enum class Align { left, right };
 
+/// What a table of text shows: what fits a terminal of 80 columns, or everything.
+enum class TextWidth { terminal, unlimited };
+constexpr int text_columns = 80;
+
 struct Column {
   std::string header;
   Align align = Align::right;
+  bool is_detail = false;  ///< Left out in a terminal's width.
 };
 
 /// Lines of cells under each other, as every command prints them: two blanks between columns, no
-/// rules, nothing behind the last character of a line.
+/// rules, nothing behind the last character of a line. In a terminal's width the words of the last
+/// column continue on further lines where it is aligned to the left.
 class Table {
  public:
   /// `indent`: blanks before the first column.
@@ -24,14 +30,15 @@ class Table {
   void add_row(std::vector<std::string> cells);
 
   /// Every line ends in a newline. The line of headers is left out if all of them are empty.
-  std::string text() const;
-  /// The same as an HTML table.
+  std::string text(TextWidth width = TextWidth::terminal) const;
+  /// All columns as an HTML table.
   std::string html() const;
   /// The same as a table of Markdown, which always has a line of headers.
   std::string markdown() const;
 
  private:
   bool has_headers() const;
+  std::vector<std::vector<std::string>> lines(TextWidth width) const;
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;

@@ -29,8 +29,9 @@ std::string ratio_text(double value) {
 
 std::string range_text(const OperationPrice& price) {
   const DisplayUnit unit = time_unit(price.time);
-  return fixed(price.low.si() / unit.si, 3) + " .. " + fixed(price.high.si() / unit.si, 3) + " " +
-         std::string{unit.name};
+  const double low = price.low.si() / unit.si, high = price.high.si() / unit.si;
+  const int decimals = high < 100.0 ? 3 : 1;
+  return fixed(low, decimals) + " .. " + fixed(high, decimals) + " " + std::string{unit.name};
 }
 
 std::string rate(const OperationPrice& price) {
@@ -113,17 +114,21 @@ std::string kernel_title(const KernelAnswer& answer, const std::string& gpu) {
   return text + ", on " + gpu;
 }
 
-std::string kernel_text(const KernelAnswer& answer, const KernelPricer& pricer) {
+std::string kernel_text(const KernelAnswer& answer, const KernelPricer& pricer, TextWidth width) {
   const System& system = pricer.system();
   std::string text =
       kernel_title(answer, answer.main().on_network ? system.name : system.gpu.name) + "\n  " +
       answer.question.kind->title + "\n\n" + work_table(answer) + "\n";
-  Table times{
-      {{"time", Align::left}, {""}, {"90 % interval"}, {""}, {"of roof"}, {"basis", Align::left}}};
+  Table times{{{"time", Align::left},
+               {""},
+               {"90 % interval"},
+               {"reaches", Align::right, true},
+               {"of roof"},
+               {"basis", Align::left}}};
   if (answer.alone) add_time(times, alone_words(answer), *answer.alone);
   if (answer.training) add_time(times, "in a step of " + pricer.software().name, *answer.training);
   if (answer.served) add_time(times, "served by " + pricer.engine().name, *answer.served);
-  return text + times.text() + nearest_text(answer);
+  return text + times.text(width) + nearest_text(answer);
 }
 
 std::string knee_text(const KernelSweep& sweep) {
@@ -137,8 +142,11 @@ std::string knee_text(const KernelSweep& sweep) {
   else if (*sweep.knee == 1)
     text = "Compute-bound at every " + sweep.key + ": ops:byte is above the GPU's " + ridge + ".\n";
   else
-    text = "The knee: from " + sweep.key + " = " + grouped(*sweep.knee) +
-           " on ops:byte is above the GPU's " + ridge + ", and compute bounds it; below, memory.\n";
+    text = wrapped_words("",
+                         "The knee: from " + sweep.key + " = " + grouped(*sweep.knee) +
+                             " on ops:byte is above the GPU's " + ridge +
+                             ", and compute bounds it; below, memory.",
+                         text_columns);
   const auto shortest = [](const KernelAnswer& answer) {
     return answer.served ? answer.served->time : answer.main().time;
   };
@@ -154,7 +162,7 @@ std::string knee_text(const KernelSweep& sweep) {
   return text;
 }
 
-std::string sweep_text(const KernelSweep& sweep, const KernelPricer& pricer) {
+std::string sweep_text(const KernelSweep& sweep, const KernelPricer& pricer, TextWidth width) {
   const KernelAnswer& first = sweep.answers.front();
   const bool is_network = first.main().on_network;
   std::vector<Figures> rows;
@@ -162,15 +170,17 @@ std::string sweep_text(const KernelSweep& sweep, const KernelPricer& pricer) {
     const OperationPrice& price = answer.main();
     Figures& row = rows.emplace_back();
     row.show({sweep.key}, grouped(answer.question.at(sweep.key)));
-    if (!is_network) row.show({"operations"}, flop_text(price.roofs.flop));
-    row.show({is_network ? "bytes of a port" : "traffic"}, bytes_text(price.roofs.bytes));
-    if (!is_network) row.show({"ops:byte"}, ratio_text(price.roofs.ops_per_byte()));
+    if (!is_network) row.show({"operations", Align::right, true}, flop_text(price.roofs.flop));
+    row.show({is_network ? "bytes of a port" : "traffic", Align::right, !is_network},
+             bytes_text(price.roofs.bytes));
+    if (!is_network)
+      row.show({"ops:byte", Align::right, true}, ratio_text(price.roofs.ops_per_byte()));
     row.show({"bound by", Align::left}, name(price.bound()));
     if (answer.alone) row.show({"alone"}, duration_text(price.time));
     row.show({"90 % interval"}, range_text(price));
-    row.show({"reaches"}, rate(price));
-    row.show({"of roof"}, percent(price.share_of_roof()));
-    row.show({"basis", Align::left}, name(price.tag));
+    row.show({"reaches", Align::right, true}, rate(price));
+    row.show({"of roof", Align::right, !is_network}, percent(price.share_of_roof()));
+    row.show({"basis", Align::left, true}, name(price.tag));
     if (answer.training) row.show({"in a step"}, duration_text(answer.training->time));
     if (answer.served) row.show({"served"}, duration_text(answer.served->time));
   }
@@ -183,7 +193,7 @@ std::string sweep_text(const KernelSweep& sweep, const KernelPricer& pricer) {
   if (!first.main().on_network && first.question.kind->of != KernelKind::Of::decode)
     title += ", " + name(first.question.dtype);
   if (!first.question.pass.empty()) title += ", " + first.question.pass;
-  return title + "\n\n" + table_of(rows).text() + "\n" + knee_text(sweep);
+  return title + "\n\n" + table_of(rows).text(width) + "\n" + knee_text(sweep);
 }
 
 namespace {
@@ -260,15 +270,15 @@ Table operations_table(const OperationList& list) {
   Table table{{{"", Align::left},
                {"operation", Align::left},
                {"", Align::left},
-               {any_sizes ? "sizes" : "", Align::left},
+               {any_sizes ? "sizes" : "", Align::left, true},
                {"times"},
-               {"ops:byte"},
+               {"ops:byte", Align::right, true},
                {"bound by", Align::left},
                {"each"},
-               {"reaches"},
+               {"reaches", Align::right, true},
                {"of roof"},
                {"share"},
-               {"basis", Align::left}}};
+               {"basis", Align::left, true}}};
   const Seconds all = sum_of(list);
   constexpr double most = 0.99;
   Seconds shown;
@@ -305,9 +315,9 @@ std::string bounds_text(const OperationList& list) {
   return text;
 }
 
-std::string operations_text(const OperationList& list) {
-  return operations_table(list).text() + "\nBound by     " + bounds_text(list) + "\nTogether     " +
-         duration_text(sum_of(list)) + ", including overlapped operations\n";
+std::string operations_text(const OperationList& list, TextWidth width) {
+  return operations_table(list).text(width) + "\nBound by     " + bounds_text(list) +
+         "\nTogether     " + duration_text(sum_of(list)) + ", including overlapped operations\n";
 }
 
 std::string operations_csv(const OperationList& list) {

@@ -14,7 +14,8 @@ namespace orrery {
 std::string kernel_title(const KernelAnswer& answer, const std::string& gpu);
 
 /// One operation: its work, bottleneck and time, and the nearest measurements.
-std::string kernel_text(const KernelAnswer& answer, const KernelPricer& pricer);
+std::string kernel_text(const KernelAnswer& answer, const KernelPricer& pricer,
+                        TextWidth width = TextWidth::terminal);
 
 /// One operation over the values of a size.
 struct KernelSweep {
@@ -23,7 +24,8 @@ struct KernelSweep {
   bool has_knee = false;             ///< More of that size is more work for the same operand.
   std::optional<std::int64_t> knee;  ///< Result of knee().
 };
-std::string sweep_text(const KernelSweep& sweep, const KernelPricer& pricer);
+std::string sweep_text(const KernelSweep& sweep, const KernelPricer& pricer,
+                       TextWidth width = TextWidth::terminal);
 /// "ops:byte reaches the GPU's 295.2 at m = 345", and the value up to which time hardly grows.
 std::string knee_text(const KernelSweep& sweep);
 
@@ -34,7 +36,7 @@ std::string kernel_csv(const std::vector<KernelAnswer>& answers, const std::stri
 /// roofline; the rest in one line.
 Table operations_table(const OperationList& list);
 /// The same as text, with shares by bottleneck.
-std::string operations_text(const OperationList& list);
+std::string operations_text(const OperationList& list, TextWidth width = TextWidth::terminal);
 /// "compute 71.2 %, memory 20.1 %, ..." of the operations' time.
 std::string bounds_text(const OperationList& list);
 

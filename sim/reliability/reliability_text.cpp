@@ -43,7 +43,7 @@ std::string reliability_details(const Reliability& profile, int gpus) {
   std::string text = "reliability " + reliability_text(profile) + "\n";
   Table table{{{"cause", Align::left},
                {"group", Align::left},
-               {"a job of " + grouped(gpus) + " GPUs"},
+               {"at " + grouped(gpus) + " GPUs"},
                {"found after"},
                {"its node", Align::left},
                {"copies left", Align::left}}};
@@ -53,7 +53,7 @@ std::string reliability_details(const Reliability& profile, int gpus) {
   for (const FailureCause& cause : profile.causes) {
     const FailureGroup& group = profile.groups[cause.group];
     table.add_row({cause.name, group.name, each(cause.per_day(gpus)),
-                   detection_text(group.detection), group.replaces ? "is replaced" : "stays",
+                   detection_text(group.detection), group.replaces ? "replaced" : "stays",
                    name(group.survives)});
   }
   table.add_row({"all", "", each(profile.per_day(gpus))});

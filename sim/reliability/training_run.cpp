@@ -331,7 +331,7 @@ std::vector<Improvement> run_worth(const TrainingRun& answer, const Economics& e
       better.checkpoints.insert(store, peer);
     });
   if (!policy.elastic)
-    worth.try_policy("elastic: on without the replica",
+    worth.try_policy("elastic: without the replica",
                      [](RunPolicy& better) { better.elastic = true; });
   if (run.setup.slowness.per_day > 0.0 && !policy.evict)
     worth.try_policy("slow GPUs replaced where it pays",

@@ -121,9 +121,10 @@ std::string energy_lines(const RunBill& bill) {
   const std::string all = energy_text(bill.energy_kwh);
   if (all.empty()) return "";
   const std::string price = dollars_text(bill.energy_usd);
-  return "  energy         " + all + (price.empty() ? "" : ", " + price) +
-         "\n                 of it while training stalls " + energy_text(bill.stopped_kwh) +
-         (bill.spares > 0.0 ? ", by spares " + energy_text(bill.spares_kwh) : "") + "\n";
+  std::vector<std::string> parts{"of it while training stalls " + energy_text(bill.stopped_kwh)};
+  if (bill.spares > 0.0) parts.push_back("by spares " + energy_text(bill.spares_kwh));
+  return "  energy         " + all + (price.empty() ? "" : ", " + price) + "\n" +
+         wrapped(std::string(17, ' '), parts, ", ", text_columns);
 }
 
 std::string worth_text(const TrainingRun& run) {
@@ -231,13 +232,13 @@ std::string training_run_text(const TrainingRun& run) {
   std::string text = run_heading(scenario.model.name + " on " + scenario.system.name + ", " +
                                      plural(scenario.plan.gpus(), "GPU"),
                                  plan_items(scenario.plan)) +
-                     (run.question.faults ? "Faults, replayed, of " : "Failures of ") +
-                     reliability_text(run.question.reliability) + "\n\n";
+                     wrapped_words(run.question.faults ? "Faults, replayed, of " : "Failures of ",
+                                   reliability_text(run.question.reliability), text_columns) +
+                     "\n";
   Table table{{{"", Align::left}, {""}, {"", Align::left}}, 0};
   table.add_row({"Run", days_text(figures.days.typical()),
                  days_range(figures.days) + "; " +
-                     days_text(prepared.without_interruption().si() / 86400.0) +
-                     " without interruption"});
+                     days_text(prepared.without_interruption().si() / 86400.0) + " uninterrupted"});
   add_ramp(table, prepared);
   table.add_row({"Goodput", percent(figures.goodput.typical()), percent_range(figures.goodput)});
   const std::string formula =

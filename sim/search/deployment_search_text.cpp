@@ -177,16 +177,18 @@ Figures figures_of(const FoundDeployment& found, std::size_t rank,
       .shown({"tok/s/GPU"}, fixed(a_gpu, 1));
   list.add("figures/requests_per_s", rounded(of.requests_per_s));
   list.add("figures/interactivity_tokens_per_s", rounded(of.interactivity))
-      .shown({"a user"}, fixed(of.interactivity, 1));
-  const auto add_time = [&](const char* key, const char* heading, double seconds) {
+      .shown({"a user", Align::right, !request.list.is_front()}, fixed(of.interactivity, 1));
+  const auto add_time = [&](const char* key, const char* heading, double seconds,
+                            bool is_detail = false) {
     list.add(key, static_cast<double>(std::llround(seconds * 1e9)) / 1e6)
-        .shown({heading}, fixed(seconds * 1e3, 1));
+        .shown({heading, Align::right, is_detail}, fixed(seconds * 1e3, 1));
   };
   add_time("figures/ttft_p50_ms", "TTFT p50", of.ttft_p50_s);
   add_time("figures/ttft_p99_ms", "p99", of.ttft_p99_s);
   add_time("figures/tpot_p50_ms", "TPOT p50", of.tpot_p50_s);
-  add_time("figures/tpot_p99_ms", "p99", of.tpot_p99_s);
-  list.add("figures/kv_peak_share", rounded(of.kv_peak)).shown({"KV"}, percent(of.kv_peak));
+  add_time("figures/tpot_p99_ms", "p99", of.tpot_p99_s, true);
+  list.add("figures/kv_peak_share", rounded(of.kv_peak))
+      .shown({"KV", Align::right, true}, percent(of.kv_peak));
   list.add("figures/preemptions", of.preemptions);
   if (load.replay.slo) list.add("figures/slo_attainment", rounded(of.slo_share));
   if (request.goal == ServingGoal::goodput) list.add("figures/largest_rate", of.rate);

@@ -115,6 +115,7 @@ std::vector<Figures> figures_of(const Purchase& purchase, const PurchaseRequest&
                    own = money_unit(purchase, [](const auto&row) { return row.own_usd; }),
                    price = money_unit(purchase, [](const auto&row) { return row.hardware.usd; }),
                    energy = unit_of(purchase, energy_kwh, {{1e6, "GWh"}, {1e3, "MWh"}, {1, "kWh"}});
+  const bool has_limits = request.deadline || request.budget_usd || request.capital_usd;
   std::vector<Figures> rows;
   for (std::size_t i = 0; i < purchase.rows.size(); ++i) {
     const PurchaseRow& row = purchase.rows[i];
@@ -122,8 +123,9 @@ std::vector<Figures> figures_of(const Purchase& purchase, const PurchaseRequest&
     const System& system = request.systems[row.system];
     Figures& list = rows.emplace_back();
     const auto add_range = [&](const char* key, const std::string& heading, Range range,
-                               double unit) {
-      list.add(key, range_json(range)).shown({heading}, range_text(range, unit));
+                               double unit, bool is_detail = false) {
+      list.add(key, range_json(range))
+          .shown({heading, Align::right, is_detail}, range_text(range, unit));
     };
     const auto add_verdict = [&](const char* key, const std::optional<Meets>& meets) {
       list.add(key, meets ? Json(name(*meets)) : Json(nullptr));
@@ -156,23 +158,27 @@ std::vector<Figures> figures_of(const Purchase& purchase, const PurchaseRequest&
     list.show({"90 % interval"}, range_text(row.time_range().low, row.time_range().high));
     list.add("days_without_failures", spread_json(row.days_middle, row.days)).json_only();
     list.add("days_without_failures", row.days_middle).csv_only();
-    if (request.reliability) list.show({"without failures"}, days_text(row.days_middle));
-    add_range("rent_usd", "rent, " + rent.name, rent_of(row), rent.size);
-    add_range("own_usd", "to own, " + own.name, row.own_usd, own.size);
-    add_range("to_buy_usd", "to buy, " + price.name, row.hardware.usd, price.size);
+    if (request.reliability)
+      list.show({"without failures", Align::right, true}, days_text(row.days_middle));
+    add_range("rent_usd", "rent, " + rent.name, rent_of(row), rent.size,
+              request.pay != PayBy::rent);
+    add_range("own_usd", "to own, " + own.name, row.own_usd, own.size, request.pay != PayBy::own);
+    add_range("to_buy_usd", "to buy, " + price.name, row.hardware.usd, price.size,
+              has_limits && !request.capital_usd);
     list.add("gpus_bought", row.hardware.gpus());
     list.add("spare_gpus", row.failing ? row.failing->spare_gpus : 0);
     list.add("break_even_days", range_json(row.break_even_days)).json_only();
-    add_range("energy_kwh", energy.name, energy_kwh(row), energy.size);
+    add_range("energy_kwh", energy.name, energy_kwh(row), energy.size, true);
     list.add("tokens_per_usd", range_json(tokens))
         .json_only()
-        .shown({"tokens/$"}, range_text(tokens, 1e6) + (tokens.known() ? "M" : ""));
+        .shown({"tokens/$", Align::right, true},
+               range_text(tokens, 1e6) + (tokens.known() ? "M" : ""));
     list.add("unknown_prices", row.unknown_prices).json_only();
     list.add("tokens_per_s_per_gpu", result.tokens_per_s_per_gpu).csv_only();
     list.add("mfu", result.mfu).csv_only();
     list.add("memory_share", result.memory.peak() / result.memory.capacity).csv_only();
     list.add("binds", name(bottleneck))
-        .shown({"bottleneck", Align::left}, bottleneck_text(row, system));
+        .shown({"bottleneck", Align::left, has_limits}, bottleneck_text(row, system));
     list.add("binds_share", row.shares[static_cast<std::size_t>(bottleneck)]).csv_only();
     list.add("binding_shares", shares_json(row.shares)).json_only();
     list.add("batches", batches_json(row, plan.seq)).json_only();

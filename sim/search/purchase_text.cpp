@@ -17,7 +17,7 @@
 namespace orrery {
 namespace {
 
-constexpr int width = 92;
+constexpr int width = text_columns;
 
 std::string listed(const std::vector<std::string>& words) {
   std::string text;
@@ -169,15 +169,10 @@ std::vector<std::string> caveat_lines(const Purchase& purchase, const PurchaseRe
   lines.push_back(
       "Prices are ranges, and out of date: give the quotes that you have with --economics FILE.");
   std::map<std::string, bool> providers;  // Whether all their rents are the user's.
-  for (const PurchaseRow& row : purchase.rows) {
-    const System& system = request.systems[row.system];
-    if (!row.has_plan() || system.provider.empty()) continue;
-    const bool own =
-        read_economics(system, request.economics, {request.systems.begin(), request.systems.end()})
-            .has_own_rent;
-    const auto [place, fresh] = providers.try_emplace(system.provider, own);
-    place->second &= own;
-  }
+  for (const PurchaseRow& row : purchase.rows)
+    if (row.has_plan() && !row.result->bill->provider.empty())
+      providers.try_emplace(row.result->bill->provider, true).first->second &=
+          row.result->bill->has_own_rent;
   for (const auto& [provider, has_own_rent] : providers)
     lines.push_back(provider_note(provider, has_own_rent));
   std::map<std::string, std::set<std::string>> unknown;  // Keyed by GPU.
@@ -246,10 +241,10 @@ Table plan_table(const Purchase& purchase, const PurchaseRequest& request) {
                {"GPUs"},
                {"batch"},
                {"step (s)"},
-               {"tok/s/GPU"},
+               {"tok/s/GPU", Align::right, true},
                {"MFU"},
                {"memory"},
-               {"runs", Align::left},
+               {"runs", Align::left, true},
                {"plan", Align::left}},
               0};
   for (const PurchaseRow& row : purchase.rows) {
@@ -320,8 +315,8 @@ Table strip(const Purchase& purchase, const PurchaseRequest& request,
     if (!shown) continue;
     const PurchaseRow& row = purchase.rows[*shown];
     table.add_row({fixed(of.days, 0) + " days",
-                   (of.row ? "" : "none; nearest: ") + row_name(row, request),
-                   days_text(row.time_days()) + " days", cost_text(row, request)});
+                   (of.row ? "" : "nearest: ") + row_name(row, request),
+                   days_text(row.time_days()) + " days", dollars_text(limited_cost(row, request))});
   }
   return table;
 }

@@ -213,14 +213,15 @@ Table search_table(const SearchResult& result, const SearchRequest& request) {
       row.show({"training"}, span_text(of.bill->time));
       row.show({"rent"}, dollars_text(of.bill->rent_usd));
     }
-    row.show({"tok/s/GPU"}, fixed(of.tokens_per_s_per_gpu, 1));
+    const bool one_size = request.gpus.size() == 1 && request.systems.size() == 1;
+    row.show({"tok/s/GPU", Align::right, one_size}, fixed(of.tokens_per_s_per_gpu, 1));
     if (const std::string value = value_text(found, request.goal); !value.empty())
       row.show({"per 1e12 tokens"}, value);
-    row.show({"MFU"}, percent(of.mfu));
+    const bool has_money = request.goal == Goal::goodput || request.tokens || request.deadline;
+    row.show({"MFU", Align::right, true}, percent(of.mfu));
     row.show({"memory"}, percent(of.memory.peak() / of.memory.capacity));
-    row.show({"largest loss", Align::left}, largest_overhead(of));
-    row.show({"plan", Align::left}, where);
-    row.show({"", Align::left}, brief_switches(plan));
+    row.show({"largest loss", Align::left, has_money}, largest_overhead(of));
+    row.show({"plan", Align::left}, where + " " + brief_switches(plan));
   }
   return table_of(rows);
 }
@@ -249,9 +250,9 @@ std::string search_notes(const SearchResult& result, const SearchRequest& reques
 }
 
 std::string search_text(const SearchResult& result, const SearchRequest& request,
-                        const SearchNames& names) {
+                        const SearchNames& names, TextWidth width) {
   std::string text = search_heading(result, request) + "\n";
-  if (!result.plans.empty()) text += search_table(result, request).text() + "\n";
+  if (!result.plans.empty()) text += search_table(result, request).text(width) + "\n";
   text += search_notes(result, request);
   if (!result.plans.empty()) {
     text += "\nTo estimate the first in full:\n  " +

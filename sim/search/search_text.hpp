@@ -27,7 +27,7 @@ std::string search_notes(const SearchResult& result, const SearchRequest& reques
 
 /// The ranking as a person reads it: a line a plan, then what was searched and the first command.
 std::string search_text(const SearchResult& result, const SearchRequest& request,
-                        const SearchNames& names);
+                        const SearchNames& names, TextWidth width = TextWidth::terminal);
 
 /// orrery.search/1 (docs/reference/json.md).
 std::string search_json(const SearchResult& result, const SearchRequest& request,

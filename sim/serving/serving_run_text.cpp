@@ -33,8 +33,8 @@ std::string workload_text(const ServingLoad& load, const ServingRun& run) {
     text += ", all at once";
   }
   if (load.list.failed > 0)
-    text += "\n" + plural(load.list.failed, "row") + " without an answer left out";
-  return text + "\n";
+    text += "; " + plural(load.list.failed, "row") + " without an answer left out";
+  return wrapped_words("", text, text_columns);
 }
 
 std::string within(double half) { return "±" + fixed(100.0 * half, 1) + " %"; }
@@ -55,7 +55,7 @@ std::string window_text(const ServingLoad& load, const ServingRun& run) {
   if (!run.saturated)
     text += "Sampling (90 %): TTFT " + within(window.ttft.relative()) + ", TPOT " +
             within(window.tpot.relative()) + ", output " + within(window.output_rate.relative()) +
-            (window.steady ? "" : "; they still vary, and a longer run is --requests N") + "\n";
+            "\n" + (window.steady ? "" : "They still vary: a longer run is --requests N.\n");
   return text;
 }
 
@@ -189,10 +189,9 @@ std::string longest_line(const ServingRun& run) {
 
 std::string memory_line(const ServingRun& run) {
   const ReplayTotals& totals = run.replay.counts.totals;
-  std::string text = "KV cache of " + plural(run.kv.tokens, "token") +
-                     " a rank: " + percent(totals.mean_kv_share()) + " in use on average, " +
-                     percent(totals.kv_peak) + " at most, " +
-                     plural(totals.preemptions, "preemption") + "\n";
+  std::string text = "KV cache of " + plural(run.kv.tokens, "token") + " a rank: mean " +
+                     percent(totals.mean_kv_share()) + ", peak " + percent(totals.kv_peak) +
+                     " in use, " + plural(totals.preemptions, "preemption") + "\n";
   if (totals.prefix_hit_tokens > 0)
     text += percent(totals.prefix_hit_share()) + " of the prompts' tokens were in the cache" +
             (totals.host_hit_tokens > 0 ? ", " + percent(totals.host_hit_share()) + " on the host"

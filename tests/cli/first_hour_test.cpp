@@ -50,6 +50,30 @@ TEST(FirstHour, AnEstimateRentsWhatARunRents) {
   }
 }
 
+// 128 ranks fill no racks of 72: they lie on two of them, 64 on each, so that half of the copies of
+// 4,096 tokens, each for 8 experts, leave their rack over the sender's NIC.
+TEST(FirstHour, ExpertsExchangeBetweenRacks) {
+  for (const std::string kernel : {"dispatch", "combine"})
+    for (const std::string system : {"gb200-nvl72", "gb300-nvl72"})
+      EXPECT_EQ(result_of("kernel " + kernel + " 4096 7168 256 8 128 --system " + system)["bytes"],
+                4096.0 * 8 / 2 * 7168 * 2);
+}
+
+// A name that a spreadsheet would compute stays a text.
+TEST(FirstHour, NamesAreNoFormulasInCsv) {
+  const TemporaryFolder there;
+  json system = json::parse(std::ifstream{ORRERY_TEST_SOURCE "/topologies/systems/dgx-h100.json"});
+  system["name"] = "=cmd|calc";
+  const std::string path = (there.path() / "calc.json").string();
+  std::ofstream{path} << system;
+  EXPECT_THAT(printed("buy --model llama3-8b --system " + path +
+                      " --gpus 16 --gbs 16 --tokens 1B --fix cp=1 --csv"),
+              HasSubstr("\n'=cmd|calc,"));
+  EXPECT_THAT(printed("serve --search --model llama3.1-8b --system " + path +
+                      " --gpus 1 --engine vllm --isl 10 --osl 10 --concurrency 1 --csv"),
+              HasSubstr("\n'=cmd|calc,"));
+}
+
 // Stderr in place of stdout.
 std::string said(const std::string& words) {
   return run_shell("{ '" ORRERY_TEST_BINARY_FOLDER "/orrery' " + words + " 2>&1 >&3; } 3>/dev/null")

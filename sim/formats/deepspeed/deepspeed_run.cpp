@@ -519,7 +519,9 @@ class TrainerReader {
 
 ImportedRun import_deepspeed_run(const std::vector<RecipeFile>& files,
                                  const RecipeAnswers& answers) {
-  const TrainerFiles all = read_trainer_files(files, answers);
+  TrainerFiles all = read_trainer_files(files, answers);
+  refuse_unpriced_training(all);  // A file that is missing does not matter before this.
+  read_named_files(all, files.front().path, answers);
   return TrainerReader{all, answers, {files.front().path, ""}}.read();
 }
 

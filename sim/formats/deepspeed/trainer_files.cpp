@@ -48,6 +48,12 @@ bool is_setting(const std::string& name) {
          !std::isdigit(static_cast<unsigned char>(name[0]));
 }
 
+// Some are the trainer's, too.
+bool may_be_of_engine(const std::string& name) {
+  const std::string first = name.substr(0, name.find('.'));
+  return std::find(std::begin(engine_keys), std::end(engine_keys), first) != std::end(engine_keys);
+}
+
 bool is_training(const LaunchCommand& launch) {
   return !launch.program.empty() &&
          has_flag(launch.arguments,
@@ -75,21 +81,12 @@ class FilesReader {
       }
     }
     if (script) read_script(*script);
-    named_files();
     for (const auto& [name, value] : answers_.set)
-      if (is_setting(name)) set(name, value);
+      if (is_setting(name) && !may_be_of_engine(name)) all_.trainer.set(name, value);
     return std::move(all_);
   }
 
  private:
-  void set(const std::string& name, const std::string& value) {
-    const std::string first = name.substr(0, name.find('.'));
-    const bool of_engine =
-        std::find(std::begin(engine_keys), std::end(engine_keys), first) != std::end(engine_keys) &&
-        (first != name || !all_.trainer.has(name)) && !all_.engine.file().empty();
-    (of_engine ? all_.engine : all_.trainer).set(name, value);
-  }
-
   void add(const RecipeFile& file) {
     refuse_other_file(file.text, file.path, "deepspeed");
     SettingsTree tree = read_yaml(file.text, file.path);
@@ -135,7 +132,7 @@ class FilesReader {
     for (const auto& [name, words] : script.variables)
       if (name.starts_with("NCCL_") && !words.empty()) all_.nccl[name] = words[0].text;
     if (chosen.gpus) all_.gpus = *chosen.gpus;
-    config_file_ = value_of(chosen.launcher, "--config_file");
+    all_.accelerate_file = value_of(chosen.launcher, "--config_file");
     take_arguments(chosen.arguments, script, file.path);
   }
 
@@ -188,44 +185,46 @@ class FilesReader {
     is_bare_ = false;
   }
 
-  // Configurations that the run names and the user did not.
-  void named_files() {
-    name_file(config_file_, all_.accelerate, "--config_file");
-    for (const char* key : {"deepspeed", "deepspeed_config"}) {
-      const SettingsTree* value = all_.trainer.find(key);
-      if (!value || value->kind != SettingsTree::Kind::scalar) continue;
-      const bool is_switch = value->text == "true" || value->text == "True";
-      if (!is_switch) name_file(value->text, all_.engine, key);
-    }
-    const std::string of_accelerate =
-        all_.accelerate.word("deepspeed_config.deepspeed_config_file", "");
-    if (!of_accelerate.empty()) name_file(of_accelerate, all_.engine, "deepspeed_config_file");
-  }
-
-  void name_file(const std::string& path, Settings& settings, const std::string& key) {
-    if (path.empty() || !settings.file().empty()) return;
-    const std::string sibling = files_[0].path.substr(0, files_[0].path.rfind('/') + 1) + path;
-    auto text = answers_.other_file ? answers_.other_file(path) : std::nullopt;
-    if (!text && answers_.other_file) text = answers_.other_file(sibling);
-    if (!text)
-      fail_input({files_[0].path, ""}, key + " names " + shown_text(path) + ", which is not there",
-                 "name it too: orrery import deepspeed " + shown_text(files_[0].path) + " " +
-                     shown_text(base_name(path)));
-    settings = Settings{read_yaml(*text, path), path};
-  }
-
   const std::vector<RecipeFile>& files_;
   const RecipeAnswers& answers_;
-  TrainerFiles all_{{{}, ""}, {{}, ""}, {{}, ""}, "", std::nullopt, {}, {}};
-  std::string config_file_;
+  TrainerFiles all_{{{}, ""}, {{}, ""}, {{}, ""}, "", "", std::nullopt, {}, {}};
   bool is_bare_ = false;  ///< The flag that was read last has no word yet.
 };
+
+void read_named(const std::string& named, Settings& settings, const std::string& key,
+                const std::string& by, const RecipeAnswers& answers) {
+  if (named.empty() || !settings.file().empty()) return;
+  const auto found = named_file(named, by, answers);
+  if (!found)
+    fail_input({by, ""}, key + " names " + shown_text(named) + ", which is not there",
+               "name it too: orrery import deepspeed " + shown_text(by) + " " +
+                   shown_text(base_name(named)));
+  settings = Settings{read_yaml(found->text, found->path), found->path};
+}
 
 }  // namespace
 
 TrainerFiles read_trainer_files(const std::vector<RecipeFile>& files,
                                 const RecipeAnswers& answers) {
   return FilesReader{files, answers}.read();
+}
+
+void read_named_files(TrainerFiles& all, const std::string& by, const RecipeAnswers& answers) {
+  read_named(all.accelerate_file, all.accelerate, "--config_file", by, answers);
+  for (const char* key : {"deepspeed", "deepspeed_config"}) {
+    const SettingsTree* value = all.trainer.find(key);
+    if (!value || value->kind != SettingsTree::Kind::scalar) continue;
+    const bool is_switch = value->text == "true" || value->text == "True";
+    if (!is_switch) read_named(value->text, all.engine, key, by, answers);
+  }
+  read_named(all.accelerate.word("deepspeed_config.deepspeed_config_file", ""), all.engine,
+             "deepspeed_config_file", by, answers);
+  for (const auto& [name, value] : answers.set) {
+    if (!is_setting(name) || !may_be_of_engine(name)) continue;
+    const bool is_nested = name.find('.') != name.npos;
+    const bool of_engine = !all.engine.file().empty() && (is_nested || !all.trainer.has(name));
+    (of_engine ? all.engine : all.trainer).set(name, value);
+  }
 }
 
 }  // namespace orrery

@@ -188,7 +188,7 @@ std::string megatron_changes_text(const MegatronArguments& script,
     if (cells.size() == 3 && !cells[0].empty()) table.add_row(cells);
     so_far = changes;
   }
-  return table.text() + (steps.size() == 1 ? "the script has this plan\n" : "");
+  return table.text(TextWidth::unlimited) + (steps.size() == 1 ? "the script has this plan\n" : "");
 }
 
 }  // namespace orrery

@@ -463,7 +463,9 @@ class RunReader {
     const bool reduced = a_.flag("grad_reduce_in_bf16");
     const bool narrow = narrow_main_gradients() || reduced;
     if (is_of_2021()) {
-      plan_["software"] = "megatron-2021";
+      plan_["software"] = a_.flag("deepspeed")         ? "megatron-deepspeed-2022"
+                          : plan_.value("zero", 0) > 0 ? "megatron-2022"
+                                                       : "megatron-2021";
       return;
     }
     const bool fp32 = is_wide(format_of(plan_));

@@ -149,6 +149,19 @@ std::int64_t ranks_needed(std::int64_t tp, std::int64_t pp, std::int64_t cp, std
   return product_of({pp, std::lcm(own, of_experts)});
 }
 
+std::optional<NamedFile> named_file(const std::string& named, const std::string& by,
+                                    const RecipeAnswers& answers) {
+  if (!answers.other_file) return std::nullopt;
+  if (auto text = answers.other_file(named)) return NamedFile{std::move(*text), named};
+  if (named.starts_with('/')) return std::nullopt;
+  for (std::size_t slash = by.rfind('/'); slash != by.npos && slash > 0;
+       slash = by.rfind('/', slash - 1)) {
+    const std::string path = by.substr(0, slash + 1) + named;
+    if (auto text = answers.other_file(path)) return NamedFile{std::move(*text), path};
+  }
+  return std::nullopt;
+}
+
 std::optional<Model> model_of_answer(const RecipeAnswers& answers) {
   if (!answers.model) return std::nullopt;
   return read_model(*answers.model, {"--model", ""});

@@ -58,6 +58,15 @@ struct RecipeAnswers {
   std::function<std::optional<std::string>(const std::string& path)> other_file = {};
 };
 
+/// A file that a script or a configuration names.
+struct NamedFile {
+  std::string text, path;
+};
+/// `named` where a program finds it that runs in the user's folder, in that of `by` or in one above
+/// it as far as the path of `by` spells them: scripts are started in a repository's top folder.
+std::optional<NamedFile> named_file(const std::string& named, const std::string& by,
+                                    const RecipeAnswers& answers);
+
 /// A run of any training program in a plan's words (sim/plan/plan_keys.cpp).
 struct Recipe {
   std::optional<Model> model;  ///< Always there when it is written.

@@ -302,10 +302,9 @@ class ServerFinder {
         text = found->second;
         path = script + ": " + named;
       }
-    if (!text && answers_.other_file) text = answers_.other_file(named);
-    if (!text && answers_.other_file) {
-      path = script.substr(0, script.rfind('/') + 1) + named;
-      text = answers_.other_file(path);
+    if (auto found = text ? std::nullopt : named_file(named, script, answers_)) {
+      text = std::move(found->text);
+      path = std::move(found->path);
     }
     if (!text)
       fail_input({script, ""}, "names " + shown_text(named) + ", which is not there",

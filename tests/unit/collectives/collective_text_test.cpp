@@ -18,13 +18,20 @@ CollectiveLine line(CollectiveKind kind) {
 
 // 4000 B in 2 us are 2 GB/s, of which the bus sees 1.5 (all-reduce) or 0.75.
 TEST(CollectiveText, HasTheColumnsOfNcclTests) {
-  EXPECT_EQ(collective_text({line(CollectiveKind::all_reduce), line(CollectiveKind::all_to_all)}),
+  EXPECT_EQ(collective_text({line(CollectiveKind::all_reduce), line(CollectiveKind::all_to_all)},
+                            TextWidth::unlimited),
             "  size (B)  count   type  redop  root  time (us)  algbw (GB/s)  busbw (GB/s)  #wrong  "
             "algorithm  protocol  channels  tag       90 % range (us)\n"
             "      4000   1000  float    sum    -1       2.00          2.00          3.00     N/A  "
             "ring       LL               2  measured  1.00 .. 4.00\n"
             "      4000    250  float   none    -1       2.00          2.00          1.50     N/A  "
             "ring       LL               2  measured  1.00 .. 4.00\n");
+}
+
+TEST(CollectiveText, FitsATerminal) {
+  EXPECT_EQ(collective_text({line(CollectiveKind::all_reduce)}),
+            "  size (B)  time (us)  busbw (GB/s)  algorithm  tag       90 % range (us)\n"
+            "      4000       2.00          3.00  ring       measured  1.00 .. 4.00\n");
 }
 
 TEST(CollectiveText, JsonIsAnObjectOrAList) {

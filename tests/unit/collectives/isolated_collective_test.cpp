@@ -111,6 +111,14 @@ TEST(IsolatedCollective, RacksAreFilledEvenly) {
   EXPECT_LE(alone("gb200-nvl72", CollectiveKind::all_to_all, 128, 32, 1024 * 1024).flows, 2);
 }
 
+// Twenty racks, as nccl-tests measured them (tests/validation/collectives/gb200-nvl72.json).
+TEST(IsolatedCollective, RacksOfGb200TakeWhatTwentyOfThemTook) {
+  EXPECT_NEAR(alone("gb200-nvl72", CollectiveKind::all_reduce, 1440, 360, 0.5 * gib).time.si(),
+              7108.4e-6, 0.02 * 7108.4e-6);
+  EXPECT_NEAR(alone("gb200-nvl72", CollectiveKind::all_reduce, 1440, 360, 16 * gib).time.si(),
+              84625e-6, 0.02 * 84625e-6);
+}
+
 // NVLink SHARP on boards with fewer links: published all-reduces of 8 H800 (NVIDIA/nccl issue 1374:
 // 215 GB/s of bus bandwidth) and H20, whose ports are those of an H100 (480 GB/s).
 TEST(IsolatedCollective, BoardsWithNvlinkSharp) {

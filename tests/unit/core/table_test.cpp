@@ -35,6 +35,21 @@ TEST(Table, CountsCharactersAsTheyAreShown) {
   EXPECT_EQ(table.text(), "\x1b[32mab\x1b[0m   1\n\xc3\xa9t\xc3\xa9  2\n");
 }
 
+TEST(Table, LeavesDetailsOutOfATerminalAndContinuesItsLastColumn) {
+  Table table{{{"s"}, {"detail", Align::right, true}, {"plan", Align::left}}, 0};
+  const std::string word(38, 'x');
+  table.add_row({"1", "2", word + " " + word + " end"});
+  table.add_row({"3"});
+  EXPECT_EQ(table.text(), "s  plan\n1  " + word + " " + word + "\n   end\n3\n");
+  EXPECT_EQ(table.text(TextWidth::unlimited),
+            "s  detail  plan\n1       2  " + word + " " + word + " end\n3\n");
+  Table narrow{{{"s"}, {"plan", Align::left}}, 0};
+  narrow.add_row({std::string(60, 'y'), word});
+  EXPECT_EQ(narrow.text(),
+            std::string(59, ' ') + "s  plan\n" + std::string(60, 'y') + "\n    " + word + "\n");
+  EXPECT_NE(table.html().find("<th>detail</th>"), std::string::npos);
+}
+
 TEST(Table, BecomesMarkdown) {
   Table table{{{"case", Align::left}, {"error"}}};
   table.add_row({"a", "+1.0 %"});

@@ -63,17 +63,24 @@ TEST(DeepspeedRun, WhatIsGivenWins) {
             "recompute=\"none\" seq=8192 software=\"deepspeed\" sp=false tp=1 zero=2");
 }
 
-// A configuration that a script names is read where it lies.
-TEST(DeepspeedRun, AConfigurationNextToTheScript) {
+// A configuration that a script names is read where it lies: next to the script, or in a folder
+// above it, in which the script is meant to be started.
+TEST(DeepspeedRun, AConfigurationNextToTheScriptOrAboveIt) {
   const RecipeAnswers answers{"run", std::nullopt, std::nullopt, {}, [](const std::string& path) {
                                 return path == "jobs/zero3.json" ? std::optional{zero3}
                                                                  : std::nullopt;
                               }};
-  EXPECT_EQ(plan_text(import_deepspeed_run({{script, "jobs/run.sh"}}, answers)),
-            plan_text(run_of({{script, "run.sh"}, {zero3, "zero3.json"}})));
+  for (const char* path : {"jobs/run.sh", "jobs/train/8b/run.sh"})
+    EXPECT_EQ(plan_text(import_deepspeed_run({{script, path}}, answers)),
+              plan_text(run_of({{script, "run.sh"}, {zero3, "zero3.json"}})))
+        << path;
   EXPECT_EQ(refusal({{script, "run.sh"}}),
             "run.sh: deepspeed names zero3.json, which is not there; name it too: orrery import "
             "deepspeed run.sh zero3.json");
+  // What nothing prices is said first: the file would not help.
+  std::string with_images = script;
+  with_images.insert(with_images.find("--bf16"), "--vision_tower clip ");
+  EXPECT_THAT(refusal({{with_images, "run.sh"}}), HasSubstr("vision_tower"));
 }
 
 // TrainingArguments: 8 sequences a GPU, one pass, no sharding; 2 x 4 processes by accelerate.

@@ -240,6 +240,25 @@ TEST(LaunchScripts, OfMegatronDeepSpeed) {
   EXPECT_THAT(run.notes, IsEmpty());
 }
 
+// BigScience's of 2021 and 2022: the shards of moments are DeepSpeed's, or Megatron-LM's of 2022.
+TEST(LaunchScripts, ShardedMomentsOf2022) {
+  const auto software = [](const std::string& options) {
+    const ImportedRun run = import_megatron_run(
+        MegatronArguments::read("torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 8 "
+                                "--hidden-size 1024 --num-attention-heads 16 --seq-length 2048 "
+                                "--max-position-embeddings 2048 --micro-batch-size 1 "
+                                "--global-batch-size 64 --vocab-size 32000 --fp16 "
+                                "--checkpoint-activations " +
+                                    options,
+                                "run.sh", {}),
+        "model");
+    return JsonValue::parse(run.json, "plan").at("software").text();
+  };
+  EXPECT_EQ(software(""), "megatron-2021");
+  EXPECT_EQ(software("--use-distributed-optimizer"), "megatron-2022");
+  EXPECT_EQ(software("--deepspeed --zero-stage 1"), "megatron-deepspeed-2022");
+}
+
 TEST(LaunchScripts, AnOptimizerOnTheHost) {
   const auto plan = [](const std::string& options) {
     const std::string script =
