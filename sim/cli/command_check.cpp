@@ -11,6 +11,7 @@
 #include "sim/core/object_reader.hpp"
 #include "sim/core/value_list.hpp"
 #include "sim/core/write_file.hpp"
+#include "sim/model/layer_pattern.hpp"
 #include "sim/model/model.hpp"
 #include "sim/plan/unlikely_inputs.hpp"
 #include "sim/reliability/reliability.hpp"
@@ -64,11 +65,21 @@ void print_latent(std::ostream& out, const LatentAttention& latent) {
           std::to_string(latent.v_dim));
 }
 
-void print(std::ostream& out, const Model& model) {
-  const ParameterCount count = count_parameters(model);
-  out << "model " << model.name << "\n";
-  row(out, "layers", std::to_string(model.layers));
-  row(out, "hidden", std::to_string(model.hidden));
+// Layers by kind, and what a sequence keeps in them.
+void print_pattern(std::ostream& out, const LayerPattern& pattern) {
+  for (const LayerPattern::Layer& kind : pattern.kinds())
+    row(out, "  " + pattern.name_of(kind),
+        std::to_string(std::count(pattern.layers.begin(), pattern.layers.end(), kind)));
+  for (const LayerPattern::NamedMixer& one : pattern.mixers)
+    row(out, "mixer " + one.name, one.mixer->kind());
+  const KeptBytes kept = kept_bytes(pattern);
+  row(out, "keys and values", number(kept.per_token, "bytes a token"));
+  if (kept.window > 0) row(out, "windows", number(kept.window / 1e6, "MB a sequence"));
+  if (kept.states > 0)
+    row(out, "states", number(static_cast<double>(kept.states) / 1e6, "MB a sequence"));
+}
+
+void print_attention_and_mlp(std::ostream& out, const Model& model) {
   row(out, "heads x head size",
       std::to_string(model.heads) + " x " + std::to_string(model.head_dim) + ", " +
           std::to_string(model.kv_heads) + " for keys and values");
@@ -81,6 +92,15 @@ void print(std::ostream& out, const Model& model) {
       std::to_string(model.ffn) + (model.gated ? ", gated" : "") +
           (model.parallel_residual ? ", parallel to attention" : ""));
   if (model.experts) print_experts(out, model);
+}
+
+void print(std::ostream& out, const Model& model) {
+  const ParameterCount count = count_parameters(model);
+  out << "model " << model.name << "\n";
+  row(out, "layers", std::to_string(model.layers));
+  if (model.pattern) print_pattern(out, *model.pattern);
+  row(out, "hidden", std::to_string(model.hidden));
+  if (!model.pattern) print_attention_and_mlp(out, model);
   if (model.prediction_layers > 0)
     row(out, "prediction layers", std::to_string(model.prediction_layers) + ", not in the totals");
   row(out, "vocabulary",
@@ -189,7 +209,7 @@ int run_check(const Arguments& arguments) {
         "--" + std::string{given.gpus && !given.reliability ? "gpus" : "dot"} + " draws a system",
         "give --system too");
   std::ostringstream text;  // All or nothing is printed.
-  if (given.model) print(text, read_model(*given.model, command_line / "model"));
+  if (given.model) print(text, read_any_model(*given.model, command_line / "model"));
   if (given.system) check_system(text, given);
   if (given.reliability)
     text << reliability_details(

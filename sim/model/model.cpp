@@ -7,6 +7,7 @@
 #include "sim/core/catalog.hpp"
 #include "sim/core/object_reader.hpp"
 #include "sim/model/hugging_face.hpp"
+#include "sim/model/layer_pattern.hpp"
 #include "sim/model/model_defaults.hpp"
 #include "sim/model/model_name.hpp"
 
@@ -78,6 +79,16 @@ LatentAttention latent_of(const JsonValue& json) {
   return latent;
 }
 
+void read_pretraining(ObjectReader& reader, Model& model) {
+  reader.optional("pretraining_seq", [&](const JsonValue& trained) {
+    const bool sourced = trained.is_object();
+    if (sourced) trained.allow_only({"value", "source"});
+    model.pretraining_sequence =
+        (sourced ? trained.at("value") : trained)
+            .integer(1, model.max_sequence > 0 ? model.max_sequence : max_tokens);
+  });
+}
+
 void read_sizes(ObjectReader& reader, const ModelDefaults& defaults, Model& model) {
   const JsonValue& json = reader.json();
   model.layers = static_cast<int>(size(reader, "layers", max_layers, max_layers));
@@ -105,13 +116,7 @@ void read_sizes(ObjectReader& reader, const ModelDefaults& defaults, Model& mode
   // GPT-2's 50,257 tokens padded to a multiple of 1,024: Narayanan et al., SC'21, section 5.
   model.vocab = integer(reader, "vocab", 51'200, 1, max_tokens);
   model.max_sequence = size(reader, "seq", max_tokens, 0);
-  reader.optional("pretraining_seq", [&](const JsonValue& trained) {
-    const bool sourced = trained.is_object();
-    if (sourced) trained.allow_only({"value", "source"});
-    model.pretraining_sequence =
-        (sourced ? trained.at("value") : trained)
-            .integer(1, model.max_sequence > 0 ? model.max_sequence : max_tokens);
-  });
+  read_pretraining(reader, model);
 }
 
 void read_layer(ObjectReader& reader, const ModelDefaults& defaults, Model& model) {
@@ -194,8 +199,41 @@ void read_experts(ObjectReader& reader, const ModelDefaults& defaults, Model& mo
   model.experts = experts;
 }
 
+// A model of layers that are not all alike says of itself what holds for all of them.
+Model parse_patterned(const JsonValue& json) {
+  ObjectReader reader{json,
+                      {"schema", "name", "source", "hidden", "vocab", "seq", "pretraining_seq",
+                       "norm", "norms_per_layer", "tied_embeddings", "positions", "mixers", "ffns",
+                       "pattern", "streams", "prediction_layers", "quantization_config"}};
+  Model model;
+  const auto named = json.find("name");
+  model.name = named ? named->text() : name_from_path(json.place().file);
+  reader.optional("source", [&](const JsonValue& source) { model.source = source.text(); });
+  model.hidden = size(reader, "hidden", max_width);
+  model.vocab = size(reader, "vocab", max_tokens);
+  model.max_sequence = size(reader, "seq", max_tokens, 0);
+  read_pretraining(reader, model);
+  reader.optional("norm", [&](const JsonValue& norm) {
+    model.norm = choice<NormKind>(norm, {"rms", "layer"});
+    model.norm_bias = model.norm == NormKind::layer;
+  });
+  model.norms_per_layer = static_cast<int>(integer(reader, "norms_per_layer", 2, 2, 4));
+  model.tied_embeddings = flag(reader, "tied_embeddings", false);
+  model.prediction_layers =
+      static_cast<int>(integer(reader, "prediction_layers", 0, 0, max_layers));
+  reader.attempt([&] {
+    LayerPattern pattern = parse_layer_pattern(json);
+    pattern.norms_of_part = model.norms_per_layer / 2;
+    model.layers = static_cast<int>(pattern.layers.size());
+    model.pattern = std::make_shared<const LayerPattern>(std::move(pattern));
+  });
+  reader.raise();
+  return model;
+}
+
 Model parse_own(const JsonValue& json) {
   if (json.has("schema")) require_schema(json, "orrery.model/1");
+  if (json.has("pattern")) return parse_patterned(json);
   ObjectReader reader{json, own_keys()};
   const auto named = json.find("name");
   const std::string name = named ? named->text() : name_from_path(json.place().file);
@@ -215,7 +253,7 @@ void check(const Model& model, const JsonValue& json) {
   const auto text = [](std::int64_t n) { return std::to_string(n); };
   ErrorList errors;
   errors.attempt([&] {
-    if (model.heads % model.kv_heads != 0)
+    if (!model.pattern && model.heads % model.kv_heads != 0)
       json.fail(text(model.heads) + " heads cannot share " + text(model.kv_heads) +
                     " key/value heads evenly",
                 "the first must be a multiple of the second");
@@ -247,7 +285,9 @@ void check(const Model& model, const JsonValue& json) {
     const double dims = real(latent->nope_dim + latent->rope_dim + latent->v_dim);
     layer += (real(model.heads) * (ranks + hidden) + hidden) * dims + hidden * ranks;
   }
-  const double total = layer * model.layers + 3 * hidden * real(model.vocab + model.max_sequence);
+  const double layers =
+      model.pattern ? approximate_parameters(*model.pattern, model.hidden) : layer * model.layers;
+  const double total = layers + 3 * hidden * real(model.vocab + model.max_sequence);
   if (total > max_parameters)
     json.fail("has more than 1e16 parameters", "check the sizes; the largest known have 1e13");
 }
@@ -272,7 +312,26 @@ bool guesses_sequence(const Model& model) {
   return model.pretraining_sequence == 0 && model.max_sequence > assumed_sequence;
 }
 
+namespace {
+
+void require_priced(const Model& model, const Place& at) {
+  if (!model.pattern) return;
+  std::string kinds;
+  for (const LayerPattern::NamedMixer& one : model.pattern->mixers)
+    kinds += (kinds.empty() ? "" : ", ") + one.mixer->kind();
+  fail_input(at, "the layers of '" + model.name + "' (" + kinds + ") have no prices yet",
+             "orrery check --model shows their sizes");
+}
+
+}  // namespace
+
 Model read_model(const std::string& word, const Place& at) {
+  Model model = read_any_model(word, at);
+  require_priced(model, at);
+  return model;
+}
+
+Model read_any_model(const std::string& word, const Place& at) {
   std::error_code code;
   const std::vector<std::string> known = list_catalog("workloads/models");
   const bool is_path = fs::exists(word, code) || word.ends_with(".json");
@@ -379,6 +438,17 @@ ParameterCount count_parameters(const Model& model) {
   count.head = model.tied_embeddings ? 0 : model.vocab * model.hidden;
   count.final_norm = norm_parameters(model, model.hidden);
   count.total = count.active = count.embedding + count.head + count.final_norm;
+  if (model.pattern) {
+    const std::int64_t streams = head_stream_parameters(*model.pattern, model.hidden);
+    count.total += streams;
+    count.active += streams;
+    for (const LayerPattern::Layer& layer : model.pattern->layers) {
+      count.layers.push_back(layer_parameters(*model.pattern, layer, model.hidden, false));
+      count.total += count.layers.back();
+      count.active += layer_parameters(*model.pattern, layer, model.hidden, true);
+    }
+    return count;
+  }
   const std::int64_t attention_and_norms =
       attention_parameters(model) + model.norms_per_layer * norm_parameters(model, model.hidden);
   for (int layer = 0; layer < model.layers; ++layer) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,6 +42,8 @@ struct Experts {
 
   bool operator==(const Experts&) const = default;
 };
+
+struct LayerPattern;
 
 /// The shape of a decoder-only transformer. Sizes are those of the whole model, not of a rank.
 struct Model {
@@ -83,6 +86,10 @@ struct Model {
   std::vector<bool> layer_is_local;     ///< One entry a layer; empty: no layer is.
   int prediction_layers = 0;            ///< Multi-token prediction; not counted in the totals.
 
+  /// The layers, where they are not all of one attention and one MLP or experts: then nothing above
+  /// says anything of a layer. Null: they are.
+  std::shared_ptr<const LayerPattern> pattern;
+
   std::optional<JsonValue> document;  ///< The document that it was read from, with its name.
 };
 
@@ -115,7 +122,10 @@ ParameterCount count_parameters(const Model& model);
 /// Reads a model in this project's JSON, the `model` object of a validation case, or a Hugging Face
 /// config.json, distinguished by their keys. `word` is a catalog name, a file, a folder with a
 /// config.json, or a plan file with a model. Errors name the key and the nearest known one.
+/// Errors besides: layers of a kind that nothing prices.
 Model read_model(const std::string& word, const Place& at);
+/// The same with layers of any kind.
+Model read_any_model(const std::string& word, const Place& at);
 /// The same for a document, or an object in one, of either format under its key 'name'. The default
 /// name is that of the file.
 Model parse_model(const JsonValue& json);

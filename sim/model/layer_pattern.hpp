@@ -1,0 +1,74 @@
+#pragma once
+
+#include <optional>
+
+#include "sim/model/mixer.hpp"
+#include "sim/model/model.hpp"
+
+namespace orrery {
+
+/// What follows the mixer: an MLP, experts, or both side by side (Gemma 4).
+struct FeedForward {
+  std::int64_t width = 0;  ///< Of the MLP, or of that beside the experts; 0: none.
+  bool gated = true;
+  bool bias = false;
+  std::optional<Experts> experts;
+  bool shared_gate = false;      ///< A logit scales the shared experts' output (Qwen).
+  std::int64_t latent = 0;       ///< Channels that experts read and write; 0: the hidden ones.
+  bool latent_norm = false;      ///< Of these channels, behind the experts (Kimi-K3).
+  std::int64_t extra_norms = 0;  ///< Beside those of the layer.
+
+  /// `active`: with only the routed experts that a token visits.
+  std::int64_t parameters(std::int64_t hidden, bool active) const;
+};
+
+/// The layers of a model: each has a mixer, a feed-forward part, or both, from a small table of
+/// kinds. Names are those of the file, for messages and reports.
+struct LayerPattern {
+  struct Layer {
+    int mixer = -1, ffn = -1;  ///< Places in the tables; -1: none.
+    bool operator==(const Layer&) const = default;
+  };
+  struct NamedMixer {
+    std::string name;
+    MixerPointer mixer;
+  };
+  struct NamedFeedForward {
+    std::string name;
+    FeedForward ffn;
+  };
+
+  std::vector<NamedMixer> mixers;
+  std::vector<NamedFeedForward> ffns;
+  std::vector<Layer> layers;
+  /// Residual streams between layers (manifold-constrained hyper-connections, arXiv 2512.24880).
+  std::int64_t streams = 1;
+  int norms_of_part = 1;  ///< Norms of each mixer and each feed-forward part.
+
+  const Mixer* mixer_of(int layer) const;
+  const FeedForward* ffn_of(int layer) const;
+  /// Kinds of layers in the order in which they first occur.
+  std::vector<Layer> kinds() const;
+  /// "gdn+moe"
+  std::string name_of(const Layer& layer) const;
+};
+
+/// Reads "mixers", "ffns" and "pattern" of a model in this project's JSON. "pattern" is a list of
+/// [repeats, ["mixer+ffn", ...]], in which "none" is no mixer or no feed-forward part. Errors
+/// (bad_input): unknown names, more than max_layers.
+LayerPattern parse_layer_pattern(const JsonValue& json);
+
+/// Parameters of one layer with its norms and residual scheme.
+std::int64_t layer_parameters(const LayerPattern& pattern, const LayerPattern::Layer& layer,
+                              std::int64_t hidden, bool active);
+
+/// About as many parameters as the layers have: for limits, as the exact count may exceed 64 bits.
+double approximate_parameters(const LayerPattern& pattern, std::int64_t hidden);
+
+/// What all layers keep of a sequence, as KeptBytes has it for one.
+KeptBytes kept_bytes(const LayerPattern& pattern);
+
+/// Parameters of the residual streams' way into the output head; 0 with one stream.
+std::int64_t head_stream_parameters(const LayerPattern& pattern, std::int64_t hidden);
+
+}  // namespace orrery

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/core/object_reader.hpp"
+
+namespace orrery {
+
+/// A matrix of weights that multiplies the channels of each token.
+struct Matrix {
+  std::string name;
+  std::int64_t in = 0, out = 0;
+};
+
+/// What a mixer keeps of a sequence between its tokens in one layer: keys, values and inputs of
+/// convolutions in 16 bits, states in fp32.
+struct KeptBytes {
+  double per_token = 0.0;   ///< Grows with the context.
+  std::int64_t states = 0;  ///< Of a sequence, whatever its length.
+  double window = 0.0;      ///< Keys and values of a window that is full.
+};
+
+/// What brings the tokens of a sequence together in a layer: attention of some kind, a state space,
+/// a convolution. Sizes are those of the whole model. A kind is a file in sim/model/mixers.
+class Mixer {
+ public:
+  virtual ~Mixer() = default;
+
+  virtual std::string kind() const = 0;  ///< "gated_delta_net"
+  /// Products with weights, in the order of a forward pass.
+  virtual std::vector<Matrix> matrices(std::int64_t hidden) const = 0;
+  /// Parameters outside of matrices: norms, biases, convolutions, decays.
+  virtual std::int64_t vectors(std::int64_t hidden) const = 0;
+  virtual KeptBytes kept() const = 0;
+
+  std::int64_t parameters(std::int64_t hidden) const;
+};
+
+using MixerPointer = std::shared_ptr<const Mixer>;
+
+/// A kind by the word under "kind" of its JSON object.
+struct MixerKind {
+  std::string word;
+  MixerPointer (*parse)(const JsonValue& json);
+};
+const std::vector<MixerKind>& mixer_kinds();
+
+/// Reads {"kind": ..., its sizes}. Errors (bad_input): unknown kinds and keys, sizes that do not go
+/// together.
+MixerPointer parse_mixer(const JsonValue& json);
+
+/// Limit of a mixer's sizes, so that no product of three of them and a width exceeds 64 bits.
+constexpr std::int64_t max_mixer_size = 100'000;
+
+/// Keys of a mixer: whole numbers from 1, unless they say otherwise, and switches.
+class MixerKeys {
+ public:
+  MixerKeys(const JsonValue& json, std::vector<std::string> known);
+
+  std::int64_t size(const std::string& key);  ///< Required.
+  std::int64_t size(const std::string& key, std::int64_t absent);
+  std::int64_t tokens(const std::string& key);  ///< 0 where it is absent.
+  bool flag(const std::string& key, bool absent = false);
+  /// Errors: `whole` is no multiple of `part`; `text` says of what.
+  void check_divides(std::int64_t part, std::int64_t whole, const std::string& text);
+  void raise() { reader_.raise(); }
+
+ private:
+  ObjectReader reader_;
+};
+
+}  // namespace orrery

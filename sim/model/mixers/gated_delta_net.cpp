@@ -1,0 +1,70 @@
+#include "sim/model/mixers/gated_delta_net.hpp"
+
+namespace orrery {
+
+std::vector<Matrix> GatedDeltaNet::matrices(std::int64_t hidden) const {
+  const std::int64_t values = value_heads * value_dim;
+  return {{"qkvz", hidden, channels() + values},
+          {"ba", hidden, 2 * value_heads},
+          {"out", values, hidden}};
+}
+
+std::int64_t GatedDeltaNet::vectors(std::int64_t) const {
+  // A decay and a time step a head, and the norm of a head's output.
+  return conv * channels() + 2 * value_heads + value_dim;
+}
+
+KeptBytes GatedDeltaNet::kept() const {
+  return {.states = value_heads * key_dim * value_dim * 4 + (conv - 1) * channels() * 2};
+}
+
+MixerPointer parse_gated_delta_net(const JsonValue& json) {
+  MixerKeys keys{json, {"key_heads", "value_heads", "key_dim", "value_dim", "conv"}};
+  auto net = std::make_shared<GatedDeltaNet>();
+  net->key_heads = keys.size("key_heads");
+  net->value_heads = keys.size("value_heads");
+  net->key_dim = keys.size("key_dim");
+  net->value_dim = keys.size("value_dim");
+  net->conv = keys.size("conv");
+  keys.check_divides(net->key_heads, net->value_heads, "value heads cannot share key heads:");
+  keys.raise();
+  return net;
+}
+
+std::vector<Matrix> KimiDelta::matrices(std::int64_t hidden) const {
+  const std::int64_t channels = heads * head_dim;
+  std::vector<Matrix> all{{"qkv", hidden, 3 * channels},
+                          {"decay_down", hidden, head_dim},
+                          {"decay_up", head_dim, channels},
+                          {"beta", hidden, heads}};
+  if (full_rank_gate) {
+    all.push_back({"gate", hidden, channels});
+  } else {
+    all.push_back({"gate_down", hidden, head_dim});
+    all.push_back({"gate_up", head_dim, channels});
+  }
+  all.push_back({"out", channels, hidden});
+  return all;
+}
+
+std::int64_t KimiDelta::vectors(std::int64_t) const {
+  // A decay a head, a time step a channel, and the norm of a head's output.
+  return 3 * conv * heads * head_dim + heads + heads * head_dim + head_dim;
+}
+
+KeptBytes KimiDelta::kept() const {
+  return {.states = heads * head_dim * head_dim * 4 + (conv - 1) * 3 * heads * head_dim * 2};
+}
+
+MixerPointer parse_kimi_delta(const JsonValue& json) {
+  MixerKeys keys{json, {"heads", "head_dim", "conv", "full_rank_gate"}};
+  auto delta = std::make_shared<KimiDelta>();
+  delta->heads = keys.size("heads");
+  delta->head_dim = keys.size("head_dim");
+  delta->conv = keys.size("conv");
+  delta->full_rank_gate = keys.flag("full_rank_gate");
+  keys.raise();
+  return delta;
+}
+
+}  // namespace orrery

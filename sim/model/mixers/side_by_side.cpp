@@ -1,0 +1,43 @@
+#include "sim/model/mixers/side_by_side.hpp"
+
+namespace orrery {
+
+std::vector<Matrix> SideBySide::matrices(std::int64_t hidden) const {
+  std::vector<Matrix> all;
+  for (const MixerPointer& mixer : mixers)
+    for (const Matrix& matrix : mixer->matrices(hidden)) all.push_back(matrix);
+  return all;
+}
+
+std::int64_t SideBySide::vectors(std::int64_t hidden) const {
+  std::int64_t count = 0;
+  for (const MixerPointer& mixer : mixers) count += mixer->vectors(hidden);
+  return count;
+}
+
+KeptBytes SideBySide::kept() const {
+  KeptBytes sum;
+  for (const MixerPointer& mixer : mixers) {
+    const KeptBytes own = mixer->kept();
+    sum.per_token += own.per_token;
+    sum.states += own.states;
+    sum.window += own.window;
+  }
+  return sum;
+}
+
+MixerPointer parse_side_by_side(const JsonValue& json) {
+  json.allow_only({"kind", "of"});
+  auto all = std::make_shared<SideBySide>();
+  const JsonValue parts = json.at("of");
+  for (const JsonValue& part : parts.elements()) {
+    all->mixers.push_back(parse_mixer(part));
+    if (all->mixers.back()->kind() == "parallel")
+      part.fail("lies beside others, and is several mixers itself", "write them side by side");
+  }
+  if (all->mixers.size() < 2)
+    parts.fail("has no two mixers", "write one by itself, without \"parallel\"");
+  return all;
+}
+
+}  // namespace orrery
