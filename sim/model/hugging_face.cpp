@@ -152,9 +152,7 @@ namespace {
 
 // Types whose layers nothing prices, by what these have.
 const WordPairs unpriced_types = words_by_meaning({
-    {"Mamba layers",
-     "bamba falcon_h1 falcon_mamba granitemoehybrid jamba mamba mamba2 codegen_mamba nemotron_h "
-     "nemotron_h_omni plamo2 zamba zamba2"},
+    {"Mamba layers", "falcon_mamba mamba mamba2 codegen_mamba nemotron_h_omni plamo2 zamba zamba2"},
     {"an encoder",
      "albert bert clip clip_text_model deberta deberta-v2 distilbert electra modernbert roberta "
      "siglip vit "
@@ -162,21 +160,15 @@ const WordPairs unpriced_types = words_by_meaning({
     {"an encoder and a decoder",
      "bart blenderbot led m2m_100 marian mbart mt5 pegasus t5 t5gemma umt5 whisper"},
     {"positions in buckets of distances", "decoder_only_t5"},
-    {"sparse attention with an indexer", "deepseek_v32 glm_moe_dsa"},
-    {"compressed and sparse attention", "deepseek_ref deepseek_v4"},
-    {"sparse attention by blocks", "minimax_m3 minimax_m3_text phi3small"},
+    {"compressed and sparse attention", "deepseek_ref"},
+    {"sparse attention by blocks", "minimax_m3_text phi3small"},
     {"linear attention",
      "bailing_hybrid bailing_moe_linear delta_net gated_deltanet gla gsa hgrn hgrn2 kda "
-     "kimi_linear "
-     "linear_attn minimax minimax_m1 minimax_text_01 retnet"},
-    {"linear attention (gated delta nets)",
-     "olmo_hybrid qwen3_next qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text"},
+     "linear_attn retnet"},
     {"convolutions", "lfm2 lfm2_moe yuan"},
     {"recurrent layers", "recurrent_gemma rwkv rwkv5 rwkv6 rwkv7 xlstm"},
     {"layers of cross-attention to images", "mllama mllama_text_model"},
     {"embeddings in every layer, and layers that share keys and values", "gemma3n gemma3n_text"},
-    {"layers whose heads differ in width", "gemma4 gemma4_text"},
-    {"layers whose numbers of key/value heads differ", "mimo_v2_flash"},
     {"layers whose heads and widths differ", "deci nemotron-nas openelm"},
     {"layers whose numbers of heads differ", "step3p5 step3p7"},
     {"norms behind the layers", "git"},
@@ -269,7 +261,10 @@ Model read_with(const Family& family, const JsonValue& json, bool is_part) {
   for (const char* key :
        {"is_encoder_decoder", "add_cross_attention", "cross_attention_hidden_size"})
     config.refuse_if_set(key, "only decoder-only models are read");
-  config.refuse_if_set("use_bidirectional_attention", "only causal attention is modelled");
+  // Gemma 4: tokens of one image see each other.
+  if (const auto both = json.find("use_bidirectional_attention");
+      !both || !both->is_string() || both->text() != "vision")
+    config.refuse_if_set("use_bidirectional_attention", "only causal attention is modelled");
   config.refuse_if_set("pruned_heads", "pruned heads are not read");
   Model model = read_family(family, config, is_part);
   // The words around a text say nothing about its layers.

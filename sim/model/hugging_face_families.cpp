@@ -1,6 +1,7 @@
 #include "sim/model/hugging_face_families.hpp"
 
 #include "sim/model/hugging_face_exceptions.hpp"
+#include "sim/model/hugging_face_patterns.hpp"
 #include "sim/model/model.hpp"
 
 namespace orrery {
@@ -90,6 +91,11 @@ Model learned(Model model) {
 }
 
 Model alibi(Model model) {
+  model.rotary = false;
+  return model;
+}
+
+Model positionless(Model model) {
   model.rotary = false;
   return model;
 }
@@ -197,6 +203,35 @@ const std::vector<Family>& hugging_face_families() {
                             FamilyExperts experts) {
     return harmless("head_dim qk_head_dim", mixed({type, architecture, model, {}}, experts));
   };
+
+  // Their `rest` reads all layers.
+  const auto patterned = [](std::string keys, Family family, void (*rest)(ConfigKeys&, Model&)) {
+    family.window = Window::own;
+    family.harmless = std::move(keys);
+    family.rest = rest;
+    return family;
+  };
+  const Model qwen3_hybrid = kv_heads(2, gated(262'144, {head_norms}));
+  const Model qwen3_experts = four_h(heads_of(256, qwen3_hybrid));
+  const FamilyExperts hybrid_experts{
+      .width = 512, .count = 512, .per_token = 10, .shared_width = 512};
+  const auto delta_nets = [&](Family family) {
+    return patterned("mamba_ssm_dtype mtp_use_dedicated_embeddings output_gate_type", family, read_gated_delta_nets);
+  };
+  const auto lightning = [&](const char* type, const char* architecture) {
+    return patterned(
+        "full_attn_alpha_factor full_attn_beta_factor linear_attn_alpha_factor "
+        "linear_attn_beta_factor mlp_alpha_factor mlp_beta_factor "
+        "layernorm_full_attention_alpha layernorm_full_attention_beta "
+        "layernorm_linear_attention_alpha layernorm_linear_attention_beta "
+        "layernorm_mlp_alpha layernorm_mlp_beta postnorm shared_moe_mode rotary_dim",
+        mixed({type, architecture, kv_heads(8, gated(10'240'000)), {}},
+              {.width = of_ffn, .count = 32, .per_token = 2}),
+        read_lightning);
+  };
+  const Model gemma4 =
+      kv_heads(4, sized(30, 2304, 8, 9216, 262'144,
+                        tied(four_norms(heads_of(256, gated(131'072, {head_norms}))))));
 
   static const std::vector<Family> all{
       // Llama and its copies.
@@ -429,6 +464,86 @@ const std::vector<Family>& hugging_face_families() {
           "mistral4", "Mistral4",
           latent({1024, 256, 64, 64, 128}, sized(36, 4096, 32, 12'288, 131'072, gated(1'048'576))),
           {.width = 2048, .count = 128, .per_token = 4, .shared = 1}),
+      // Layers of several kinds.
+      delta_nets(mixed({"qwen3_next", "Qwen3Next", qwen3_experts, attention_bias}, hybrid_experts)),
+      delta_nets({"qwen3_5", "Qwen3_5For", heads_of(256, qwen3_hybrid), attention_bias}),
+      delta_nets({"qwen3_5_text", "Qwen3_5Text", heads_of(256, qwen3_hybrid), attention_bias}),
+      delta_nets(
+          mixed({"qwen3_5_moe", "Qwen3_5MoeFor", qwen3_experts, attention_bias}, hybrid_experts)),
+      delta_nets(mixed({"qwen3_5_moe_text", "Qwen3_5MoeText", qwen3_experts, attention_bias},
+                       hybrid_experts)),
+      patterned("linear_conv_kernel_dim linear_use_gate linear_allow_neg_eigval",
+                {"olmo_hybrid", "OlmoHybrid", wide_norms(gated(65'536)), attention_bias},
+                read_olmo_hybrid),
+      patterned("head_dim moe_router_activation_func moe_renormalize use_grouped_topk "
+                "num_expert_group mla_use_nope attn_res_block_size activation_situ_beta "
+                "activation_situ_linear_beta",
+                mixed({"kimi_linear", "KimiLinear", latent(of_deepseek, gated(131'072)), {}},
+                      {.dense_layers = 1, .correction_bias = true}),
+                read_kimi_linear),
+      patterned("head_dim qk_head_dim",
+                mixed({"deepseek_v32", "DeepseekV32", latent(of_deepseek, gated(163'840)), {}},
+                      {.shared = 1, .dense_layers = 3, .correction_bias = true}),
+                read_sparse_latent),
+      patterned("head_dim qk_head_dim index_topk_freq index_topk_pattern index_skip_topk_offset "
+                "index_share_for_mtp_iteration indexer_rope_interleave",
+                mixed({"glm_moe_dsa", "GlmMoeDsa", latent(of_deepseek, gated(202'752)), {}},
+                      {.shared = 1, .dense_layers = 3, .correction_bias = true}),
+                read_sparse_latent),
+      patterned("qk_rope_head_dim num_hash_layers compress_rope_theta hc_sinkhorn_iters "
+                "expert_dtype",
+                mixed({"deepseek_v4",
+                       "DeepseekV4",
+                       kv_heads(1, heads_of(512, four_h(gated(1'048'576)))),
+                       {}},
+                      {.shared = 1, .correction_bias = true}),
+                read_deepseek_v4),
+      patterned("qk_norm_type use_gemma_norm swiglu_alpha num_mtp_modules first_k_dense_replace",
+                mixed({"minimax_m3",
+                       "MiniMaxM3",
+                       kv_heads(4, heads_of(128, gated(1'048'576))),
+                       {{"use_qk_norm", head_norms}}},
+                      {.width = of_ffn, .shared = 1, .correction_bias = true}),
+                read_minimax_m3),
+      lightning("minimax_m1", "MiniMaxM1"),
+      lightning("minimax_text_01", "MiniMaxText01"),
+      lightning("minimax", "MiniMaxFor"),
+      patterned("expand time_step_floor time_step_limit time_step_max time_step_min "
+                "time_step_rank use_mamba_kernels use_conv_bias mamba_hidden_act "
+                "mamba_ssm_cache_dtype rescale_prenorm_residual num_logits_to_keep "
+                "moe_shared_expert_overlap mtp_hybrid_override_pattern mtp_layers_block_type "
+                "n_routed_experts num_experts_per_tok moe_intermediate_size "
+                "moe_shared_expert_intermediate_size n_shared_experts n_group topk_group "
+                "sliding_window",
+                {"nemotron_h", "NemotronH",
+                 kv_heads(8, heads_of(128, ungated(positionless(gated(8192))))), both_biases},
+                read_nemotron_h),
+      patterned("position_embedding_type mamba_expand normalization_function num_experts_per_tok",
+                {"granitemoehybrid", "GraniteMoeHybrid", positionless(gated(2048)), attention_bias},
+                read_granite_hybrid),
+      patterned("attn_rotary_emb mamba_expand num_logits_to_keep",
+                {"bamba", "Bamba", kv_heads(8, gated(262'144)), both_biases}, read_bamba),
+      patterned("mamba_norm_before_gate mamba_use_mlp mamba_expand attention_in_multiplier "
+                "attention_out_multiplier key_multiplier lm_head_multiplier mlp_multipliers "
+                "mlp_expansion_factor num_logits_to_keep ssm_in_multiplier ssm_multipliers "
+                "ssm_out_multiplier time_step_floor time_step_max time_step_min "
+                "projectors_bias",
+                {"falcon_h1", "FalconH1", kv_heads(8, gated(8192)), both_biases}, read_falcon_h1),
+      patterned(
+          "use_mamba_kernels num_logits_to_keep mamba_conv_bias calc_logits_for_entire_prompt",
+          mixed({"jamba", "Jamba", kv_heads(8, positionless(gated(262'144))), {}},
+                {.width = of_ffn, .count = 16, .per_token = 2}),
+          read_jamba),
+      patterned("vocab_size_per_layer_input use_bidirectional_attention moe_intermediate_size "
+                "num_experts top_k_experts",
+                {"gemma4_text", "Gemma4Text", gemma4, attention_bias}, read_gemma4),
+      patterned("vocab_size_per_layer_input use_bidirectional_attention moe_intermediate_size "
+                "num_experts top_k_experts",
+                {"gemma4", "Gemma4For", gemma4, attention_bias}, read_gemma4),
+      patterned("swa_rope_theta attention_chunk_size attention_value_scale",
+                mixed({"mimo_v2_flash", "MiMoV2Flash", kv_heads(4, gated(262'144)), attention_bias},
+                      {.correction_bias = true}),
+                read_mimo_v2),
   };
   return all;
 }

@@ -75,6 +75,9 @@ const std::vector<Family>& hugging_face_families();
 /// Reads a family's keys. `is_part` says that the file is the text part of another.
 Model read_family(const Family& family, ConfigKeys& config, bool is_part);
 
+/// Reads the keys of experts into Model::experts and layer_has_experts.
+void read_family_experts(ConfigKeys& config, const FamilyExperts& absent, Model& model);
+
 /// Sets the window of the layers that "layer_types" names, or else of those of `is_local`.
 void set_layer_windows(ConfigKeys& config, Model& model, std::int64_t window,
                        const std::vector<bool>& is_local);

@@ -19,8 +19,9 @@ const Spellings longest_keys{"max_position_embeddings", "n_positions", "max_seq_
 const Spellings tied_keys{"tie_word_embeddings"};
 const Spellings expert_count_keys{"num_experts", "num_local_experts", "n_routed_experts",
                                   "moe_num_experts", "ffn_config/moe_num_experts"};
-const Spellings per_token_keys{"num_experts_per_tok", "experts_per_token", "moe_k", "moe_topk",
-                               "ffn_config/moe_top_k"};
+const Spellings per_token_keys{
+    "num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_k", "moe_topk",
+    "top_k_experts",       "ffn_config/moe_top_k"};
 const Spellings shared_keys{"n_shared_experts", "num_shared_experts", "num_shared_expert",
                             "moe_num_shared_experts"};
 const Spellings shared_width_keys{"shared_expert_intermediate_size", "shared_intermediate_size",
@@ -51,7 +52,10 @@ bool scales_with_positions(const JsonValue& config) {
 void read_sizes(ConfigKeys& config, const Family& family, bool is_part, Model& model) {
   const Model& absent = family.absent;
   const auto of_part = [&](std::int64_t size) { return is_part ? positive(size) : std::nullopt; };
-  model.layers = static_cast<int>(config.size(layers_keys, max_layers, of_part(absent.layers)));
+  const auto blocks = config.json().find("layers_block_type");
+  const auto listed = blocks ? positive(std::ssize(blocks->elements())) : std::nullopt;
+  model.layers = static_cast<int>(
+      config.size(layers_keys, max_layers, listed ? listed : of_part(absent.layers)));
   model.hidden = config.size(hidden_keys, max_width, of_part(absent.hidden));
   model.heads = config.size(heads_keys, max_heads, of_part(absent.heads));
   const bool by_class = absent.kv_heads && !config.is_null("num_key_value_heads");
@@ -218,7 +222,9 @@ void place_experts(ConfigKeys& config, const FamilyExperts& absent, Model& model
       model.layer_has_experts[static_cast<std::size_t>(layer.integer(0, model.layers - 1))] = false;
 }
 
-void read_experts(ConfigKeys& config, const FamilyExperts& absent, Model& model) {
+}  // namespace
+
+void read_family_experts(ConfigKeys& config, const FamilyExperts& absent, Model& model) {
   Experts& experts = model.experts.emplace();
   experts.count = expert_size(config, expert_count_keys, max_experts, absent.count);
   experts.per_token = expert_size(config, per_token_keys, max_experts, absent.per_token);
@@ -241,8 +247,6 @@ void read_experts(ConfigKeys& config, const FamilyExperts& absent, Model& model)
     experts.correction_bias = method->text() == "noaux_tc";
   place_experts(config, absent, model);
 }
-
-}  // namespace
 
 void set_layer_windows(ConfigKeys& config, Model& model, std::int64_t window,
                        const std::vector<bool>& is_local) {
@@ -287,7 +291,7 @@ Model read_family(const Family& family, ConfigKeys& config, bool is_part) {
   else
     read_head_dim(config, model);
   read_windows(config, family, model);
-  if (family.experts) read_experts(config, *family.experts, model);
+  if (family.experts) read_family_experts(config, *family.experts, model);
   if (family.rest) family.rest(config, model);
   return model;
 }

@@ -8,6 +8,28 @@
 namespace orrery::layer_pattern_test {
 namespace {
 
+// The same of a config.json with the keys that decide its layers.
+TEST(LayerPattern, ReadsTheFilesOfTheirPublishers) {
+  const std::string file =
+      std::string{ORRERY_TEST_SOURCE} + "/tests/unit/model/data/pattern_configs.json";
+  int read = 0;
+  for (const JsonValue& one : JsonValue::read_file(file).elements()) {
+    const std::string name = one.at("name").text();
+    const JsonValue computed = one.at("computed");
+    const auto golden = [&](const char* key) { return computed.at(key).number(0.0, 1e16); };
+    const Model model = parse_model(one.at("config"));
+    ASSERT_TRUE(model.pattern) << name;
+    const ParameterCount count = count_parameters(model);
+    EXPECT_EQ(static_cast<double>(count.total), golden("parameters")) << name;
+    EXPECT_EQ(static_cast<double>(count.active), golden("active_parameters")) << name;
+    const KeptBytes kept = kept_bytes(*model.pattern);
+    EXPECT_EQ(kept.per_token, golden("kv_bytes_per_token")) << name;
+    EXPECT_EQ(static_cast<double>(kept.states), golden("state_bytes_per_sequence")) << name;
+    ++read;
+  }
+  EXPECT_EQ(read, 27);
+}
+
 std::string refusal(const std::string& mixers, const std::string& ffns,
                     const std::string& pattern) {
   const std::string json = R"({"schema": "orrery.model/1", "name": "m", "hidden": 64, "vocab": 100,
