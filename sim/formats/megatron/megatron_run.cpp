@@ -143,6 +143,8 @@ class RunReader {
         model ? Json::parse(model->document->compact()) : megatron_model(a_, name, notes_);
     layers_ = model ? model->layers : 0;
     has_experts_ = model ? model->experts.has_value() : plan_["model"].contains("experts");
+    has_shared_experts_ = model ? has_experts_ && model->experts->shared_ffn > 0
+                                : plan_["model"].contains("shared_expert_ffn");
   }
 
   ImportedRun read() {
@@ -438,6 +440,7 @@ class RunReader {
                                   : type;
     for (const PlanKey& key : plan_keys())
       if (key.part == PlanPart::experts && !key.megatron.empty()) take(key);
+    if (!has_shared_experts_) plan_.erase("shared_expert_overlap");  // Nothing to overlap.
     if (a_.has("moe_expert_capacity_factor"))
       notes_.push_back(
           "--moe-expert-capacity-factor is not read: a routing file says it "
@@ -522,7 +525,7 @@ class RunReader {
   std::int64_t tp_ = 1;
   std::int64_t pp_ = 1;
   std::int64_t layers_ = 0;  ///< Layers of a model that replaces the arguments'; 0: there is none.
-  bool has_experts_ = false;
+  bool has_experts_ = false, has_shared_experts_ = false;
 };
 
 }  // namespace
