@@ -105,8 +105,8 @@ Bytes activations_in_flight(const Scenario& s, int stage, const std::vector<int>
   return held.of(parts.micro_batch) + parts.recomputed + parts.concurrent;
 }
 
-// Tokens whose logits are in memory at once. In chunks as in Liger Kernel (arXiv 2410.10989, section
-// 3.2, fused linear cross entropy): about hidden/vocab of all, as a power of two.
+// Tokens whose logits are in memory at once. In chunks as in Liger Kernel (arXiv 2410.10989,
+// section 3.2, fused linear cross entropy): about hidden/vocab of all, as a power of two.
 double tokens_with_logits(const Scenario& s) {
   const double tokens = microbatch_tokens(s);
   if (!s.plan.chunked_loss) return tokens;

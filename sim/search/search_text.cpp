@@ -93,7 +93,7 @@ ExpectedTraining expected_training(const Found& found, const SearchRequest& requ
 
 // A plan's ETTR with failures, and the days of the training or the tokens that one day retains.
 void show_failures(Figures& row, const Found& found, const SearchRequest& request) {
-  row.show({"ETTR"}, percent(1.0 / over_steps(found)));
+  row.show({request.failures->elastic ? "goodput" : "ETTR"}, percent(1.0 / over_steps(found)));
   if (!request.tokens) {
     row.show({"lasts a day"}, tokens_text(86400.0 / found.score));
     return;

@@ -221,8 +221,8 @@ TEST(Memory, ActivationsInFlight) {
 
 // Full recomputation holds the layers' inputs and what was sent, and one layer whole while it is
 // computed again.
-// 1,024 tokens of the vocabulary are two hidden widths: of 192 tokens, half and up to a power of two
-// have logits at once.
+// 1,024 tokens of the vocabulary are two hidden widths: of 192 tokens, half and up to a power of
+// two have logits at once.
 TEST(Memory, LogitsInChunks) {
   Scenario scenario = gpt(1, 1, 1, false);
   const double whole = memory_of(scenario).stages.back().other.si();

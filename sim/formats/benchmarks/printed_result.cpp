@@ -119,7 +119,7 @@ class PrintedReader {
     if (!begun_) take_command(line);
   }
 
-  // A launcher, a container or a clock may stand before the label: "bench-1  | Successful requests".
+  // A launcher, a container or a clock may stand before a label: "bench-1  | Successful requests".
   bool take_behind_prefix(std::string_view label, std::string_view value) {
     if (take(label, value)) return true;
     for (std::size_t at = label.find(' '); at != label.npos; at = label.find(' ', at + 1))

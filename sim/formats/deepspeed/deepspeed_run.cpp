@@ -285,8 +285,8 @@ class TrainerReader {
       r_.dp_replicate = copies;
   }
 
-  // Logits that are never whole: Liger Kernel of the Trainer, LLaMA-Factory and axolotl, and Cut Cross
-  // Entropy of axolotl.
+  // Logits that are never whole: Liger Kernel of the Trainer, LLaMA-Factory and axolotl, and Cut
+  // Cross Entropy of axolotl.
   void loss() {
     for (const char* key : {"use_liger_kernel", "enable_liger_kernel",
                             "liger_fused_linear_cross_entropy", "cut_cross_entropy"})

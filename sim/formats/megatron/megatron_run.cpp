@@ -41,6 +41,7 @@ const std::vector<std::string> harmless_megatron_keys = words_in(R"(
     no_load_optim no_mmap no_pin_cpu no_pipeline_parallel no_position_embedding no_save
     no_save_optim no_use_tokenizer node_rank non_persistent norm_epsilon num_dataset num_workers
     override_ per_split perform_initialization phase_transition pretrained_checkpoint profile rdzv
+    reuse_grad_buf_for_mxfp8_param_ag
     record_memory rerun reset_ rl_ rope_scaling rope_type rotary_ rotary_seq_len save save_optim
     seed sft special_tokens split start_weight straggler strict_fsdp_dtensor_load suggested te_rng
     tee tensorboard test_data test_mode tiktoken timing tokenizer train_ use_checkpoint
