@@ -86,7 +86,7 @@ ExpectedTraining expected_training(const Found& found, const SearchRequest& requ
   training.time = found.result.bill->time * over_steps(found);
   training.spares = paid_spares(scenario, failures.profile, failures.spares, training.time);
   const int gpus = scenario.plan.gpus();
-  const double rented = gpus + spare_gpus(scenario, training.spares);
+  const double rented = gpus + spare_gpus(scenario, failures.profile, training.spares);
   training.rent_usd = found.result.bill->rent_usd * (over_steps(found) * rented / gpus);
   return training;
 }
