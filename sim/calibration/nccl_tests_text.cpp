@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "sim/calibration/curve.hpp"
 #include "sim/calibration/nccl_tests.hpp"
 #include "sim/core/json_value.hpp"
 #include "sim/core/text_file.hpp"
@@ -149,10 +150,21 @@ class Reader {
   NcclTestsRun& run() { return runs_.back(); }
   Place here() const { return line_place(file_, at_); }
 
+  // A run may follow the command that started it: "+ srun -N 2 ./build/all_reduce_perf -b 8".
+  void take_program(const Words& words) {
+    for (const std::string_view word : words) {
+      const std::string name{word.substr(word.rfind('/') + 1)};
+      if (!name.ends_with("_perf") || collective_of_program(name).empty()) continue;
+      started_ = name;
+      if (!run().has_table && run().program.empty()) run().program = name;
+    }
+  }
+
   // Every version opens its output with some of these lines; what follows a table is a new run.
   void start_run() {
     if (!run().has_table) return;
     runs_.emplace_back().place = here();
+    run().program = started_;
     columns_ = {};
     only_in_place_ = false;
   }
@@ -170,6 +182,7 @@ class Reader {
     }
     if (line.find("Avg bus bandwidth") != line.npos) run().is_complete = true;
     const Words words = words_of(line);
+    take_program(words);
     if (line.starts_with('#'))
       read_comment(words_of(std::string_view{line}.substr(1)));
     else if (opens_comment(words, 0) || line.starts_with("out-of-place"))
@@ -208,7 +221,8 @@ class Reader {
           run().nccl = nccl_version_text(std::string{word.substr(13)});
     } else if (starts({"Collective", "test", "starting:"}) && words.size() > 3) {
       start_run();
-      run().program = words[3];
+      if (run().program.empty() || !collective_of_program(std::string{words[3]}).empty())
+        run().program = words[3];
     } else if (starts({"nThread"}) || starts({"Using", "devices"})) {
       start_run();
     } else if (starts({"Rank"})) {
@@ -299,6 +313,7 @@ class Reader {
   std::vector<NcclTestsRun> runs_;
   Columns columns_;
   LinePrefix prefix_;
+  std::string started_;  ///< The program of the last command.
   bool only_in_place_ = false;
 };
 

@@ -200,6 +200,12 @@ int serve_search(const Options& options, const ServeOptions& given, const std::s
       if (line.is_due()) line.draw(progress_text(progress));
     });
   }();
+  for (const ServingLoad& load : request.loads) {
+    const std::int64_t tokens = most_tokens_of_request(load);
+    if (request.model.max_sequence == 0 || tokens <= request.model.max_sequence) continue;
+    print_note(too_long_note(request.model, tokens));
+    break;
+  }
   if (given.html)
     write_output(*given.html, deployments_report(result, request, words, {command}),
                  given.traffic.force);

@@ -254,16 +254,18 @@ std::vector<RequestedLoad> read_loads(const Options& options, const TrafficOptio
   return loads;
 }
 
-namespace {
-
-// The longest request; of a load whose length is found, of a thousand that it may have.
-Request longest_request(const ServingLoad& load) {
-  if (!load.finds_length) return longest_of(load.list);
+std::int64_t most_tokens_of_request(const ServingLoad& load) {
+  const auto tokens = [](const Request& longest) {
+    return std::int64_t{longest.prompt_tokens} + longest.output_tokens;
+  };
+  if (!load.finds_length) return tokens(longest_of(load.list));
   ServingLoad some = load;
   some.traffic.requests = 1000;
   some.traffic.stationary = false;
-  return longest_of(requests_of(some));
+  return tokens(longest_of(requests_of(some)));
 }
+
+namespace {
 
 // No request is answered in less than a millisecond.
 void note_small_limits(const std::optional<Slo>& slo, const std::string& text) {
@@ -293,9 +295,7 @@ int serve_traffic(const Options& options, const TrafficOptions& traffic, const S
   const TokenCost cost =
       token_cost(run.output_tokens_per_s(), static_cast<double>(served.gpus), economics);
   note_small_limits(load.replay.slo, traffic.slo);
-  const Request longest = longest_request(load);
-  print_deployment_notes(run.setup, run.kv,
-                         std::int64_t{longest.prompt_tokens} + longest.output_tokens);
+  print_deployment_notes(run.setup, run.kv, most_tokens_of_request(load));
   if (goodput && !goodput->at_rate) load.traffic.rate = 0.0;
   ServingRunsByFigure by_runs = read_serving_runs(traffic.runs, run.setup);
   const ServedAnswer answer{std::move(load), std::move(run), goodput, cost, std::move(by_runs)};

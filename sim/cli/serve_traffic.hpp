@@ -51,6 +51,10 @@ struct ManyLoads {
 std::vector<RequestedLoad> read_loads(const Options& options, const TrafficOptions& traffic,
                                       const ManyLoads& many);
 
+/// Prompt and answer of the longest request; of a load whose length is found, of a thousand that it
+/// may have.
+std::int64_t most_tokens_of_request(const ServingLoad& load);
+
 /// The system that serves the requests.
 struct Served {
   const System& system;

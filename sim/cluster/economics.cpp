@@ -119,8 +119,17 @@ Economics read_economics(const PricedMachine& of, const std::string& files,
   if (std::find(listed.begin(), listed.end(), of.gpu) != listed.end())
     economics = read(find_in_catalog(catalog_folder, of.gpu, {}), economics);
   const std::vector<PricedMachine> all = asked.empty() ? std::vector{of} : asked;
-  for (const std::string& path : listed_files(files)) {
-    const JsonValue file = JsonValue::read_file(path);
+  // What names the system counts before what names the GPU, and that before what names neither; of
+  // two alike the later.
+  const auto rank = [](const JsonValue& file) {
+    return file.has("system") ? 2 : file.has("gpu") ? 1 : 0;
+  };
+  std::vector<JsonValue> read_files;
+  for (const std::string& path : listed_files(files))
+    read_files.push_back(JsonValue::read_file(path));
+  std::stable_sort(read_files.begin(), read_files.end(),
+                   [&](const JsonValue& a, const JsonValue& b) { return rank(a) < rank(b); });
+  for (const JsonValue& file : read_files) {
     need_named(file, "gpu", &PricedMachine::gpu, all);
     need_named(file, "system", &PricedMachine::system, all);
     Economics with = parse_economics(file, economics);

@@ -200,8 +200,30 @@ void refuse_long_range(std::int64_t values, std::int64_t most, const Place& at) 
                  : "use a larger step");
 }
 
+namespace {
+
+// "1,152" may be a number written with a comma for thousands, or a list. A part that begins with 0
+// is none of a list. Values of a list are seldom so far apart as parts of a number are.
+std::optional<std::string> one_number(const std::string& text, const Place& at) {
+  if (!whole_number(text, 1000.0) || text.find(',') == text.npos) return std::nullopt;
+  std::string digits = text;
+  std::erase(digits, ',');
+  if (text.find(",0") != text.npos) return digits;
+  constexpr std::int64_t usual_ratio = 16;
+  const std::size_t comma = text.find(',');
+  const auto first = plain_whole(std::string_view{text}.substr(0, comma));
+  const auto second = plain_whole(std::string_view{text}.substr(comma + 1, 3));
+  if (first && second && *second >= usual_ratio * *first)
+    fail_input(at, "'" + text + "' may be the number " + digits + " or a list",
+               "write " + digits + ", or the list with its largest value first");
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::vector<std::string> parse_value_list(const std::string& text, const Place& at,
                                           const RangeRule& rule) {
+  if (auto number = one_number(text, at)) return {std::move(*number)};
   std::vector<std::string> all;
   for (const std::string& item : split_list(text, at))
     for (std::string& value : values_of_item(item, at, rule)) all.push_back(std::move(value));

@@ -71,7 +71,8 @@ bool is_open_range(const std::string& item, const Place& at);
 std::vector<std::string> values_of_item(const std::string& item, const Place& at,
                                         const RangeRule& rule = {});
 
-/// Both: the values of a list of items.
+/// Both: the values of a list of items. "1,024" is one number. Errors besides: what may be either,
+/// as "1,152".
 std::vector<std::string> parse_value_list(const std::string& text, const Place& at,
                                           const RangeRule& rule = {});
 

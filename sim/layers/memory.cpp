@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 
 #include "sim/layers/host_optimizer.hpp"
@@ -104,6 +105,16 @@ Bytes activations_in_flight(const Scenario& s, int stage, const std::vector<int>
   return held.of(parts.micro_batch) + parts.recomputed + parts.concurrent;
 }
 
+// Tokens whose logits are in memory at once. In chunks as in Liger Kernel (arXiv 2410.10989,
+// section 3.2, fused linear cross entropy): about hidden/vocab of all, as a power of two.
+double tokens_with_logits(const Scenario& s) {
+  const double tokens = microbatch_tokens(s);
+  if (!s.plan.chunked_loss) return tokens;
+  const double chunks =
+      std::ceil(static_cast<double>(s.padded_vocab) / static_cast<double>(s.model.hidden));
+  return std::min(tokens, std::exp2(std::ceil(std::log2(std::ceil(tokens / chunks)))));
+}
+
 Bytes other_bytes(const Scenario& s, int stage) {
   const double share = s.plan.sp ? 1.0 / s.plan.tp : 1.0;
   const double tensor = unquantised_bytes(s.plan.dtype) * microbatch_tokens(s) *
@@ -112,7 +123,7 @@ Bytes other_bytes(const Scenario& s, int stage) {
   if (s.plan.pp > 1) sum += Bytes{4.0 * tensor};  // Received and to be sent, in both directions.
   // Final norm's and head's inputs; logits.
   if (s.plan.holds(stage, s.plan.virtual_stages() - 1))
-    sum += Bytes{2.0 * tensor + s.software.logit_held_bytes * microbatch_tokens(s) *
+    sum += Bytes{2.0 * tensor + s.software.logit_held_bytes * tokens_with_logits(s) *
                                     static_cast<double>(s.padded_vocab / s.plan.tp)};
   return sum;
 }

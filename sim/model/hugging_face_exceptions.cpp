@@ -56,6 +56,13 @@ void read_mpt(ConfigKeys& config, Model& model) {
   model.kv_heads = model.heads;
 }
 
+// DeepSeek-VL2's smallest model has heads of its own.
+void require_latent(ConfigKeys& config, Model&) {
+  if (!config.flag("use_mla", true))
+    config.json().at("use_mla").fail("is false, which this type's reader does not know",
+                                     "describe the model in our own format");
+}
+
 void refuse_bias(ConfigKeys& config, Model&) {
   config.refuse_if_set("use_bias", "biases of MLPs without those of experts are not modelled");
 }

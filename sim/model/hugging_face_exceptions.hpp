@@ -9,6 +9,7 @@ namespace orrery {
 void refuse_sharing(ConfigKeys& config, Model& model);
 void read_opt(ConfigKeys& config, Model& model);
 void read_falcon(ConfigKeys& config, Model& model);
+void require_latent(ConfigKeys& config, Model& model);
 void refuse_bias(ConfigKeys& config, Model& model);
 void read_mpt(ConfigKeys& config, Model& model);
 void read_one_key_head(ConfigKeys& config, Model& model);

@@ -201,7 +201,8 @@ const std::vector<Family>& hugging_face_families() {
   };
   const auto deepseek = [&](const char* type, const char* architecture, const Model& model,
                             FamilyExperts experts) {
-    return harmless("head_dim qk_head_dim", mixed({type, architecture, model, {}}, experts));
+    return harmless("head_dim qk_head_dim lm_head rm_head",
+                    with_rest(mixed({type, architecture, model, {}}, experts), require_latent));
   };
 
   // Their `rest` reads all layers.
@@ -389,6 +390,10 @@ const std::vector<Family>& hugging_face_families() {
           mixed({"qwen3_vl_moe", "Qwen3VLMoeFor", qwen3_vl_moe, attention_bias}, qwen3_vl_experts)),
       listed(mixed({"qwen3_vl_moe_text", "Qwen3VLMoeText", qwen3_vl_moe, attention_bias},
                    qwen3_vl_experts)),
+      harmless("use_qk_norm",
+               listed(mixed({"qwen3_omni_moe_text", "Qwen3OmniMoeText",
+                             kv_heads(4, gated(32'768, {head_norms})), attention_bias},
+                            {.width = 768, .count = 128, .per_token = 8}))),
       mixed({"glm4_moe",
              "Glm4MoeFor",
              kv_heads(8, gated(131'072)),

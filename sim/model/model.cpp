@@ -359,7 +359,14 @@ Model read_any_model(const std::string& word, const Place& at) {
   }
   const JsonValue file = JsonValue::read_file(path.string());
   const auto inside = file.find("model");  // Plan files have their model here.
-  return parse_model(inside && inside->is_object() ? *inside : carried_or_self(file, "models"));
+  Model model =
+      parse_model(inside && inside->is_object() ? *inside : carried_or_self(file, "models"));
+  // ModelOpt writes the formats of weights next to config.json.
+  const fs::path formats = path.parent_path() / "hf_quant_config.json";
+  if (path.filename() == "config.json" && fs::exists(formats, code))
+    model.document =
+        model.document->with("hf_quant_config", JsonValue::read_file(formats.string()));
+  return model;
 }
 
 // Parameter counts of a decoder-only transformer, h hidden, n heads, k key/value heads, d head_dim:

@@ -29,6 +29,8 @@ struct PlanChoices {
   /// The model's first layers, whose activations are copied to the host overlapped with the forward
   /// pass, and back overlapped with the backward pass.
   int offload_layers = 0;
+  /// The head's products and the loss run in chunks of tokens, whose logits alone are in memory.
+  bool chunked_loss = false;
   /// Percent of the optimizer's state that is in the host's memory, which updates it there.
   int offload_optimizer = 0;
   /// Zero 3: the host holds shards of the weights, which come to the GPU before each gather.

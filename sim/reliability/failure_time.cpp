@@ -1,6 +1,7 @@
 #include "sim/reliability/failure_time.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "sim/reliability/expected_run.hpp"
@@ -107,8 +108,29 @@ int paid_spares(const Scenario& scenario, const Reliability& profile, std::optio
   return units_away(runs, covered_share);
 }
 
-int spare_gpus(const Scenario& scenario, int spares) {
-  return (spares + idle_units(scenario)) * gpus_of_unit(scenario);
+// Units away at a time are Poisson's of rate x mean repair (Palm's theorem), whatever the repairs.
+int rented_idle_units(const Scenario& scenario, const Reliability& profile) {
+  const int idle = idle_units(scenario);
+  if (idle == 0) return 0;
+  const FailureDistribution distribution = distribution_of(profile, scenario.plan.gpus());
+  const std::vector<ReplicateCause> causes = causes_of(profile, {CheckpointRule{}});
+  double per_day = 0.0;
+  for (std::size_t i = 0; i < causes.size(); ++i)
+    if (causes[i].replaces) per_day += distribution.per_day[i];
+  const double mean =
+      per_day / (86400.0 * 1e6) *
+      repair_within(distribution.repair_us, static_cast<double>(refill_of(profile)));
+  int away = 0;
+  double chance = std::exp(-mean), covered = chance;
+  while (covered < covered_share && away < idle) {
+    chance *= mean / ++away;
+    covered += chance;
+  }
+  return std::min(idle, away * racks_of(scenario).island);
+}
+
+int spare_gpus(const Scenario& scenario, const Reliability& profile, int spares) {
+  return (spares + rented_idle_units(scenario, profile)) * gpus_of_unit(scenario);
 }
 
 }  // namespace orrery

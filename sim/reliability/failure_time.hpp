@@ -46,7 +46,10 @@ double least_time_over_steps(const Scenario& scenario, const Reliability& profil
 /// cover `covered_share` of the time of the failures that a RunQuestion draws.
 int paid_spares(const Scenario& scenario, const Reliability& profile, std::optional<int> spares,
                 Seconds length);
-/// GPUs of spares, and of units that are idle in the job's racks, which cost as much.
-int spare_gpus(const Scenario& scenario, int spares);
+/// Units that are idle in the job's racks and are rented as its first spares: as many as are away
+/// for less than 1 - `covered_share` of the time. Others may have the rest.
+int rented_idle_units(const Scenario& scenario, const Reliability& profile);
+/// GPUs of spares and of these units, which cost as much.
+int spare_gpus(const Scenario& scenario, const Reliability& profile, int spares);
 
 }  // namespace orrery

@@ -42,7 +42,7 @@ void replay(const FaultTrace& faults, PreparedRun& run) {
   run.setup.fleet = faults.servers;
   run.setup.racks = {};  // A record does not say which servers share one, or are idle.
   run.setup.refill = ReplicateSetup{}.refill;  // It says when they were back.
-  run.idle_units = 0;
+  run.idle_units = run.rented_idle = 0;
   if (run.setup.units > faults.servers)
     fail_input({"", "--faults"},
                "the job needs " + grouped(run.setup.units) + " nodes, and " + faults.file +
@@ -248,6 +248,7 @@ PreparedRun prepare_run(const Scenario& scenario, Seconds step, const RunQuestio
                   {},
                   gpus_of_unit(scenario),
                   idle_units(scenario),
+                  rented_idle_units(scenario, profile),
                   {},
                   distribution_of(profile, gpus),
                   {}};

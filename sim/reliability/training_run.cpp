@@ -209,7 +209,7 @@ RunBill run_bill(const PreparedRun& run, const RunFigures& figures, int kept,
                  const Economics& economics) {
   const int gpus = run.scenario.plan.gpus();
   const double hours = 24.0 * figures.days.mean;
-  const double spare_hours = hours * (kept + run.idle_units) * run.gpus_of_unit;
+  const double spare_hours = hours * (kept + run.rented_idle) * run.gpus_of_unit;
   const auto share = [&](RunTime time) { return figures.shares[static_cast<std::size_t>(time)]; };
   const double hangs = share(RunTime::detecting);
   const double waits =

@@ -60,7 +60,8 @@ struct PreparedRun {
   CheckpointSize size;
   std::vector<RunPhase> phases;  ///< The last one has the plan's batch.
   int gpus_of_unit = 0;
-  int idle_units = 0;  ///< Left idle in the job's racks: spares besides those that are kept.
+  int idle_units = 0;   ///< Left idle in the job's racks: spares besides those that are kept.
+  int rented_idle = 0;  ///< Of these, rented with the job: rented_idle_units().
   ReplicateSetup setup;
   FailureDistribution distribution;
   std::optional<FaultRecord> record;  ///< Replayed instead of sampled failures.

@@ -267,7 +267,9 @@ std::string training_run_text(const TrainingRun& run) {
                    "where a node is down, " + std::to_string(racks.island) +
                        " nodes of one rack take over its NVLink group"});
   if (prepared.idle_units > 0)
-    table.add_row({"", "", grouped(prepared.idle_units) + " more are idle in the job's racks"});
+    table.add_row({"", "",
+                   grouped(prepared.idle_units) + " more are idle in the job's racks, " +
+                       grouped(prepared.rented_idle) + " of them rented with it"});
   text += table.text() + lost_text(figures) + causes_text(run);
   const std::string rent = dollars_text(run.bill.rent_usd);
   if (!rent.empty())
@@ -287,7 +289,7 @@ std::string sampled_run_line(const TrainingRun& run) {
   const PreparedRun& prepared = run.prepared;
   const ChanceRange& days = run.figures.days;
   const std::string rent = dollars_text(run.bill.rent_usd);
-  const int spares = (run.spares.kept + prepared.idle_units) * prepared.gpus_of_unit;
+  const int spares = (run.spares.kept + prepared.rented_idle) * prepared.gpus_of_unit;
   return "\nWith failures of " + run.question.reliability.name + "  " + days_text(days.typical()) +
          ", " + days_range(days) + (rent.empty() ? "" : "; " + rent) + "\n  a checkpoint every " +
          span_text(prepared.step * static_cast<double>(prepared.tiers().back().steps)) + ", " +

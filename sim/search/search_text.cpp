@@ -86,14 +86,14 @@ ExpectedTraining expected_training(const Found& found, const SearchRequest& requ
   training.time = found.result.bill->time * over_steps(found);
   training.spares = paid_spares(scenario, failures.profile, failures.spares, training.time);
   const int gpus = scenario.plan.gpus();
-  const double rented = gpus + spare_gpus(scenario, training.spares);
+  const double rented = gpus + spare_gpus(scenario, failures.profile, training.spares);
   training.rent_usd = found.result.bill->rent_usd * (over_steps(found) * rented / gpus);
   return training;
 }
 
 // A plan's ETTR with failures, and the days of the training or the tokens that one day retains.
 void show_failures(Figures& row, const Found& found, const SearchRequest& request) {
-  row.show({"ETTR"}, percent(1.0 / over_steps(found)));
+  row.show({request.failures->elastic ? "goodput" : "ETTR"}, percent(1.0 / over_steps(found)));
   if (!request.tokens) {
     row.show({"lasts a day"}, tokens_text(86400.0 / found.score));
     return;

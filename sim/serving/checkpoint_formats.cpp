@@ -174,8 +174,10 @@ std::optional<JsonValue> quantization_of(const Model& model) {
 }  // namespace
 
 std::optional<CheckpointFormats> formats_of_files(const Model& model,
-                                                  const std::optional<JsonValue>& hf_quant_config) {
+                                                  const std::optional<JsonValue>& beside) {
   std::optional<JsonValue> config = quantization_of(model);
+  const std::optional<JsonValue> hf_quant_config =
+      beside || !model.document ? beside : model.document->find("hf_quant_config");
   if (!config && hf_quant_config && hf_quant_config->is_object())
     config = hf_quant_config->find("quantization");
   if (!config || !config->is_object()) return std::nullopt;

@@ -74,6 +74,10 @@ bool shares_experts(const ServingEngine& engine, const Deployment& plan) {
   return !engine.experts_over_all || plan.ep == 1 || plan.ep == plan.stage_gpus();
 }
 
+bool shares_attention(const ServingEngine& engine, const Deployment& plan) {
+  return !engine.attention_over_all || plan.dp == 1 || plan.tp == 1;
+}
+
 // The engine can cut the model so.
 bool cuts(const Model& model, const ServingEngine& engine, const Deployment& plan) {
   const bool cuts_keys =
@@ -83,7 +87,8 @@ bool cuts(const Model& model, const ServingEngine& engine, const Deployment& pla
     if (plan.ep != 1 || plan.moe_tp != 1 || plan.dp != 1) return false;
   } else if (std::int64_t{plan.moe_tp} * plan.ep != plan.stage_gpus() ||
              (model.experts->count + plan.redundant_experts) % plan.ep != 0 ||
-             model.experts->ffn % plan.moe_tp != 0 || !shares_experts(engine, plan)) {
+             model.experts->ffn % plan.moe_tp != 0 || !shares_experts(engine, plan) ||
+             !shares_attention(engine, plan)) {
     return false;
   }
   return std::ranges::none_of(cuts_of_blocks(model, engine, plan), cuts_blocks);
@@ -188,6 +193,11 @@ void cut_experts(const Model& model, const ServingEngine& engine, const Deployme
                plan.redundant_experts > 0 ? "experts, redundant ones included," : "experts",
                model.experts->count + plan.redundant_experts, plan.ep, remedy);
   need_divides(at / "moe_tp", "columns of an expert", model.experts->ffn, plan.moe_tp, remedy);
+  if (!shares_attention(engine, plan))
+    fail_infeasible(at / "dp",
+                    "the engine '" + engine.name + "' copies attention on all " +
+                        std::to_string(plan.tp * plan.dp) + " ranks of a stage or on none",
+                    remedy);
   if (!shares_experts(engine, plan))
     fail_infeasible(at / "ep",
                     "the engine '" + engine.name + "' shares experts over all " +

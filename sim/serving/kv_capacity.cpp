@@ -343,15 +343,18 @@ void need_kv(const Model& model, const System& system, const Deployment& plan,
                   better);
 }
 
+std::string too_long_note(const Model& model, std::int64_t tokens) {
+  return "a request of " + plural(tokens, "token") + " is longer than the model's " +
+         grouped(model.max_sequence) + ", and engines refuse it";
+}
+
 std::vector<std::string> length_notes(const Model& model, const Deployment& plan,
                                       const ServingEngine& engine, const KvCapacity& kv,
                                       std::int64_t tokens) {
   const std::int64_t own = model.max_sequence;
   if (own == 0) return {};
   std::vector<std::string> notes;
-  if (plan.max_length == 0 && tokens > own)
-    notes.push_back("a request of " + plural(tokens, "token") + " is longer than the model's " +
-                    grouped(own) + ", and engines refuse it");
+  if (plan.max_length == 0 && tokens > own) notes.push_back(too_long_note(model, tokens));
   const std::int64_t longest = longest_request(model, plan, kv.memory.kv);
   if (plan.max_length == 0 && engine.memory.holds_max_length && longest < own)
     notes.push_back("the model's length of " + plural(own, "token") +

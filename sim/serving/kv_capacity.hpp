@@ -70,6 +70,9 @@ void need_length(const Deployment& deployment, std::int64_t tokens, const Place&
 void need_kv(const Model& model, const System& system, const Deployment& deployment,
              const ServingEngine& engine, std::int64_t tokens, const Place& at);
 
+/// What engines do about a request of so many tokens, more than the model's length: a sentence.
+std::string too_long_note(const Model& model, std::int64_t tokens);
+
 /// What engines do about lengths that nobody stated, a sentence each: requests of up to `tokens`
 /// beyond the model's length, and a length of the model that does not fit in the cache.
 std::vector<std::string> length_notes(const Model& model, const Deployment& deployment,

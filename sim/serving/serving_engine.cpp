@@ -138,6 +138,7 @@ std::vector<Field<ServingEngine>> engine_keys() {
       figure("kernels", &E::kernels, names),
       optional(field("kernels_of", &E::kernels_of, by_name(names))),
       optional(figure("experts_over_all", &E::experts_over_all, truth())),
+      optional(figure("attention_over_all", &E::attention_over_all, truth())),
       optional(figure("cuts_whole_blocks", &E::cuts_whole_blocks, truth())),
       optional(figure("dispatches_quantised", &E::dispatches_quantised, truth())),
       optional(figure("all_reduce", &E::all_reduce, any_text())),

@@ -134,6 +134,8 @@ struct ServingEngine {
   bool dispatches_quantised = false;
   /// Experts are shared by all ranks of a stage or by none.
   bool experts_over_all = false;
+  /// Attention is data-parallel over all ranks of a stage (dp) or over none (tp).
+  bool attention_over_all = false;
   /// Weights in fp8 blocks are cut over ranks only between blocks of 128 columns.
   bool cuts_whole_blocks = false;
   /// The KV cache has the format that a checkpoint names, unless the server is told another.

@@ -195,6 +195,7 @@ constexpr std::int64_t rounds = 12;  // Requests of each client of a closed loop
 constexpr int enough_orders = 4;
 // Runs reveal an overload once they are this many times as long as the shortest.
 constexpr std::int64_t until_overload = 4;
+constexpr std::int64_t until_settled = 16;
 constexpr std::int64_t most_of_goodput = 1 << 15;
 
 // True if a sample of the replicas can stand for all: no times of single requests are kept, and
@@ -255,8 +256,13 @@ ServingRun serve_longer(const Serve& serve, ServingLoad load, int replicas, std:
 }  // namespace
 
 ServingRun serve_until_steady(const Serve& serve, const ServingLoad& load, int replicas) {
+  // Near the largest rate that keeps to the limits, queues change so slowly that a short run looks
+  // steady and has seen the shorter ones alone.
+  const bool has_slow_queues = load.replay.slo && load.traffic.arrivals != Arrivals::closed;
   return serve_longer(serve, load, replicas, most_sampled,
-                      [](const ServingRun& run, std::int64_t) { return run.window.steady; });
+                      [&](const ServingRun& run, std::int64_t times) {
+                        return run.window.steady && (!has_slow_queues || times >= until_settled);
+                      });
 }
 
 std::optional<Slo> kept_limits(const ServingRun& run, const Slo& asked) {
@@ -311,6 +317,34 @@ Goodput largest_rate(const Serve& serve, ServingLoad load, int replicas) {
   while (high / low > close_enough) {
     const double middle = 0.5 * (low + high);
     (meets(middle) ? low : high) = middle;
+  }
+  // Runs that were as long as the decision needed are more favourable than longer ones. The rate
+  // must hold in a run as long as one at that rate is by itself.
+  const auto holds = [&](double at) {
+    load.traffic.rate = at;
+    load.list.requests.clear();
+    ServingRun run = serve_until_steady(serve, load, replicas);
+    ++goodput.rates_tried;
+    const bool is_met = !run.saturated && run.slo_share() >= share;
+    if (is_met) goodput.at_rate = std::move(run);
+    return is_met;
+  };
+  if (load.finds_length) {
+    high = low;
+    double step = close_enough;
+    while (!holds(low)) {
+      high = low;
+      low /= step;
+      step *= step;
+      if (low >= least_rate) continue;
+      goodput.at_lowest = std::move(goodput.at_rate);
+      goodput.at_rate.reset();
+      return goodput;
+    }
+    while (high / low > close_enough) {
+      const double middle = 0.5 * (low + high);
+      (holds(middle) ? low : high) = middle;
+    }
   }
   goodput.rate = low;
   return goodput;

@@ -240,6 +240,10 @@ SteadyWindow measure_steady(const RequestList& list, const std::vector<RequestTi
   const std::vector<std::uint32_t> sent = in_sending_order(times);
   const bool overloaded = list.clients == 0 && backlog_grows(times, sent);
   const auto [from, to] = find_window(list, times, sent, skipped, overloaded);
+  if (from + least > to && skipped >= 0)
+    fail_input({"", "--skip-first"},
+               "leaves no request that is sent and answered while others are as well",
+               "skip fewer than " + std::to_string(to) + ", or add requests (--requests)");
   if (from + least > to) return window;
 
   window.whole = false;

@@ -62,6 +62,7 @@ std::string amount(const Comparison& comparison, double value) {
     return grouped(static_cast<std::int64_t>(value)) + " tokens";
   if (comparison.quantity.find("tokens_per_s") != std::string::npos)
     return fixed(value, 1) + " tokens/s";
+  if (comparison.quantity == "requests_per_s") return fixed(value, 3) + " requests/s";
   return is_memory(comparison) ? bytes_text(Bytes{value})
                                : fixed(value, value < 10.0 ? 3 : 2) + " s";
 }
@@ -73,9 +74,13 @@ std::set<std::string> peers_of(const ValidationReport& report) {
   return peers;
 }
 
-// Times of one case are distinguished by their names.
+// Figures of one served case are distinguished by their names.
 std::string quantity_suffix(const Comparison& comparison) {
-  return comparison.quantity.ends_with("_ms") ? " " + comparison.quantity : "";
+  const std::string& quantity = comparison.quantity;
+  const bool is_one_of_several = quantity.ends_with("_ms") || quantity == "duration_s" ||
+                                 quantity == "requests_per_s" ||
+                                 quantity.find("tokens_per_s") != std::string::npos;
+  return is_one_of_several ? " " + quantity : "";
 }
 
 // Memory appears next to time, distinguished by its unit.

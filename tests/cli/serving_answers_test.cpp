@@ -51,6 +51,24 @@ TEST(ServingAnswers, AGpuServesTheSameInAnyFleet) {
   EXPECT_TRUE(answer(chat + "--gpus 64 --rate 3840")["saturated"]);
 }
 
+// The rate that --goodput names keeps to the limits in a run at that rate, and one a tenth higher
+// does not.
+TEST(ServingAnswers, AGoodputHoldsAtItsRate) {
+  for (const std::string& how : {std::string{}, std::string{"--router least-tokens "}}) {
+    const std::string of =
+        "--model llama3.1-8b --system dgx-h100 --gpus 4 --engine vllm --tp 1 "
+        "--isl lognormal:735,0.8 --osl lognormal:200,0.8 "
+        "--slo ttft=500,tpot=20@p90 " +
+        how;
+    const json found = answer(of + "--goodput");
+    const double rate = found["slo"]["largest_rate"];
+    const json at = answer(of + "--rate " + std::to_string(rate));
+    EXPECT_NEAR(at["slo"]["attainment"], found["slo"]["attainment"].get<double>(), 0.01) << how;
+    EXPECT_GE(at["slo"]["attainment"], 0.89) << how;
+    EXPECT_LT(answer(of + "--rate " + std::to_string(1.1 * rate))["slo"]["attainment"], 0.9) << how;
+  }
+}
+
 TEST(ServingAnswers, AWarmUpTakesTimeAndTokensTogether) {
   const std::string closed =
       "--model llama3.1-8b --system dgx-h100 --gpus 1 --engine vllm --isl 735 --osl 100 "

@@ -221,6 +221,16 @@ TEST(Memory, ActivationsInFlight) {
 
 // Full recomputation holds the layers' inputs and what was sent, and one layer whole while it is
 // computed again.
+// 1,024 tokens of the vocabulary are two hidden widths: of 192 tokens, half and up to a power of
+// two have logits at once.
+TEST(Memory, LogitsInChunks) {
+  Scenario scenario = gpt(1, 1, 1, false);
+  const double whole = memory_of(scenario).stages.back().other.si();
+  scenario.plan.chunked_loss = true;
+  const double chunk = memory_of(scenario).stages.back().other.si();
+  EXPECT_DOUBLE_EQ(whole - chunk, scenario.software.logit_held_bytes * (192 - 128) * 1024);
+}
+
 TEST(Memory, FullRecomputationHoldsOneLayerWhole) {
   const Scenario scenario = gpt(1, 4, 1, false, Recompute::full, 0, 8);
   EXPECT_DOUBLE_EQ(memory_of(scenario).stages[0].activations.si(),

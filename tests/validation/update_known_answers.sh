@@ -39,7 +39,7 @@ row() {
     sed -n 's/^  "step_time_s": \(.*\),$/\1/p')
   # shellcheck disable=SC2086
   "$orrery" search $where --fix software=megatron-2021 --fix recompute=full --top 9999 \
-    --all-settings --max-memory 1 --tokens $((batch * 2048)) \
+    --all-settings --wide --max-memory 1 --tokens $((batch * 2048)) \
     --deadline "$(awk "BEGIN { printf \"%.9f\", $step * 1.000001 }")s" |
     awk -v step="$step" -v head="| $model | $gpus | $batch | tp$4 pp$5 vpp$6 mbs$7 |" '
       function degree(key, at) {

@@ -407,7 +407,10 @@ std::vector<BenchmarkResult> read_benchmark_results(const std::string& text,
     return results;
   }
   const std::string_view content = trimmed(text);
-  if (!content.starts_with('{') && !content.starts_with('[')) {
+  // A bracket may open a launcher's prefix, "[pod/bench-0] ...", as well as a list of objects.
+  const std::string_view behind = content.empty() ? content : trimmed(content.substr(1));
+  const bool is_list = content.starts_with('[') && (behind.starts_with('{') || behind == "]");
+  if (!content.starts_with('{') && !is_list) {
     for (const JsonValue& one : printed_results(text, file)) results.push_back(result_of(one));
     if (results.empty()) fail_input({file, ""}, "is " + std::string{no_result}, how_to_give_one);
     return results;

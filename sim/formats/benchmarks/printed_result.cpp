@@ -114,9 +114,17 @@ class PrintedReader {
     // Quotations and tables have signs in front.
     while (!line.empty() && std::string_view{" \t>|*"}.find(line.front()) != line.npos)
       line.remove_prefix(1);
-    const std::size_t colon = line.find(':');
-    if (colon == line.npos || !take(line.substr(0, colon), line.substr(colon + 1)))
-      if (!begun_) take_command(line);
+    for (std::size_t colon = line.find(':'); colon != line.npos; colon = line.find(':', colon + 1))
+      if (take_behind_prefix(line.substr(0, colon), line.substr(colon + 1))) return;
+    if (!begun_) take_command(line);
+  }
+
+  // A launcher, a container or a clock may stand before a label: "bench-1  | Successful requests".
+  bool take_behind_prefix(std::string_view label, std::string_view value) {
+    if (take(label, value)) return true;
+    for (std::size_t at = label.find(' '); at != label.npos; at = label.find(' ', at + 1))
+      if (take(label.substr(at + 1), value)) return true;
+    return false;
   }
 
   // Above a block only the arrival is of interest.

@@ -87,11 +87,10 @@ constexpr const char* of_documents =
 constexpr PricedOtherwise trainer_differences[] = {
     {"sample_packing", of_documents},
     {"neat_packing", of_documents},
-    {"liger_fused_linear_cross_entropy",
-     "never writes the logits; assumed: PyTorch's own cross entropy"},
     {"auto_find_batch_size", "halves the batch until it fits; assumed: the one that is written"},
     {"torch_compile", "compiles the model; assumed: PyTorch's own kernels"},
-    {"use_liger_kernel", "fuses kernels and never writes the logits; assumed: PyTorch's own"},
+    {"use_liger_kernel", "fuses norms and activations, too; assumed: PyTorch's own"},
+    {"enable_liger_kernel", "fuses norms and activations, too; assumed: PyTorch's own"},
     {"fp8", "computes products in fp8"},
     {"full_determinism", "takes slower kernels, which are not priced"},
     {"sparse", "leaves out a part of attention; assumed: all of it"},
@@ -179,6 +178,7 @@ class TrainerReader {
     sharding();
     precision();
     optimizer_state();
+    loss();
     layers();
     software();
     rest();
@@ -283,6 +283,14 @@ class TrainerReader {
       r_.zero = 0;
     else
       r_.dp_replicate = copies;
+  }
+
+  // Logits that are never whole: Liger Kernel of the Trainer, LLaMA-Factory and axolotl, and Cut
+  // Cross Entropy of axolotl.
+  void loss() {
+    for (const char* key : {"use_liger_kernel", "enable_liger_kernel",
+                            "liger_fused_linear_cross_entropy", "cut_cross_entropy"})
+      r_.chunked_loss |= t_.flag(key, false);
   }
 
   // MiCS (arXiv 2205.00119), which is of ZeRO-3 (deepspeed/runtime/engine.py) and has no offloading

@@ -41,6 +41,7 @@ const std::vector<std::string> harmless_megatron_keys = words_in(R"(
     no_load_optim no_mmap no_pin_cpu no_pipeline_parallel no_position_embedding no_save
     no_save_optim no_use_tokenizer node_rank non_persistent norm_epsilon num_dataset num_workers
     override_ per_split perform_initialization phase_transition pretrained_checkpoint profile rdzv
+    reuse_grad_buf_for_mxfp8_param_ag
     record_memory rerun reset_ rl_ rope_scaling rope_type rotary_ rotary_seq_len save save_optim
     seed sft special_tokens split start_weight straggler strict_fsdp_dtensor_load suggested te_rng
     tee tensorboard test_data test_mode tiktoken timing tokenizer train_ use_checkpoint
@@ -143,6 +144,8 @@ class RunReader {
         model ? Json::parse(model->document->compact()) : megatron_model(a_, name, notes_);
     layers_ = model ? model->layers : 0;
     has_experts_ = model ? model->experts.has_value() : plan_["model"].contains("experts");
+    has_shared_experts_ = model ? has_experts_ && model->experts->shared_ffn > 0
+                                : plan_["model"].contains("shared_expert_ffn");
   }
 
   ImportedRun read() {
@@ -438,6 +441,7 @@ class RunReader {
                                   : type;
     for (const PlanKey& key : plan_keys())
       if (key.part == PlanPart::experts && !key.megatron.empty()) take(key);
+    if (!has_shared_experts_) plan_.erase("shared_expert_overlap");  // Nothing to overlap.
     if (a_.has("moe_expert_capacity_factor"))
       notes_.push_back(
           "--moe-expert-capacity-factor is not read: a routing file says it "
@@ -522,7 +526,7 @@ class RunReader {
   std::int64_t tp_ = 1;
   std::int64_t pp_ = 1;
   std::int64_t layers_ = 0;  ///< Layers of a model that replaces the arguments'; 0: there is none.
-  bool has_experts_ = false;
+  bool has_experts_ = false, has_shared_experts_ = false;
 };
 
 }  // namespace

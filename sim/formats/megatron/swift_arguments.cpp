@@ -37,6 +37,8 @@ constexpr SwiftDefault swift_defaults[] = {{"micro_batch_size", "1"},
                                            {"global_batch_size", "16"},
                                            {"recompute_granularity", "selective"},
                                            {"attention_backend", "flash"},
+                                           {"expert_tensor_parallel_size", "1"},
+                                           {"moe_token_dispatcher_type", "alltoall"},
                                            {"use_distributed_optimizer", ""}};
 
 constexpr const char* train_all_weights =

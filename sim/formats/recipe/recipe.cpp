@@ -110,6 +110,7 @@ ImportedRun written_plan(const Recipe& recipe, const Place& place) {
   plan["mbs"] = recipe.mbs;
   plan["seq"] = recipe.seq;
   plan["recompute"] = recipe.recompute;
+  if (recipe.chunked_loss) plan["chunked_loss"] = true;
   plan["zero"] = recipe.zero;
   if (recipe.dp_replicate > 1) plan["dp_replicate"] = recipe.dp_replicate;
   if (recipe.offload_optimizer > 0) plan["offload_optimizer"] = recipe.offload_optimizer;

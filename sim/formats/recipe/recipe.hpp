@@ -82,6 +82,7 @@ struct Recipe {
   std::int64_t dp_replicate = 1;
   std::int64_t offload_optimizer = 0;  ///< Percent.
   bool offload_weights = false;
+  bool chunked_loss = false;
   bool reshard = true;  ///< Applies to zero 3.
   bool sp = false;
   std::string dtype = "bf16", attention = "flash", cp_comm = "p2p";

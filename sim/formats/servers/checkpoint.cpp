@@ -110,6 +110,9 @@ CheckpointFormats formats_of_name(const std::string& name, const Model* model) {
   if (key.starts_with("nvidia/") &&
       (words.weights == Dtype::fp8 || words.weights == Dtype::nvfp4)) {
     formats.kv = Dtype::fp8;
+    // exclude_modules of DeepSeek-V3.1-NVFP4, DeepSeek-V3.2-NVFP4 and Kimi-K2.5-NVFP4: all products
+    // of latent attention, at most its last one aside.
+    if (words.weights == Dtype::nvfp4 && model && model->latent) formats.attention = Dtype::bf16;
     formats.said_by = "its name, and hf_quant_config.json of NVIDIA's checkpoints";
   }
   return formats;

@@ -7,6 +7,7 @@
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/text_file.hpp"
+#include "sim/formats/recipe/other_launchers.hpp"
 #include "sim/formats/settings/settings_files.hpp"
 #include "sim/formats/shell/shell_script.hpp"
 
@@ -260,6 +261,7 @@ class ServerFinder {
       if (const auto started = server_started(command, path)) add(*started, command, path);
     }
     written_ = nullptr;
+    if (found_.servers.empty()) refuse_other_launcher(script);
     if (found_.servers.empty())
       fail_input({file.path, ""}, "starts no server",
                  "give a script with vllm serve, sglang.launch_server, trtllm-serve or Dynamo's "
@@ -316,6 +318,7 @@ class ServerFinder {
   }
 
   void read_settings_alone(const RecipeFile& file) {
+    refuse_other_file(file.text, file.path, "server");
     SettingsTree tree = read_yaml(file.text, file.path);
     underscore_keys(tree);
     if (tree.kind != SettingsTree::Kind::map)

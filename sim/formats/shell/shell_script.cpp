@@ -385,8 +385,12 @@ class Interpreter {
       variables_.set(name, {{variables_.word(std::to_string(value), words[0].line)}, {}});
   }
 
-  // The word behind `bash -c`, wherever in the command that stands; 0: none.
+  // The word behind `bash -c`, wherever in the command that stands, or the command that another
+  // host runs, `ssh node1 "..."`; 0: none.
   static std::size_t text_of_shell(const Words& words) {
+    const bool is_remote = is_one_of(name_of_path(words[0].text), {"ssh", "pdsh", "clush"});
+    if (is_remote && words.size() > 2 && words.back().text.find(' ') != std::string::npos)
+      return words.size() - 1;
     bool behind_shell = false;
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
       const std::string& word = words[i].text;

@@ -54,6 +54,15 @@ TEST(NcclTests, LaunchersPrefixesAndForeignLinesDoNotMatter) {
 
 // Open MPI 4 and 5, Hydra (which repeats its own wherever nccl-tests flushes), srun --label, pdsh,
 // docker compose, stern, kubectl --timestamps, a quotation, and a page that takes # for a heading.
+// A log may begin with the command that wrote it.
+TEST(NcclTests, TheCommandSaysWhichCollective) {
+  const std::string plain =
+      replaced_everywhere(sample("all_reduce_2_17.txt"), "all_reduce_perf", "program");
+  for (const char* command : {"+ srun -N 2 /opt/nccl-tests/build/all_reduce_perf -b 8M -e 8G",
+                              "mpirun -np 16 ./build/all_reduce_perf -b 8", "$ all_reduce_perf"})
+    EXPECT_EQ(only_curve(std::string{command} + "\n" + plain, "log.txt").collective, "all_reduce");
+}
+
 TEST(NcclTests, AnyPrefixThatDiffersInDigitsAloneIsNoPartOfALine) {
   const std::string plain = sample("all_reduce_2_17.txt");
   for (const std::string prefix :

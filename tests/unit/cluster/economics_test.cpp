@@ -61,7 +61,10 @@ TEST(Economics, AFileCountsForTheGpuOrTheSystemThatItNames) {
   };
   EXPECT_EQ(rent(asked[0], gpu + "," + cloud), 2.0);
   EXPECT_EQ(rent(asked[1], gpu + "," + cloud), 4.0);
-  EXPECT_EQ(rent(asked[1], cloud + "," + gpu), 2.0);  // Later files win.
+  EXPECT_EQ(rent(asked[1], cloud + "," + gpu), 4.0);  // Of one machine before of its GPU.
+  const std::string later = file("later.json", R"("gpu": "h100-sxm", "rent_usd_per_gpu_hour": 3)");
+  EXPECT_EQ(rent(asked[0], gpu + "," + later), 3.0);
+  EXPECT_EQ(rent(asked[0], later + "," + gpu), 2.0);
   EXPECT_EQ(price_files(asked[0], gpu + "," + cloud), std::vector{gpu});
   EXPECT_EQ(error_text([&] {
               read_economics({"h100-sxm", "dgx-h100"}, cloud);

@@ -4,6 +4,9 @@
 
 #include <limits>
 
+#include "sim/core/value_list.hpp"
+#include "tests/support/error_text.hpp"
+
 namespace orrery::number_text_test {
 namespace {
 
@@ -14,6 +17,20 @@ TEST(NumberText, SetsThousandsApart) {
   EXPECT_EQ(grouped(131072), "131,072");
   EXPECT_EQ(grouped(-1234567), "-1,234,567");
   EXPECT_EQ(grouped(-123), "-123");
+}
+
+// A comma sets thousands apart or values of a list: never one silently for the other.
+TEST(ValueList, IsNoNumberWithCommas) {
+  using Values = std::vector<std::string>;
+  const auto values = [](const std::string& text) { return parse_value_list(text, {}); };
+  EXPECT_EQ(values("1,024"), Values{"1024"});
+  EXPECT_EQ(values("16,000"), Values{"16000"});
+  EXPECT_EQ(values("1,2,4"), (Values{"1", "2", "4"}));
+  EXPECT_EQ(values("64,128,256"), (Values{"64", "128", "256"}));
+  EXPECT_EQ(values("128,1"), (Values{"128", "1"}));
+  EXPECT_EQ(error_text([&] { values("1,152"); }),
+            "'1,152' may be the number 1152 or a list; write 1152, or the list with its largest "
+            "value first");
 }
 
 TEST(NumberText, RoundsToTheRequestedDecimals) {

@@ -52,6 +52,7 @@ const std::vector<Written>& written() {
       {"recompute", R"("full:5")", "full:5",
        [](P p) { return p.recompute.kind == Recompute::full && p.recompute.layers == 5; }},
       {"offload_layers", "3", "3", [](P p) { return p.offload_layers == 3; }},
+      {"chunked_loss", "true", "true", [](P p) { return p.chunked_loss; }},
       {"zero", "1", "1", [](P p) { return p.zero == 1; }},
       {"zero", "0", "0", [](P p) { return p.zero == 0; }},
       {"dp_replicate", "4", "4", [](P p) { return p.dp_replicate == 4; }},
@@ -207,7 +208,7 @@ TEST(PlanKeys, FlagsAreRefusedTheSameWay) {
   EXPECT_EQ(flag_error("warmup", "1"),
             "--warmup: 'warmup' is not a key of a plan; write one of: "
             "tp, pp, vpp, dp, cp, ep, etp, mbs, gbs, seq, schedule, layers, recompute, "
-            "offload_layers, zero, dp_replicate, offload_optimizer, offload_weights, "
+            "offload_layers, chunked_loss, zero, dp_replicate, offload_optimizer, offload_weights, "
             "reshard, sp, dtype, main_params, exp_avg, exp_avg_sq, fp8_params, "
             "attention, fp8_attention, cp_comm, routing, moe_dispatcher, shared_expert_overlap, "
             "ep_overlap, "

@@ -56,6 +56,7 @@ TEST(Deployment, CopiesThatShareExpertsMayShowTheirHost) {
   const auto hides = [](const std::string& model, const std::string& engine, int copies) {
     DeploymentRequest request;
     request.dp = copies;
+    if (copies > 1) request.tp = 1;
     return hides_host(read_model(model, {}), read_serving_engine(engine, {}),
                       deployment(model, "dgx-h200", request, 8, engine));
   };
@@ -158,6 +159,18 @@ TEST(Deployment, ABalancerNeedsExpertsOverRanks) {
   EXPECT_EQ(refusal("deepseek-v3", "dgx-h100", request, 8),
             "--two_batch: hides the all-to-all of experts, which copies of attention (dp) have "
             "over more than 8 ranks, or with --eplb true; leave it out");
+}
+
+// enable_attention_dp is of all ranks.
+TEST(Deployment, TensorrtCopiesAttentionOnAllRanksOrOnNone) {
+  DeploymentRequest request;
+  request.tp = 4;
+  request.dp = 4;
+  request.ep = 16;
+  EXPECT_EQ(refusal("deepseek-v3", "dgx-h200", request, 16, "trtllm"),
+            "--dp: the engine 'trtllm' copies attention on all 16 ranks of a stage or on none; leave "
+            "out degrees");
+  EXPECT_EQ(deployment("deepseek-v3", "dgx-h200", request, 16, "sglang").dp, 4);
 }
 
 TEST(Deployment, SaysWhatLiesBeyondItsRange) {

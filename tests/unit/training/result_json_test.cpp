@@ -77,6 +77,7 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
                                       "layers",
                                       "recompute",
                                       "offload_layers",
+                                      "chunked_loss",
                                       "zero",
                                       "dp_replicate",
                                       "offload_optimizer",

@@ -134,6 +134,15 @@ P99 TPOT (ms):                           60.25
   const auto only = [](const std::string& text) {
     return read_benchmark_results(text, "log.txt").at(0);
   };
+  // What a launcher, a container or a clock writes before each line is no part of it.
+  for (const char* prefix : {"[pod/bench-7x2lp/bench] 2025-11-20T14:03:42.118Z ", "bench-1  | ",
+                             "2025-11-20T14:03:42.118Z ", "0: "}) {
+    const std::string plain = head + rest;
+    std::string prefixed;
+    for (const std::string_view line : lines_of(plain))
+      prefixed += prefix + std::string{line} + "\n";
+    EXPECT_EQ(only(prefixed).requests, 100) << prefix;
+  }
   const BenchmarkResult burst = only(head + rest);
   EXPECT_EQ(burst.tool, "vLLM bench serve");
   EXPECT_EQ(burst.requests, 100);

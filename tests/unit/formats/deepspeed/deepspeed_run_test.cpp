@@ -83,6 +83,16 @@ TEST(DeepspeedRun, AConfigurationNextToTheScriptOrAboveIt) {
   EXPECT_THAT(refusal({{with_images, "run.sh"}}), HasSubstr("vision_tower"));
 }
 
+TEST(DeepspeedRun, LogitsThatAreNeverWhole) {
+  for (const char* key : {"use_liger_kernel", "enable_liger_kernel",
+                          "liger_fused_linear_cross_entropy", "cut_cross_entropy"})
+    EXPECT_THAT(
+        plan_text(run_of({{arguments + key + ": true\n", "args.yaml"},
+                          {"distributed_type: MULTI_GPU\nnum_processes: 8\n", "acc.yaml"}})),
+        HasSubstr("chunked_loss=true"))
+        << key;
+}
+
 // TrainingArguments: 8 sequences a GPU, one pass, no sharding; 2 x 4 processes by accelerate.
 TEST(DeepspeedRun, DefaultsAreTheTrainers) {
   const ImportedRun run =

@@ -68,7 +68,7 @@ TEST(CheckpointFormats, OfNamesThatPublishersGave) {
            {"nvidia/Llama-3.1-8B-Instruct-FP8", "llama3.1-8b",
             "fp8 attention fp8 experts fp8 ends 0 kv fp8"},
            {"nvidia/DeepSeek-V3.1-NVFP4", "deepseek-v3",
-            "nvfp4 attention nvfp4 experts nvfp4 ends 0 kv fp8"},
+            "nvfp4 attention bf16 experts nvfp4 ends 0 kv fp8"},
            {"RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic", "llama3.1-70b",
             "fp8 attention fp8 experts fp8 ends 0 kv -"},
        })
