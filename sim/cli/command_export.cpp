@@ -86,8 +86,11 @@ int export_changes(const ExportOptions& options, const ScriptedRun& run) {
   return exit_ok;
 }
 
-int print_script(const ServerScript& script) {
+int print_script(const ServerScript& script, const ServingEngine& engine) {
   std::cout << script.text;
+  // vllm-2025, trtllm-2024: the command is that of every release.
+  if (engine.name.find("-20") != std::string::npos)
+    print_note("the command does not say its release: import it with --engine " + engine.name);
   for (const std::string& what : script.left_out) print_note(what);
   return exit_ok;
 }
@@ -126,7 +129,8 @@ int export_server(const Arguments& arguments) {
     return print_script(server_script(model, system, engine,
                                       {{ServerRole::prefill, plan.prefill, plan.prefill_gpus},
                                        {ServerRole::decode, plan.decode, plan.decode_gpus}},
-                                      keeps_prefixes, at, given.checkpoint));
+                                      keeps_prefixes, at, given.checkpoint),
+                        engine);
   }
   const ServingSetup setup = read_serving_setup(given);
   ScriptedPool pool{ServerRole::all, setup.deployment, {}};
@@ -135,7 +139,8 @@ int export_server(const Arguments& arguments) {
   print_deployment_notes(setup,
                          kv_capacity(setup.model, setup.system, setup.deployment, setup.engine), 1);
   return print_script(server_script(setup.model, setup.system, setup.engine, {pool}, keeps_prefixes,
-                                    at, given.checkpoint));
+                                    at, given.checkpoint),
+                      setup.engine);
 }
 
 int export_simgrid(const Arguments& arguments) {

@@ -70,7 +70,7 @@ std::string bottleneck_text(const PurchaseRow& row, const System& system) {
   const std::string word = bottleneck != RowBottleneck::scale_up ? name(bottleneck)
                            : system.wiring == NodeWiring::pcie   ? "PCIe"
                                                                  : "NVLink";
-  return word + " " + percent(row.shares[static_cast<std::size_t>(bottleneck)]);
+  return word + " " + fixed(100.0 * row.shares[static_cast<std::size_t>(bottleneck)], 0) + " %";
 }
 
 std::string meets_text(const std::optional<Meets>& meets) { return meets ? name(*meets) : "?"; }

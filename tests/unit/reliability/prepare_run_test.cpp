@@ -152,6 +152,18 @@ TEST(RunStates, RacksOfTraysThatShareNvlink) {
   EXPECT_EQ(idle_units(llama(8, 1, 64)), 0);
 }
 
+// Of trays that a job leaves idle, as many are rented as are away for 1 % of the time or more: 80
+// GPUs on two racks of 72 leave 16, of which failures of 20 trays need two at most.
+TEST(RunStates, IdleTraysAreRentedAsSparesAlone) {
+  const Reliability profile = read_reliability("default", {});
+  const Scenario few = on_nvl72("llama3-8b", 80, R"({"tp": 1})");
+  EXPECT_EQ(idle_units(few), 16);
+  EXPECT_GE(rented_idle_units(few, profile), 1);
+  EXPECT_LE(rented_idle_units(few, profile), 2);
+  EXPECT_EQ(spare_gpus(few, profile, 3), 4 * (3 + rented_idle_units(few, profile)));
+  EXPECT_EQ(rented_idle_units(on_nvl72("llama3-8b", 72, R"({"tp": 1})"), profile), 0);
+}
+
 // Experts over 64 ranks and copies of shards over 32 leave together.
 TEST(RunStates, GroupsOfReplicasShareExpertsOrShards) {
   EXPECT_EQ(replicas_of_group(on_nvl72("deepseek-v3", 2240, R"({"tp": 1, "ep": 64})")), 64);
