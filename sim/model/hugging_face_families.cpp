@@ -210,6 +210,7 @@ const std::vector<Family>& hugging_face_families() {
     family.window = Window::own;
     family.harmless = std::move(keys);
     family.rest = rest;
+    family.patterned = true;
     return family;
   };
   const Model qwen3_hybrid = kv_heads(2, gated(262'144, {head_norms}));
@@ -217,7 +218,8 @@ const std::vector<Family>& hugging_face_families() {
   const FamilyExperts hybrid_experts{
       .width = 512, .count = 512, .per_token = 10, .shared_width = 512};
   const auto delta_nets = [&](Family family) {
-    return patterned("mamba_ssm_dtype mtp_use_dedicated_embeddings output_gate_type", family, read_gated_delta_nets);
+    return patterned("mamba_ssm_dtype mtp_use_dedicated_embeddings output_gate_type", family,
+                     read_gated_delta_nets);
   };
   const auto lightning = [&](const char* type, const char* architecture) {
     return patterned(
@@ -350,7 +352,7 @@ const std::vector<Family>& hugging_face_families() {
       {"bloom", "Bloom", four_h(tied(alibi(plain(2048, {all_biases})))), {}},
       with_rest({"mpt", "MPT", layer_normed(tied(alibi(four_h(plain(2048)))), false), {}},
                 read_mpt),
-      with_rest({"falcon", "Falcon", tied(four_h(plain(2048))), {{"bias", all_biases}}},
+      with_rest({"falcon", "FalconFor", tied(four_h(plain(2048))), {{"bias", all_biases}}},
                 read_falcon),
       {"phi", "PhiFor", parallel(1, plain(2048, {all_biases})), {{"qk_layernorm", head_norms}}},
       harmless("mlp_type", any_window({"starcoder2", "Starcoder2",
@@ -452,7 +454,7 @@ const std::vector<Family>& hugging_face_families() {
       chunked("llama4", "Llama4ForConditional"),
       // Latent attention.
       deepseek("deepseek_v2", "DeepseekV2", latent(of_deepseek, gated(2048)), {.shared = 2}),
-      deepseek("deepseek_v3", "DeepseekV3",
+      deepseek("deepseek_v3", "DeepseekV3For",
                latent(of_deepseek, sized(61, 7168, 128, 18'432, 129'280, gated(4096))),
                {.width = 2048,
                 .count = 256,
@@ -490,7 +492,8 @@ const std::vector<Family>& hugging_face_families() {
                 mixed({"deepseek_v32", "DeepseekV32", latent(of_deepseek, gated(163'840)), {}},
                       {.shared = 1, .dense_layers = 3, .correction_bias = true}),
                 read_sparse_latent),
-      patterned("head_dim qk_head_dim index_topk_freq index_topk_pattern index_skip_topk_offset "
+      patterned("head_dim qk_head_dim layer_types index_topk_freq index_topk_pattern "
+                "index_skip_topk_offset "
                 "index_share_for_mtp_iteration indexer_rope_interleave",
                 mixed({"glm_moe_dsa", "GlmMoeDsa", latent(of_deepseek, gated(202'752)), {}},
                       {.shared = 1, .dense_layers = 3, .correction_bias = true}),

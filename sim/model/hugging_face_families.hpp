@@ -62,6 +62,7 @@ struct Family {
   std::optional<FamilyExperts> experts{};
   std::string harmless{};  ///< Keys that change no shape here, but do elsewhere.
   void (*rest)(ConfigKeys&, Model&) = nullptr;  ///< Reads what no other field says.
+  bool patterned = false;                       ///< `rest` reads layers of several kinds.
 };
 
 /// Defaults are those of the configuration classes in huggingface/transformers 5.2

@@ -294,7 +294,27 @@ void check(const Model& model, const JsonValue& json) {
 
 }  // namespace
 
+namespace {
+
+void require_priced(const Model& model, const Place& at) {
+  if (!model.pattern) return;
+  std::string kinds;
+  for (const LayerPattern::NamedMixer& one : model.pattern->mixers)
+    kinds += (kinds.empty() ? "" : ", ") + one.mixer->kind();
+  fail_input(at,
+             "the layers of '" + shown_text(model.name) + "' (" + kinds + ") have no prices yet",
+             "orrery check --model shows their sizes");
+}
+
+}  // namespace
+
 Model parse_model(const JsonValue& json) {
+  Model model = parse_any_model(json);
+  require_priced(model, json.place());
+  return model;
+}
+
+Model parse_any_model(const JsonValue& json) {
   Model model = is_hugging_face(json) ? parse_hugging_face(json) : parse_own(json);
   if (const auto name = json.find("name")) model.name = name->text();
   if (model.name.empty()) model.name = name_from_path(json.place().file);
@@ -312,19 +332,6 @@ bool guesses_sequence(const Model& model) {
   return model.pretraining_sequence == 0 && model.max_sequence > assumed_sequence;
 }
 
-namespace {
-
-void require_priced(const Model& model, const Place& at) {
-  if (!model.pattern) return;
-  std::string kinds;
-  for (const LayerPattern::NamedMixer& one : model.pattern->mixers)
-    kinds += (kinds.empty() ? "" : ", ") + one.mixer->kind();
-  fail_input(at, "the layers of '" + model.name + "' (" + kinds + ") have no prices yet",
-             "orrery check --model shows their sizes");
-}
-
-}  // namespace
-
 Model read_model(const std::string& word, const Place& at) {
   Model model = read_any_model(word, at);
   require_priced(model, at);
@@ -338,7 +345,7 @@ Model read_any_model(const std::string& word, const Place& at) {
   if (!is_path && std::find(known.begin(), known.end(), word) == known.end()) {
     if (const auto same = catalog_model(word)) {
       if (!names_weight_format(word)) {
-        Model model = read_model(*same, at);
+        Model model = read_any_model(*same, at);
         model.max_sequence = longest_of_name(word).value_or(model.max_sequence);
         return model;
       }
@@ -360,7 +367,7 @@ Model read_any_model(const std::string& word, const Place& at) {
   const JsonValue file = JsonValue::read_file(path.string());
   const auto inside = file.find("model");  // Plan files have their model here.
   Model model =
-      parse_model(inside && inside->is_object() ? *inside : carried_or_self(file, "models"));
+      parse_any_model(inside && inside->is_object() ? *inside : carried_or_self(file, "models"));
   // ModelOpt writes the formats of weights next to config.json.
   const fs::path formats = path.parent_path() / "hf_quant_config.json";
   if (path.filename() == "config.json" && fs::exists(formats, code))

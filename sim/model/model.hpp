@@ -129,5 +129,7 @@ Model read_any_model(const std::string& word, const Place& at);
 /// The same for a document, or an object in one, of either format under its key 'name'. The default
 /// name is that of the file.
 Model parse_model(const JsonValue& json);
+/// The same with layers of any kind.
+Model parse_any_model(const JsonValue& json);
 
 }  // namespace orrery
