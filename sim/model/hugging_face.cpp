@@ -87,7 +87,8 @@ const std::vector<std::string> harmless_keys = words_in(R"(
   norm_type norm_topk_prob offset_alibi order_of_interleaved_layers
   original_max_position_embeddings original_rope partial_rotary_factor position_embedding_type
   pretraining_tp quantization_config hf_quant_config query_pre_attn_scalar
-  reorder_and_upcast_attn rescale_every residual_in_fp32 rope_interleave rope_local_base_freq rope_parameters rope_ratio rope_scaling
+  reorder_and_upcast_attn rescale_every residual_in_fp32 rope_interleave rope_local_base_freq
+  rope_parameters rope_ratio rope_scaling
   rope_theta rotary rotary_base rotary_dim rotary_emb_base rotary_pct routed_scaling_factor
   router_aux_loss_coef router_jitter_noise router_z_loss_coef scale_attention_softmax_in_fp32
   scale_attn_by_inverse_layer_idx scale_attn_weights scale_attn scale_depth scale_emb scoring_func

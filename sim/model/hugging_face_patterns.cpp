@@ -381,7 +381,7 @@ void read_lightning(ConfigKeys& config, Model& model) {
   pattern.finish(model);
 }
 
-// Each layer is a mixer or a feed-forward part alone: M, * and E or - in a word, or a list of words.
+// Each layer is a mixer or a feed-forward part alone: a word of M, *, E and -, or a list of words.
 void read_nemotron_h(ConfigKeys& config, Model& model) {
   std::vector<std::string> kinds;
   const auto blocks = config.find({"layers_block_type"});

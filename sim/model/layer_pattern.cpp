@@ -13,8 +13,8 @@ std::int64_t mlp(std::int64_t channels, std::int64_t width, bool gated, bool bia
   return matrices_of(gated) * channels * width + biases;
 }
 
-// A stream mixing (arXiv 2512.24880, section 4): each of a layer's two sites projects all streams to
-// 4 + 4 + 16 weights, with as many biases and three scales.
+// A stream mixing (arXiv 2512.24880, section 4): each of a layer's two sites projects all streams
+// to 4 + 4 + 16 weights, with as many biases and three scales.
 std::int64_t stream_site(std::int64_t streams, std::int64_t hidden) {
   const std::int64_t weights = streams * streams + 2 * streams;
   return weights * streams * hidden + weights + 3;

@@ -168,8 +168,8 @@ TEST(Deployment, TensorrtCopiesAttentionOnAllRanksOrOnNone) {
   request.dp = 4;
   request.ep = 16;
   EXPECT_EQ(refusal("deepseek-v3", "dgx-h200", request, 16, "trtllm"),
-            "--dp: the engine 'trtllm' copies attention on all 16 ranks of a stage or on none; leave "
-            "out degrees");
+            "--dp: the engine 'trtllm' copies attention on all 16 ranks of a stage or on none; "
+            "leave out degrees");
   EXPECT_EQ(deployment("deepseek-v3", "dgx-h200", request, 16, "sglang").dp, 4);
 }
 
