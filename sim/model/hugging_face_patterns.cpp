@@ -269,11 +269,12 @@ void read_sparse_latent(ConfigKeys& config, Model& model) {
   std::vector<bool> shares(static_cast<std::size_t>(model.layers));
   if (const auto types = config.find({"indexer_types"}))
     shares = second_of(*types, model.layers, "full", "shared");
-  else if (const std::int64_t every = config.count({"index_topk_freq"}, max_layers, 0); every > 1)
-    for (int layer = 0; layer < model.layers; ++layer) {
-      const std::int64_t own = config.count({"index_skip_topk_offset"}, max_layers, 0);
-      shares[static_cast<std::size_t>(layer)] = layer >= own && (layer - own) % every != every - 1;
-    }
+  else if (const std::int64_t every = config.count({"index_topk_freq"}, max_layers, 0); every > 1) {
+    const std::int64_t first = config.count({"index_skip_topk_offset"}, max_layers, 0);
+    for (int layer = 0; layer < model.layers; ++layer)
+      shares[static_cast<std::size_t>(layer)] =
+          layer >= first && (layer - first) % every != every - 1;
+  }
   PatternBuilder pattern;
   const int with_index = pattern.mixer("dsa", own);
   int sharing = -1;
