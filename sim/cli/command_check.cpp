@@ -66,13 +66,13 @@ void print_latent(std::ostream& out, const LatentAttention& latent) {
 }
 
 // Layers by kind, and what a sequence keeps in them.
-void print_pattern(std::ostream& out, const LayerPattern& pattern) {
+void print_pattern(std::ostream& out, const LayerPattern& pattern, std::int64_t hidden) {
   for (const LayerPattern::Layer& kind : pattern.kinds())
     row(out, "  " + pattern.name_of(kind),
         std::to_string(std::count(pattern.layers.begin(), pattern.layers.end(), kind)));
   for (const LayerPattern::NamedMixer& one : pattern.mixers)
     row(out, "mixer " + one.name, one.mixer->kind());
-  const KeptBytes kept = kept_bytes(pattern);
+  const KeptBytes kept = kept_bytes(pattern, hidden);
   row(out, "keys and values", number(kept.per_token, "bytes a token"));
   if (kept.window > 0) row(out, "windows", number(kept.window / 1e6, "MB a sequence"));
   if (kept.states > 0)
@@ -98,7 +98,7 @@ void print(std::ostream& out, const Model& model) {
   const ParameterCount count = count_parameters(model);
   out << "model " << model.name << "\n";
   row(out, "layers", std::to_string(model.layers));
-  if (model.pattern) print_pattern(out, *model.pattern);
+  if (model.pattern) print_pattern(out, *model.pattern, model.hidden);
   row(out, "hidden", std::to_string(model.hidden));
   if (!model.pattern) print_attention_and_mlp(out, model);
   if (model.prediction_layers > 0)

@@ -166,7 +166,7 @@ const WordPairs unpriced_types = words_by_meaning({
     {"linear attention",
      "bailing_hybrid bailing_moe_linear delta_net gated_deltanet gla gsa hgrn hgrn2 kda "
      "linear_attn retnet"},
-    {"convolutions", "lfm2 lfm2_moe yuan"},
+    {"convolutions", "yuan"},
     {"recurrent layers", "recurrent_gemma rwkv rwkv5 rwkv6 rwkv7 xlstm"},
     {"layers of cross-attention to images", "mllama mllama_text_model"},
     {"embeddings in every layer, and layers that share keys and values", "gemma3n gemma3n_text"},

@@ -542,6 +542,23 @@ const std::vector<Family>& hugging_face_families() {
           mixed({"jamba", "Jamba", kv_heads(8, positionless(gated(262'144))), {}},
                 {.width = of_ffn, .count = 16, .per_token = 2}),
           read_jamba),
+      patterned(
+          "block_multiple_of block_ffn_dim_multiplier block_dim block_mlp_init_scale "
+          "block_out_init_scale block_use_swiglu block_use_xavier_init conv_dim conv_dim_out "
+          "conv_use_xavier_init use_pos_enc theta",
+          {"lfm2",
+           "Lfm2For",
+           kv_heads(8, sized(32, 2560, 32, 12'288, 65'536, tied(gated(128'000, {head_norms})))),
+           {}},
+          read_lfm2),
+      patterned(
+          "theta conv_dim conv_use_xavier_init use_pos_enc",
+          mixed({"lfm2_moe",
+                 "Lfm2MoeFor",
+                 kv_heads(8, sized(32, 2048, 32, 7168, 65'536, tied(gated(128'000, {head_norms})))),
+                 {}},
+                {.width = 1792, .count = 32, .per_token = 4, .dense_layers = 2}),
+          read_lfm2_moe),
       patterned("vocab_size_per_layer_input use_bidirectional_attention moe_intermediate_size "
                 "num_experts top_k_experts",
                 {"gemma4_text", "Gemma4Text", gemma4, attention_bias}, read_gemma4),

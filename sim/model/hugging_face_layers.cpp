@@ -13,10 +13,10 @@ const Spellings hidden_keys{"hidden_size", "n_embd", "n_embed", "d_model"};
 const Spellings heads_keys{"num_attention_heads", "n_head", "n_heads", "num_heads"};
 const Spellings kv_heads_keys{"num_key_value_heads", "n_head_kv", "attn_config/kv_n_heads"};
 const Spellings head_dim_keys{"head_dim", "kv_channels", "attention_head_dim"};
-const Spellings ffn_keys{"intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size",
-                         "ffn_config/ffn_hidden_size"};
+const Spellings ffn_keys{"intermediate_size", "block_ff_dim",    "n_inner",
+                         "ffn_dim",           "ffn_hidden_size", "ffn_config/ffn_hidden_size"};
 const Spellings longest_keys{"max_position_embeddings", "n_positions", "max_seq_len"};
-const Spellings tied_keys{"tie_word_embeddings"};
+const Spellings tied_keys{"tie_word_embeddings", "tie_embedding"};
 const Spellings expert_count_keys{"num_experts", "num_local_experts", "n_routed_experts",
                                   "moe_num_experts", "ffn_config/moe_num_experts"};
 const Spellings per_token_keys{

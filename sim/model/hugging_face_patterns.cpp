@@ -7,11 +7,10 @@
 #include "sim/model/hugging_face_families.hpp"
 #include "sim/model/layer_pattern.hpp"
 #include "sim/model/mixers/attention.hpp"
-#include "sim/model/mixers/compressed_attention.hpp"
-#include "sim/model/mixers/gated_delta_net.hpp"
 #include "sim/model/mixers/latent_attention.hpp"
-#include "sim/model/mixers/lightning.hpp"
+#include "sim/model/mixers/linear_attention.hpp"
 #include "sim/model/mixers/mamba.hpp"
+#include "sim/model/mixers/short_convolution.hpp"
 #include "sim/model/mixers/side_by_side.hpp"
 
 namespace orrery {
@@ -510,6 +509,51 @@ void read_jamba(ConfigKeys& config, Model& model) {
   pattern.layers(model, experts_of(model),
                  [&](int layer) { return layer % period == offset ? full : state; });
   pattern.finish(model);
+}
+
+// Short convolutions and attention, by a list of words or of the layers with attention.
+void add_lfm2_layers(ConfigKeys& config, Model& model) {
+  std::vector<bool> is_full(static_cast<std::size_t>(model.layers));
+  const auto indices = config.find({"full_attn_idxs"});
+  if (const auto types = config.find({"layer_types"}))
+    is_full = second_of(*types, model.layers, "conv", "full_attention");
+  else if (indices)
+    for (const JsonValue& index : indices->elements())
+      is_full[static_cast<std::size_t>(index.integer(0, model.layers - 1))] = true;
+  else
+    config.json().at("layer_types");
+  auto convolution = std::make_shared<ShortConvolution>();
+  convolution->taps = config.size({"conv_L_cache"}, max_mixer_size, 3);
+  convolution->bias = config.flag("conv_bias", false);
+  PatternBuilder pattern;
+  const int conv = pattern.mixer("conv", convolution);
+  const int full = pattern.mixer("full", attention_of(model));
+  pattern.layers(model, experts_of(model),
+                 [&](int layer) { return is_full[static_cast<std::size_t>(layer)] ? full : conv; });
+  pattern.finish(model);
+}
+
+void read_lfm2(ConfigKeys& config, Model& model) {
+  // The width as transformers' Lfm2MLP has it: two thirds, rounded up to whole multiples.
+  if (config.flag("block_auto_adjust_ff_dim", true)) {
+    model.ffn = 2 * model.ffn / 3;
+    if (const auto factor = config.find({"block_ffn_dim_multiplier"}))
+      model.ffn =
+          static_cast<std::int64_t>(factor->number(0.01, 100.0) * static_cast<double>(model.ffn));
+    const std::int64_t multiple = config.size({"block_multiple_of"}, max_width, 256);
+    model.ffn = (model.ffn + multiple - 1) / multiple * multiple;
+  } else {
+    config.find({"block_ffn_dim_multiplier", "block_multiple_of"});
+  }
+  add_lfm2_layers(config, model);
+}
+
+void read_lfm2_moe(ConfigKeys& config, Model& model) {
+  const std::int64_t dense = config.count({"num_dense_layers"}, max_layers, 2);
+  for (int layer = 0; layer < model.layers; ++layer)
+    if (layer < dense) model.layer_has_experts[static_cast<std::size_t>(layer)] = false;
+  model.experts->correction_bias = config.flag("use_expert_bias", true);
+  add_lfm2_layers(config, model);
 }
 
 // Global layers have heads of their own, whose values are their keys; experts lie beside an MLP.

@@ -19,6 +19,8 @@ void read_granite_hybrid(ConfigKeys& config, Model& model);
 void read_bamba(ConfigKeys& config, Model& model);
 void read_falcon_h1(ConfigKeys& config, Model& model);
 void read_jamba(ConfigKeys& config, Model& model);
+void read_lfm2(ConfigKeys& config, Model& model);
+void read_lfm2_moe(ConfigKeys& config, Model& model);
 void read_gemma4(ConfigKeys& config, Model& model);
 void read_mimo_v2(ConfigKeys& config, Model& model);
 

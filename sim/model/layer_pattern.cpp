@@ -192,11 +192,11 @@ double approximate_parameters(const LayerPattern& pattern, std::int64_t hidden) 
   return sum;
 }
 
-KeptBytes kept_bytes(const LayerPattern& pattern) {
+KeptBytes kept_bytes(const LayerPattern& pattern, std::int64_t hidden) {
   KeptBytes sum;
   for (const LayerPattern::Layer& layer : pattern.layers) {
     if (layer.mixer < 0) continue;
-    const KeptBytes own = pattern.mixers[static_cast<std::size_t>(layer.mixer)].mixer->kept();
+    const KeptBytes own = pattern.mixers[static_cast<std::size_t>(layer.mixer)].mixer->kept(hidden);
     sum.per_token += own.per_token;
     sum.states += own.states;
     sum.window += own.window;

@@ -66,7 +66,7 @@ std::int64_t layer_parameters(const LayerPattern& pattern, const LayerPattern::L
 double approximate_parameters(const LayerPattern& pattern, std::int64_t hidden);
 
 /// What all layers keep of a sequence, as KeptBytes has it for one.
-KeptBytes kept_bytes(const LayerPattern& pattern);
+KeptBytes kept_bytes(const LayerPattern& pattern, std::int64_t hidden);
 
 /// Parameters of the residual streams' way into the output head; 0 with one stream.
 std::int64_t head_stream_parameters(const LayerPattern& pattern, std::int64_t hidden);

@@ -1,11 +1,10 @@
 #include "sim/model/mixer.hpp"
 
 #include "sim/model/mixers/attention.hpp"
-#include "sim/model/mixers/compressed_attention.hpp"
-#include "sim/model/mixers/gated_delta_net.hpp"
 #include "sim/model/mixers/latent_attention.hpp"
-#include "sim/model/mixers/lightning.hpp"
+#include "sim/model/mixers/linear_attention.hpp"
 #include "sim/model/mixers/mamba.hpp"
+#include "sim/model/mixers/short_convolution.hpp"
 #include "sim/model/mixers/side_by_side.hpp"
 #include "sim/model/model.hpp"
 
@@ -21,6 +20,7 @@ const std::vector<MixerKind>& mixer_kinds() {
       {"mamba2", parse_mamba2},
       {"mamba1", parse_mamba1},
       {"lightning", parse_lightning},
+      {"short_convolution", parse_short_convolution},
       {"parallel", parse_side_by_side},
   };
   return kinds;

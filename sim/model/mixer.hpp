@@ -34,7 +34,7 @@ class Mixer {
   virtual std::vector<Matrix> matrices(std::int64_t hidden) const = 0;
   /// Parameters outside of matrices: norms, biases, convolutions, decays.
   virtual std::int64_t vectors(std::int64_t hidden) const = 0;
-  virtual KeptBytes kept() const = 0;
+  virtual KeptBytes kept(std::int64_t hidden) const = 0;
 
   std::int64_t parameters(std::int64_t hidden) const;
 };

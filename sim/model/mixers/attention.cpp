@@ -29,7 +29,7 @@ std::int64_t Attention::vectors(std::int64_t hidden) const {
   return count;
 }
 
-KeptBytes Attention::kept() const {
+KeptBytes Attention::kept(std::int64_t) const {
   const std::int64_t token = 2 * kv_heads * (head_dim + value_dim);
   if (window > 0) return {.window = static_cast<double>(window) * static_cast<double>(token)};
   return {.per_token = static_cast<double>(token + (index ? 2 * index->dim : 0))};

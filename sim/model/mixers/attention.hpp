@@ -31,7 +31,7 @@ class Attention : public Mixer {
   std::string kind() const override { return "attention"; }
   std::vector<Matrix> matrices(std::int64_t hidden) const override;
   std::int64_t vectors(std::int64_t hidden) const override;
-  KeptBytes kept() const override;
+  KeptBytes kept(std::int64_t hidden) const override;
 };
 
 MixerPointer parse_attention(const JsonValue& json);

@@ -11,7 +11,7 @@ std::int64_t Mamba2::vectors(std::int64_t) const {
   return (conv + 1) * convolved() + 3 * heads + (norm ? inner() : 0);
 }
 
-KeptBytes Mamba2::kept() const {
+KeptBytes Mamba2::kept(std::int64_t) const {
   return {.states = inner() * state * 4 + (conv - 1) * convolved() * 2};
 }
 
@@ -42,7 +42,9 @@ std::int64_t Mamba1::vectors(std::int64_t) const {
   return (conv + 1) * inner + inner + inner * state + inner + (norms ? time_rank + 2 * state : 0);
 }
 
-KeptBytes Mamba1::kept() const { return {.states = inner * state * 4 + (conv - 1) * inner * 2}; }
+KeptBytes Mamba1::kept(std::int64_t) const {
+  return {.states = inner * state * 4 + (conv - 1) * inner * 2};
+}
 
 MixerPointer parse_mamba1(const JsonValue& json) {
   MixerKeys keys{json, {"inner", "state", "time_rank", "conv", "norms"}};

@@ -17,7 +17,7 @@ class Mamba2 : public Mixer {
   std::string kind() const override { return "mamba2"; }
   std::vector<Matrix> matrices(std::int64_t hidden) const override;
   std::int64_t vectors(std::int64_t hidden) const override;
-  KeptBytes kept() const override;
+  KeptBytes kept(std::int64_t hidden) const override;
   std::int64_t inner() const { return heads * head_dim; }
   std::int64_t convolved() const { return inner() + 2 * groups * state; }
 };
@@ -33,7 +33,7 @@ class Mamba1 : public Mixer {
   std::string kind() const override { return "mamba1"; }
   std::vector<Matrix> matrices(std::int64_t hidden) const override;
   std::int64_t vectors(std::int64_t hidden) const override;
-  KeptBytes kept() const override;
+  KeptBytes kept(std::int64_t hidden) const override;
 };
 
 MixerPointer parse_mamba2(const JsonValue& json);

@@ -15,10 +15,10 @@ std::int64_t SideBySide::vectors(std::int64_t hidden) const {
   return count;
 }
 
-KeptBytes SideBySide::kept() const {
+KeptBytes SideBySide::kept(std::int64_t hidden) const {
   KeptBytes sum;
   for (const MixerPointer& mixer : mixers) {
-    const KeptBytes own = mixer->kept();
+    const KeptBytes own = mixer->kept(hidden);
     sum.per_token += own.per_token;
     sum.states += own.states;
     sum.window += own.window;

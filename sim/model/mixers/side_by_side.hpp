@@ -12,7 +12,7 @@ class SideBySide : public Mixer {
   std::string kind() const override { return "parallel"; }
   std::vector<Matrix> matrices(std::int64_t hidden) const override;
   std::int64_t vectors(std::int64_t hidden) const override;
-  KeptBytes kept() const override;
+  KeptBytes kept(std::int64_t hidden) const override;
 };
 
 MixerPointer parse_side_by_side(const JsonValue& json);

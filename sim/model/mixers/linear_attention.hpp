@@ -14,7 +14,7 @@ class GatedDeltaNet : public Mixer {
   std::string kind() const override { return "gated_delta_net"; }
   std::vector<Matrix> matrices(std::int64_t hidden) const override;
   std::int64_t vectors(std::int64_t hidden) const override;
-  KeptBytes kept() const override;
+  KeptBytes kept(std::int64_t hidden) const override;
   /// Channels of queries, keys and values.
   std::int64_t channels() const { return 2 * key_heads * key_dim + value_heads * value_dim; }
 };
@@ -29,10 +29,23 @@ class KimiDelta : public Mixer {
   std::string kind() const override { return "kda"; }
   std::vector<Matrix> matrices(std::int64_t hidden) const override;
   std::int64_t vectors(std::int64_t hidden) const override;
-  KeptBytes kept() const override;
+  KeptBytes kept(std::int64_t hidden) const override;
+};
+
+/// Linear attention with a fixed decay a head (lightning attention, arXiv 2401.04658).
+class Lightning : public Mixer {
+ public:
+  std::int64_t heads = 0, head_dim = 0;
+  std::int64_t chunk = 0;  ///< Tokens that the scan takes at once.
+
+  std::string kind() const override { return "lightning"; }
+  std::vector<Matrix> matrices(std::int64_t hidden) const override;
+  std::int64_t vectors(std::int64_t hidden) const override;
+  KeptBytes kept(std::int64_t hidden) const override;
 };
 
 MixerPointer parse_gated_delta_net(const JsonValue& json);
 MixerPointer parse_kimi_delta(const JsonValue& json);
+MixerPointer parse_lightning(const JsonValue& json);
 
 }  // namespace orrery

@@ -1,4 +1,4 @@
-#include "sim/model/mixers/gated_delta_net.hpp"
+#include "sim/model/mixers/linear_attention.hpp"
 
 namespace orrery {
 
@@ -14,7 +14,7 @@ std::int64_t GatedDeltaNet::vectors(std::int64_t) const {
   return conv * channels() + 2 * value_heads + value_dim;
 }
 
-KeptBytes GatedDeltaNet::kept() const {
+KeptBytes GatedDeltaNet::kept(std::int64_t) const {
   return {.states = value_heads * key_dim * value_dim * 4 + (conv - 1) * channels() * 2};
 }
 
@@ -52,7 +52,7 @@ std::int64_t KimiDelta::vectors(std::int64_t) const {
   return 3 * conv * heads * head_dim + heads + heads * head_dim + head_dim;
 }
 
-KeptBytes KimiDelta::kept() const {
+KeptBytes KimiDelta::kept(std::int64_t) const {
   return {.states = heads * head_dim * head_dim * 4 + (conv - 1) * 3 * heads * head_dim * 2};
 }
 
@@ -65,6 +65,29 @@ MixerPointer parse_kimi_delta(const JsonValue& json) {
   delta->full_rank_gate = keys.flag("full_rank_gate");
   keys.raise();
   return delta;
+}
+
+std::vector<Matrix> Lightning::matrices(std::int64_t hidden) const {
+  const std::int64_t channels = heads * head_dim;
+  return {{"qkv", hidden, 3 * channels}, {"gate", hidden, channels}, {"out", channels, hidden}};
+}
+
+std::int64_t Lightning::vectors(std::int64_t) const {
+  return heads * head_dim;  // The norm of the output.
+}
+
+KeptBytes Lightning::kept(std::int64_t) const {
+  return {.states = heads * head_dim * head_dim * 4};
+}
+
+MixerPointer parse_lightning(const JsonValue& json) {
+  MixerKeys keys{json, {"heads", "head_dim", "chunk"}};
+  auto lightning = std::make_shared<Lightning>();
+  lightning->heads = keys.size("heads");
+  lightning->head_dim = keys.size("head_dim");
+  lightning->chunk = keys.size("chunk");
+  keys.raise();
+  return lightning;
 }
 
 }  // namespace orrery
