@@ -170,10 +170,10 @@ System read_system(const std::string& word, const Place& at) {
   return parse_system(carried_or_self(JsonValue::read_file(path), "systems"));
 }
 
-BytesPerSecond System::bridge(int gpu, int other) const {
+BytesPerSecond System::bridge(int one, int other) const {
   if (wiring != NodeWiring::pcie) return {};
   for (const NvlinkPair& pair : nvlink_pairs)
-    if (pair.first == std::min(gpu, other) && pair.second == std::max(gpu, other))
+    if (pair.first == std::min(one, other) && pair.second == std::max(one, other))
       return pair.bandwidth;
   return {};
 }

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "sim/plan/scenario.hpp"
+#include "sim/reliability/replicate_setup.hpp"
 #include "sim/reliability/run_policy.hpp"
 #include "sim/training/checkpoint_write.hpp"
 #include "sim/training/estimate.hpp"

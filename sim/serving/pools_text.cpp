@@ -182,7 +182,6 @@ std::string pooled_step_text(const PooledStep& step) {
 }
 
 std::string pooled_step_json(const PooledStep& step) {
-  using Json = nlohmann::ordered_json;
   const auto pool = [](const std::string& role, const ServingStep& of) {
     Json json = Json::parse(serving_step_json(of, {}));
     Json entry{{"role", role}};
