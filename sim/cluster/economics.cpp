@@ -119,8 +119,8 @@ Economics read_economics(const PricedMachine& of, const std::string& files,
   if (std::find(listed.begin(), listed.end(), of.gpu) != listed.end())
     economics = read(find_in_catalog(catalog_folder, of.gpu, {}), economics);
   const std::vector<PricedMachine> all = asked.empty() ? std::vector{of} : asked;
-  // What names the system counts before what names the GPU, and that before what names neither; of
-  // two alike the later.
+  // A file that names the system takes precedence over one that names the GPU, and that over one
+  // that names neither; of two of the same rank the later one counts.
   const auto rank = [](const JsonValue& file) {
     return file.has("system") ? 2 : file.has("gpu") ? 1 : 0;
   };

@@ -17,7 +17,7 @@ std::string printed(const char* format, double value) {
   return text;
 }
 
-// In microseconds; hundredths say nothing of a thousand.
+// The range in microseconds, without decimals from a thousand on.
 std::string range_text(const CollectiveLine& line) {
   const char* format = line.high() < Seconds{1e-3} ? "%.2f" : "%.0f";
   return printed(format, line.low().si() * 1e6) + " .. " + printed(format, line.high().si() * 1e6);

@@ -8,7 +8,7 @@ namespace orrery {
 
 enum class Align { left, right };
 
-/// What a table of text shows: what fits a terminal of 80 columns, or everything.
+/// The columns that a table of text shows: those that fit a terminal of 80 characters, or all.
 enum class TextWidth { terminal, unlimited };
 constexpr int text_columns = 80;
 

@@ -26,6 +26,11 @@ std::optional<JsonValue> ConfigKeys::find(const std::vector<std::string>& spelli
   return found;
 }
 
+JsonValue ConfigKeys::required(const std::string& key) {
+  const auto value = find({key});
+  return value ? *value : json_.at(key);
+}
+
 std::int64_t ConfigKeys::size(const std::vector<std::string>& spellings, std::int64_t maximum,
                               std::optional<std::int64_t> absent) {
   if (const auto value = find(spellings)) return value->integer(1, maximum);

@@ -20,6 +20,8 @@ class ConfigKeys {
   /// Looks a key up under any of its spellings; two that disagree are an error. "a/b" is the key b
   /// of the object a. Null counts as absent.
   std::optional<JsonValue> find(const std::vector<std::string>& spellings);
+  /// The value of one key. Errors: absent.
+  JsonValue required(const std::string& key);
   /// A size of at least 1. Errors: absent without a default.
   std::int64_t size(const std::vector<std::string>& spellings, std::int64_t maximum,
                     std::optional<std::int64_t> absent = std::nullopt);

@@ -16,7 +16,7 @@
 namespace orrery {
 namespace {
 
-// What the shared keys say of attention, MLP and experts, where a pattern has them.
+// These take attention, the MLP and experts from the keys that all families share.
 
 std::shared_ptr<Attention> attention_of(const Model& model) {
   auto attention = std::make_shared<Attention>();
@@ -84,6 +84,13 @@ class PatternBuilder {
       layer(mixer_of(at), some && placed[static_cast<std::size_t>(at)] ? moe : mlp);
   }
 
+  /// The same with two mixers.
+  void layers(const Model& model, const FeedForward& experts, const std::vector<bool>& is_second,
+              int first, int second) {
+    layers(model, experts,
+           [&](int at) { return is_second[static_cast<std::size_t>(at)] ? second : first; });
+  }
+
   /// The pattern takes the place of what the shared keys said of all layers.
   void finish(Model& model) {
     pattern_.norms_of_part = std::max(1, model.norms_per_layer / 2);
@@ -110,7 +117,7 @@ std::vector<JsonValue> entries_of(const JsonValue& list, int layers) {
   return entries;
 }
 
-// Which layers are of the second of two kinds, by a list of words.
+// Tells the layers of the second of two kinds by a list of words.
 std::vector<bool> second_of(const JsonValue& list, int layers, const std::string& first,
                             const std::string& second) {
   std::vector<bool> is_second;
@@ -132,11 +139,18 @@ std::vector<bool> ones_of(const JsonValue& list, int layers) {
   return is_one;
 }
 
-std::vector<bool> full_layers(ConfigKeys& config, const Model& model,
-                              const std::string& other = "linear_attention") {
+// The layers whose numbers a list has; the first layer's number is `first`.
+std::vector<bool> listed_layers(const JsonValue& list, int layers, int first = 0) {
+  std::vector<bool> is_listed(static_cast<std::size_t>(layers));
+  for (const JsonValue& layer : list.elements())
+    is_listed[static_cast<std::size_t>(layer.integer(first, first + layers - 1) - first)] = true;
+  return is_listed;
+}
+
+std::vector<bool> full_layers(ConfigKeys& config, const Model& model) {
   const auto types = config.find({"layer_types"});
   const std::int64_t every = config.size({"full_attention_interval"}, max_layers, 4);
-  if (types) return second_of(*types, model.layers, other, "full_attention");
+  if (types) return second_of(*types, model.layers, "linear_attention", "full_attention");
   std::vector<bool> is_full;
   for (int layer = 0; layer < model.layers; ++layer) is_full.push_back((layer + 1) % every == 0);
   return is_full;
@@ -215,8 +229,7 @@ void read_gated_delta_nets(ConfigKeys& config, Model& model) {
   const auto& placed = model.layer_has_experts;
   if (std::find(placed.begin(), placed.end(), false) != placed.end())
     config.json().at("intermediate_size");  // Of layers without experts.
-  pattern.layers(model, experts,
-                 [&](int layer) { return is_full[static_cast<std::size_t>(layer)] ? full : net; });
+  pattern.layers(model, experts, is_full, net, full);
   model.prediction_layers =
       static_cast<int>(config.count({"mtp_num_hidden_layers"}, max_layers, 0));
   pattern.finish(model);
@@ -227,8 +240,7 @@ void read_olmo_hybrid(ConfigKeys& config, Model& model) {
   PatternBuilder pattern;
   const int net = pattern.mixer("gdn", delta_net_of(config));
   const int full = pattern.mixer("full", attention_of(model));
-  pattern.layers(model, {},
-                 [&](int layer) { return is_full[static_cast<std::size_t>(layer)] ? full : net; });
+  pattern.layers(model, {}, is_full, net, full);
   pattern.finish(model);
 }
 
@@ -236,16 +248,13 @@ void read_olmo_hybrid(ConfigKeys& config, Model& model) {
 void read_kimi_linear(ConfigKeys& config, Model& model) {
   auto delta = std::make_shared<KimiDelta>();
   const auto size = [&](const char* key) { return config.size({key}, max_mixer_size, {}); };
-  const JsonValue linear = config.json().at("linear_attn_config");
+  const JsonValue linear = config.required("linear_attn_config");
   delta->heads = linear.at("num_heads").integer(1, max_mixer_size);
   delta->head_dim = linear.at("head_dim").integer(1, max_mixer_size);
   delta->conv = linear.at("short_conv_kernel_size").integer(1, max_mixer_size);
   if (const auto full_rank = linear.find("use_full_rank_gate"))
     delta->full_rank_gate = full_rank->boolean();
-  std::vector<bool> is_full(static_cast<std::size_t>(model.layers));
-  for (const JsonValue& layer : linear.at("full_attn_layers").elements())
-    is_full[static_cast<std::size_t>(layer.integer(1, model.layers) - 1)] = true;
-  config.find({"linear_attn_config"});
+  const std::vector<bool> is_full = listed_layers(linear.at("full_attn_layers"), model.layers, 1);
   auto latent = latent_attention_of(model);
   latent->output_gate = config.flag("mla_use_output_gate", false);
   FeedForward experts = experts_of(model);
@@ -255,8 +264,7 @@ void read_kimi_linear(ConfigKeys& config, Model& model) {
   PatternBuilder pattern;
   const int kda = pattern.mixer("kda", delta);
   const int mla = pattern.mixer("mla", latent);
-  pattern.layers(model, experts,
-                 [&](int layer) { return is_full[static_cast<std::size_t>(layer)] ? mla : kda; });
+  pattern.layers(model, experts, is_full, kda, mla);
   pattern.finish(model);
 }
 
@@ -282,9 +290,7 @@ void read_sparse_latent(ConfigKeys& config, Model& model) {
     other->index->own = false;
     sharing = pattern.mixer("dsa_shared", other);
   }
-  pattern.layers(model, experts_of(model), [&](int layer) {
-    return shares[static_cast<std::size_t>(layer)] ? sharing : with_index;
-  });
+  pattern.layers(model, experts_of(model), shares, with_index, sharing);
   pattern.finish(model);
 }
 
@@ -300,13 +306,12 @@ void read_deepseek_v4(ConfigKeys& config, Model& model) {
   const std::int64_t index_heads = config.size({"index_n_heads"}, max_mixer_size, {});
   const std::int64_t index_dim = config.size({"index_head_dim"}, max_mixer_size, {});
   const std::int64_t index_top = config.size({"index_topk"}, max_tokens, {});
-  const auto list = config.find({"compress_ratios"});
-  if (!list) config.json().at("compress_ratios");
-  std::vector<JsonValue> ratios = list->elements();
+  const JsonValue list = config.required("compress_ratios");
+  const std::vector<JsonValue> ratios = list.elements();
   if (ratios.size() < static_cast<std::size_t>(model.layers))
-    list->fail("has " + std::to_string(ratios.size()) + " entries for " +
-                   std::to_string(model.layers) + " layers",
-               "write one a layer");
+    list.fail("has " + std::to_string(ratios.size()) + " entries for " +
+                  std::to_string(model.layers) + " layers",
+              "write one a layer");
   // Entries of few tokens are chosen by an index; of many, all are read.
   constexpr std::int64_t indexed_ratio = 4;
   PatternBuilder pattern;
@@ -337,8 +342,7 @@ void read_deepseek_v4(ConfigKeys& config, Model& model) {
 }
 
 void read_minimax_m3(ConfigKeys& config, Model& model) {
-  const JsonValue sparse = config.json().at("sparse_attention_config");
-  config.find({"sparse_attention_config"});
+  const JsonValue sparse = config.required("sparse_attention_config");
   const auto size = [&](const char* key, std::int64_t absent) {
     const auto value = sparse.find(key);
     return value ? value->integer(1, max_mixer_size) : absent;
@@ -354,9 +358,7 @@ void read_minimax_m3(ConfigKeys& config, Model& model) {
   PatternBuilder pattern;
   const int all = pattern.mixer("full", full);
   const int some = pattern.mixer("msa", blocks);
-  pattern.layers(model, experts_of(model), [&](int layer) {
-    return is_sparse[static_cast<std::size_t>(layer)] ? some : all;
-  });
+  pattern.layers(model, experts_of(model), is_sparse, all, some);
   pattern.finish(model);
 }
 
@@ -366,18 +368,14 @@ void read_lightning(ConfigKeys& config, Model& model) {
   lightning->head_dim = model.head_dim;
   lightning->chunk = config.size({"block_size"}, max_mixer_size, 256);
   std::vector<bool> is_full;
-  if (const auto list = config.find({"attn_type_list"}))
-    is_full = ones_of(*list, model.layers);
-  else if (const auto types = config.find({"layer_types"}))
+  if (const auto types = config.find({"layer_types"}); types && !config.find({"attn_type_list"}))
     is_full = second_of(*types, model.layers, "linear_attention", "full_attention");
   else
-    config.json().at("attn_type_list");
+    is_full = ones_of(config.required("attn_type_list"), model.layers);
   PatternBuilder pattern;
   const int linear = pattern.mixer("lightning", lightning);
   const int full = pattern.mixer("full", attention_of(model));
-  pattern.layers(model, experts_of(model), [&](int layer) {
-    return is_full[static_cast<std::size_t>(layer)] ? full : linear;
-  });
+  pattern.layers(model, experts_of(model), is_full, linear, full);
   pattern.finish(model);
 }
 
@@ -434,9 +432,8 @@ void read_nemotron_h(ConfigKeys& config, Model& model) {
 }
 
 void read_granite_hybrid(ConfigKeys& config, Model& model) {
-  const auto types = config.find({"layer_types"});
-  if (!types) config.json().at("layer_types");
-  const std::vector<bool> is_full = second_of(*types, model.layers, "mamba", "attention");
+  const std::vector<bool> is_full =
+      second_of(config.required("layer_types"), model.layers, "mamba", "attention");
   PatternBuilder pattern;
   const int mamba = pattern.mixer("mamba2", mamba2_of(config, model));
   const int full = pattern.mixer("full", attention_of(model));
@@ -458,17 +455,12 @@ void read_granite_hybrid(ConfigKeys& config, Model& model) {
 }
 
 void read_bamba(ConfigKeys& config, Model& model) {
-  std::vector<bool> is_full(static_cast<std::size_t>(model.layers));
-  const auto list = config.find({"attn_layer_indices"});
-  if (!list) config.json().at("attn_layer_indices");
-  for (const JsonValue& layer : list->elements())
-    is_full[static_cast<std::size_t>(layer.integer(0, model.layers - 1))] = true;
+  const std::vector<bool> is_full =
+      listed_layers(config.required("attn_layer_indices"), model.layers);
   PatternBuilder pattern;
   const int mamba = pattern.mixer("mamba2", mamba2_of(config, model));
   const int full = pattern.mixer("full", attention_of(model));
-  pattern.layers(model, {}, [&](int layer) {
-    return is_full[static_cast<std::size_t>(layer)] ? full : mamba;
-  });
+  pattern.layers(model, {}, is_full, mamba, full);
   pattern.finish(model);
 }
 
@@ -513,23 +505,18 @@ void read_jamba(ConfigKeys& config, Model& model) {
 
 // Short convolutions and attention, by a list of words or of the layers with attention.
 void add_lfm2_layers(ConfigKeys& config, Model& model) {
-  std::vector<bool> is_full(static_cast<std::size_t>(model.layers));
   const auto indices = config.find({"full_attn_idxs"});
-  if (const auto types = config.find({"layer_types"}))
-    is_full = second_of(*types, model.layers, "conv", "full_attention");
-  else if (indices)
-    for (const JsonValue& index : indices->elements())
-      is_full[static_cast<std::size_t>(index.integer(0, model.layers - 1))] = true;
-  else
-    config.json().at("layer_types");
+  const std::vector<bool> is_full =
+      indices && !config.find({"layer_types"})
+          ? listed_layers(*indices, model.layers)
+          : second_of(config.required("layer_types"), model.layers, "conv", "full_attention");
   auto convolution = std::make_shared<ShortConvolution>();
   convolution->taps = config.size({"conv_L_cache"}, max_mixer_size, 3);
   convolution->bias = config.flag("conv_bias", false);
   PatternBuilder pattern;
   const int conv = pattern.mixer("conv", convolution);
   const int full = pattern.mixer("full", attention_of(model));
-  pattern.layers(model, experts_of(model),
-                 [&](int layer) { return is_full[static_cast<std::size_t>(layer)] ? full : conv; });
+  pattern.layers(model, experts_of(model), is_full, conv, full);
   pattern.finish(model);
 }
 
@@ -556,7 +543,8 @@ void read_lfm2_moe(ConfigKeys& config, Model& model) {
   add_lfm2_layers(config, model);
 }
 
-// Global layers have heads of their own, whose values are their keys; experts lie beside an MLP.
+// Global layers have other heads than local ones, and may use their keys as values; in models with
+// experts each layer adds their output to that of an MLP.
 void read_gemma4(ConfigKeys& config, Model& model) {
   for (const char* key :
        {"num_kv_shared_layers", "hidden_size_per_layer_input", "use_double_wide_mlp"})
@@ -599,14 +587,11 @@ void read_mimo_v2(ConfigKeys& config, Model& model) {
   local->head_dim = config.size({"swa_head_dim"}, max_mixer_size, model.head_dim);
   local->value_dim = config.size({"swa_v_head_dim"}, max_mixer_size, global->value_dim);
   local->sinks = config.flag("add_swa_attention_sink_bias", false);
-  const auto list = config.find({"hybrid_layer_pattern"});
-  if (!list) config.json().at("hybrid_layer_pattern");
-  const std::vector<bool> is_local = ones_of(*list, model.layers);
+  const std::vector<bool> is_local = ones_of(config.required("hybrid_layer_pattern"), model.layers);
   PatternBuilder pattern;
   const int all = pattern.mixer("global", global);
   const int some = pattern.mixer("local", local);
-  pattern.layers(model, experts_of(model),
-                 [&](int layer) { return is_local[static_cast<std::size_t>(layer)] ? some : all; });
+  pattern.layers(model, experts_of(model), is_local, all, some);
   pattern.finish(model);
 }
 

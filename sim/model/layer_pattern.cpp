@@ -194,13 +194,9 @@ double approximate_parameters(const LayerPattern& pattern, std::int64_t hidden) 
 
 KeptBytes kept_bytes(const LayerPattern& pattern, std::int64_t hidden) {
   KeptBytes sum;
-  for (const LayerPattern::Layer& layer : pattern.layers) {
-    if (layer.mixer < 0) continue;
-    const KeptBytes own = pattern.mixers[static_cast<std::size_t>(layer.mixer)].mixer->kept(hidden);
-    sum.per_token += own.per_token;
-    sum.states += own.states;
-    sum.window += own.window;
-  }
+  for (const LayerPattern::Layer& layer : pattern.layers)
+    if (layer.mixer >= 0)
+      sum += pattern.mixers[static_cast<std::size_t>(layer.mixer)].mixer->kept(hidden);
   return sum;
 }
 

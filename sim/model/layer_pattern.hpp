@@ -7,9 +7,9 @@
 
 namespace orrery {
 
-/// What follows the mixer: an MLP, experts, or both side by side (Gemma 4).
+/// The part of a layer behind the mixer: an MLP, experts, or both side by side (Gemma 4).
 struct FeedForward {
-  std::int64_t width = 0;  ///< Of the MLP, or of that beside the experts; 0: none.
+  std::int64_t width = 0;  ///< Of the MLP, also where it lies beside experts; 0: none.
   bool gated = true;
   bool bias = false;
   std::optional<Experts> experts;
@@ -65,7 +65,7 @@ std::int64_t layer_parameters(const LayerPattern& pattern, const LayerPattern::L
 /// About as many parameters as the layers have: for limits, as the exact count may exceed 64 bits.
 double approximate_parameters(const LayerPattern& pattern, std::int64_t hidden);
 
-/// What all layers keep of a sequence, as KeptBytes has it for one.
+/// The sum over all layers of the memory that their mixers need for one sequence.
 KeptBytes kept_bytes(const LayerPattern& pattern, std::int64_t hidden);
 
 /// Parameters of the residual streams' way into the output head; 0 with one stream.

@@ -26,6 +26,13 @@ const std::vector<MixerKind>& mixer_kinds() {
   return kinds;
 }
 
+KeptBytes& KeptBytes::operator+=(const KeptBytes& other) {
+  per_token += other.per_token;
+  states += other.states;
+  window += other.window;
+  return *this;
+}
+
 std::int64_t Mixer::parameters(std::int64_t hidden) const {
   std::int64_t count = vectors(hidden);
   for (const Matrix& matrix : matrices(hidden)) count += matrix.in * matrix.out;

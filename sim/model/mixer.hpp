@@ -15,16 +15,18 @@ struct Matrix {
   std::int64_t in = 0, out = 0;
 };
 
-/// What a mixer keeps of a sequence between its tokens in one layer: keys, values and inputs of
-/// convolutions in 16 bits, states in fp32.
+/// The memory that a mixer needs for one sequence in one layer, in bytes: keys, values and inputs
+/// of convolutions in 16 bits, states in fp32.
 struct KeptBytes {
   double per_token = 0.0;   ///< Grows with the context.
   std::int64_t states = 0;  ///< Of a sequence, whatever its length.
   double window = 0.0;      ///< Keys and values of a window that is full.
+
+  KeptBytes& operator+=(const KeptBytes& other);
 };
 
-/// What brings the tokens of a sequence together in a layer: attention of some kind, a state space,
-/// a convolution. Sizes are those of the whole model. A kind is a file in sim/model/mixers.
+/// The part of a layer that mixes the tokens of a sequence: attention of some kind, a state space,
+/// or a convolution. Sizes are those of the whole model. A kind is a file in sim/model/mixers.
 class Mixer {
  public:
   virtual ~Mixer() = default;

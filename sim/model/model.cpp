@@ -292,10 +292,6 @@ void check(const Model& model, const JsonValue& json) {
     json.fail("has more than 1e16 parameters", "check the sizes; the largest known have 1e13");
 }
 
-}  // namespace
-
-namespace {
-
 void require_priced(const Model& model, const Place& at) {
   if (!model.pattern) return;
   std::string kinds;

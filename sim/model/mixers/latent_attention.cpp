@@ -57,7 +57,7 @@ std::vector<Matrix> CompressedAttention::matrices(std::int64_t hidden) const {
   const std::int64_t channels = heads * head_dim;
   std::vector<Matrix> all{
       {"q_down", hidden, q_rank}, {"q_up", q_rank, channels}, {"kv", hidden, head_dim}};
-  // What is compressed and the weights of the sum, each of every half.
+  // A product makes the entries and the weights with which they are summed, for every half.
   if (ratio > 0) all.push_back({"compress", hidden, 2 * halves() * head_dim});
   if (index_heads > 0) {
     all.push_back({"index_q", q_rank, index_heads * index_dim});

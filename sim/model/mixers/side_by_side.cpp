@@ -17,12 +17,7 @@ std::int64_t SideBySide::vectors(std::int64_t hidden) const {
 
 KeptBytes SideBySide::kept(std::int64_t hidden) const {
   KeptBytes sum;
-  for (const MixerPointer& mixer : mixers) {
-    const KeptBytes own = mixer->kept(hidden);
-    sum.per_token += own.per_token;
-    sum.states += own.states;
-    sum.window += own.window;
-  }
+  for (const MixerPointer& mixer : mixers) sum += mixer->kept(hidden);
   return sum;
 }
 
