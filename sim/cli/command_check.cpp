@@ -209,7 +209,7 @@ int run_check(const Arguments& arguments) {
         "--" + std::string{given.gpus && !given.reliability ? "gpus" : "dot"} + " draws a system",
         "give --system too");
   std::ostringstream text;  // All or nothing is printed.
-  if (given.model) print(text, read_any_model(*given.model, command_line / "model"));
+  if (given.model) print(text, read_model(*given.model, command_line / "model"));
   if (given.system) check_system(text, given);
   if (given.reliability)
     text << reliability_details(

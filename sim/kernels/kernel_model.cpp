@@ -52,7 +52,8 @@ bool measured(Dtype dtype, const KernelTables* tables) { return tables && !is_wi
 }  // namespace
 
 KernelModel::KernelModel(const Gpu& gpu, Dtype dtype, const KernelTables* tables)
-    : gemm_{gpu, dtype, tables},
+    : gpu_{gpu},
+      gemm_{gpu, dtype, tables},
       attention_{gpu, is_wide(dtype) ? nullptr : tables, dtype},
       sustained_{measured(dtype, tables) ? tables->sustained : 1.0},
       wgrad_efficiency_{measured(dtype, tables) ? tables->wgrad_efficiency
@@ -123,6 +124,10 @@ KernelTime KernelModel::attention_forward(const AttentionShape& shape) const {
 
 KernelTime KernelModel::attention_backward(const AttentionShape& shape) const {
   return attention_.backward(shape);
+}
+
+KernelTime KernelModel::scan(const ScanShape& shape, bool backward) const {
+  return scan_time(gpu_, shape, backward);
 }
 
 KernelTime KernelModel::memory(Bytes moved) const { return {moved / copy_rate_, copy_tag_}; }

@@ -5,6 +5,7 @@
 
 #include "sim/kernels/attention_time.hpp"
 #include "sim/kernels/gemm_time.hpp"
+#include "sim/kernels/scan_time.hpp"
 
 namespace orrery {
 
@@ -45,6 +46,7 @@ class KernelModel {
   bool has_measured(std::int64_t m, std::int64_t n, std::int64_t k) const;
   KernelTime attention_forward(const AttentionShape& shape) const;
   KernelTime attention_backward(const AttentionShape& shape) const;
+  KernelTime scan(const ScanShape& shape, bool backward) const;
   /// A memory-bound kernel that reads and writes `moved` in total, without launches.
   KernelTime memory(Bytes moved) const;
   /// Additional time if threads compute the address of each element that they write, as PyTorch's
@@ -56,6 +58,7 @@ class KernelModel {
   double overlap_loss_share() const { return overlap_loss_share_; }
 
  private:
+  Gpu gpu_;
   GemmTime gemm_;
   std::optional<GemmTime> gemm_16_;  // Set if gemm_ is in 8 bits.
   AttentionTime attention_;

@@ -23,16 +23,17 @@ AttentionKernel attention_kernel(const Scenario& s) {
 
 // One rank's share of a layer's attention.
 struct Heads {
-  Heads(const Scenario& s, LayerKind kind)
+  Heads(const Scenario& s, LayerKind kind) : Heads{s, kind, s.shape_of(kind)} {}
+  Heads(const Scenario& s, LayerKind kind, const Model& layer)
       : plan{s.plan},
         window{kind.window},
+        chunked{layer.chunked_window && kind.window > 0},
         dropout{s.software.dropout},
-        queries{s.model.heads / s.plan.tp},
-        keys{std::max<std::int64_t>(1, s.model.kv_heads / s.plan.tp)},
-        dim{s.model.latent ? (s.model.head_dim + s.model.latent->v_dim) / 2 : s.model.head_dim},
-        key_share{s.model.latent ? static_cast<double>(s.model.head_dim) /
-                                       static_cast<double>(s.model.head_dim + s.model.latent->v_dim)
-                                 : 0.5},
+        queries{layer.heads / s.plan.tp},
+        keys{std::max<std::int64_t>(1, layer.kv_heads / s.plan.tp)},
+        dim{(layer.head_dim + value_width(layer)) / 2},
+        key_share{static_cast<double>(layer.head_dim) /
+                  static_cast<double>(layer.head_dim + value_width(layer))},
         kernel{attention_kernel(s)},
         format{s.plan.fp8_attention && kernel == AttentionKernel::cudnn ? s.plan.dtype
                                                                         : Dtype::bf16},
@@ -50,6 +51,7 @@ struct Heads {
 
   const Plan& plan;
   std::int64_t window;
+  bool chunked;  // The window is the chunk that a query lies in.
   bool dropout;
   std::int64_t queries, keys, dim;
   double key_share;
@@ -88,6 +90,21 @@ Op fused(const Heads& h, bool backward, std::int64_t queries, std::int64_t keys,
   op.attention_format = h.format;
   op.backward = backward;
   return op;
+}
+
+// All tokens of the sequences by one kernel, of chunks of them by one of each length.
+Ops whole(const Heads& h, bool backward) {
+  if (!h.chunked) return {fused(h, backward, h.plan.seq, h.plan.seq, true)};
+  Ops ops;
+  const auto add = [&](std::int64_t chunks, std::int64_t tokens) {
+    if (chunks == 0 || tokens == 0) return;
+    ops.push_back(fused(h, backward, tokens, tokens, true));
+    ops.back().batch *= chunks;
+    ops.back().window = 0;
+  };
+  add(h.plan.seq / h.window, h.window);
+  add(1, h.plan.seq % h.window);
+  return ops;
 }
 
 Op exchange(std::string_view name, CollectiveKind kind, double bytes, double hidden = 0.0) {
@@ -192,8 +209,9 @@ Ops swapped(const Heads& h, bool backward) {
   };
   const Op heads = swap("cp_swap_heads", h.bytes_of(h.queries));
   const Op inputs = swap("cp_swap_inputs", h.bytes_of(h.queries + 2 * sent));
-  const Op kernel = fused(fewer, backward, h.plan.seq, h.plan.seq, true);
-  Ops ops = backward ? Ops{heads, kernel, inputs} : Ops{inputs, kernel, heads};
+  Ops ops{backward ? heads : inputs};
+  append(ops, whole(fewer, backward));
+  ops.push_back(backward ? inputs : heads);
   if (sent > h.keys)
     ops.insert(
         backward ? ops.end() : ops.begin(),
@@ -204,7 +222,7 @@ Ops swapped(const Heads& h, bool backward) {
 Ops core_attention(const Scenario& scenario, LayerKind kind, bool backward) {
   const Heads h{scenario, kind};
   if (!h.plan.fused_attention) return backward ? unfused_backward(h) : unfused_forward(h);
-  if (h.plan.cp == 1) return {fused(h, backward, h.plan.seq, h.plan.seq, true)};
+  if (h.plan.cp == 1) return whole(h, backward);
   switch (h.plan.cp_comm) {
     case ContextExchange::p2p:
       break;

@@ -15,13 +15,17 @@ struct ExpertSizes {
         ffn{experts.ffn / s.plan.etp},
         ffn_in{(s.model.gated ? 2 : 1) * ffn},
         shared_ffn{experts.shared_ffn / s.plan.tp},
+        row{experts.latent > 0 ? experts.latent : s.hidden},
         own{s.element * s.of_own_tokens(s.hidden)},
-        of_copies{s.element * static_cast<double>(copies * s.hidden)} {}
+        own_rows{s.element * s.of_own_tokens(row)},
+        of_copies{s.element * static_cast<double>(copies * row)} {}
 
   const Experts& experts;
   std::int64_t copies;  ///< Tokens that a rank sends, an expert each.
   std::int64_t ffn, ffn_in, shared_ffn;
+  std::int64_t row;  ///< Channels that a routed expert reads and writes.
   double own;        ///< Bytes of the rank's own tokens.
+  double own_rows;   ///< The same of the channels that routed experts read.
   double of_copies;  ///< Bytes of their copies.
 };
 
@@ -40,10 +44,10 @@ struct Rows {
 };
 
 // Rows of tensor ranks of one expert are gathered or, as sums, scattered.
-Ops among_tensor_ranks(const LayerSizes& s, const Rows& rows, std::string_view name,
-                       CollectiveKind kind) {
+Ops among_tensor_ranks(const LayerSizes& s, const ExpertSizes& e, const Rows& rows,
+                       std::string_view name, CollectiveKind kind) {
   if (s.plan.etp == 1) return {};
-  return {collective(name, kind, rows.bytes_of(s.hidden), 0.0, GroupKind::expert_tensor)};
+  return {collective(name, kind, rows.bytes_of(e.row), 0.0, GroupKind::expert_tensor)};
 }
 
 // Rows are read or written one by one in the order of tokens' experts.
@@ -53,12 +57,12 @@ Op rearrange(const LayerSizes& s, std::string_view name, double bytes) {
 
 // Rows arrive in the order of senders and are sorted by expert: read and written. Tokens that
 // arrive once for all experts of a rank become a row for each of them.
-Ops sort_rows(const LayerSizes& s, const Rows& rows, std::string_view name) {
+Ops sort_rows(const LayerSizes& s, const ExpertSizes& e, const Rows& rows, std::string_view name) {
   if (s.plan.ep == 1) return {};
   if (copies_on_arrival(s.plan.moe_dispatcher))
-    return {rearrange(s, name, (s.arriving + 1.0) * rows.bytes_of(s.hidden) / s.plan.etp)};
+    return {rearrange(s, name, (s.arriving + 1.0) * rows.bytes_of(e.row) / s.plan.etp)};
   if (rows.each.size() == 1) return {};
-  return {rearrange(s, name, 2.0 * rows.bytes_of(s.hidden) / s.plan.etp)};
+  return {rearrange(s, name, 2.0 * rows.bytes_of(e.row) / s.plan.etp)};
 }
 
 // The logits decide the routing and stay in 16 bits at least.
@@ -118,7 +122,7 @@ Ops shared_backward(const LayerSizes& s, const ExpertSizes& e) {
 // Tokens are copied for their experts before dispatch, and the results are summed after combine.
 Ops rearrange_copies(const LayerSizes& s, const ExpertSizes& e, std::string_view name) {
   if (s.plan.ep > 1 && copies_on_arrival(s.plan.moe_dispatcher)) return {};
-  return {rearrange(s, name, e.own + e.of_copies)};
+  return {rearrange(s, name, e.own_rows + e.of_copies)};
 }
 
 Op grouped(const LayerSizes& s, const Rows& rows, std::string_view name, GemmPass pass,
@@ -138,11 +142,11 @@ Ops quantise_rows(const LayerSizes& s, const Rows& rows, std::int64_t width) {
 // Products in 8 bits need a multiple of 16 or 32 rows for each expert: all rows are copied to a
 // padded buffer, and back (Megatron Core, moe/experts.py, quantization_padding). Hybrid-EP pads
 // while it sorts, and kernels for all experts need no padding.
-Ops pad_rows(const LayerSizes& s, const Rows& rows, std::string_view name) {
+Ops pad_rows(const LayerSizes& s, const ExpertSizes& e, const Rows& rows, std::string_view name) {
   if (!s.quantises || s.software.fused_experts ||
       s.plan.moe_dispatcher == ExpertDispatcher::hybridep)
     return {};
-  return {memory(name, 2.0 * rows.bytes_of(s.hidden))};
+  return {memory(name, 2.0 * rows.bytes_of(e.row))};
 }
 
 // The biases of the second products, each times its row's weight in fp32 (Megatron Core,
@@ -150,9 +154,9 @@ Ops pad_rows(const LayerSizes& s, const Rows& rows, std::string_view name) {
 // written), of all experts (4, 4), as rows' elements (4, one). Backward into fp32 (one, 4), the
 // gradient of the product's rows (4, one) and of all experts (one, one), of the bias (4, 4 *, 4
 // summed) and of the weight (4, 4 *, 4 summed). The operands marked * are broadcast.
-Ops apply_bias(const LayerSizes& s, const Rows& rows, bool backward) {
+Ops apply_bias(const LayerSizes& s, const ExpertSizes& e, const Rows& rows, bool backward) {
   if (!s.model.mlp_bias || s.software.fused_experts) return {};
-  const double elements = rows.sum * static_cast<double>(s.hidden);
+  const double elements = rows.sum * static_cast<double>(e.row);
   const double bytes = backward ? 32.0 + 4.0 * s.element : 24.0 + 2.0 * s.element;
   Op op = memory(backward ? "expert_bias_bwd" : "expert_bias", bytes * elements);
   op.indexed = backward ? IndexedWork{2.0 * elements, Bytes{16.0 * elements}}
@@ -184,7 +188,7 @@ Ops stash_rows(const LayerSizes& s, const ExpertSizes& e, const Rows& rows, std:
   if (!s.software.stashes_experts) return {};
   const double operand = s.quantises ? 1.0 + 1.0 / 32.0 : s.element;
   const double row =
-      operand * static_cast<double>(s.hidden + e.ffn) + s.element * static_cast<double>(e.ffn_in);
+      operand * static_cast<double>(e.row + e.ffn) + s.element * static_cast<double>(e.ffn_in);
   return {memory(name, 2.0 * rows.sum * row)};
 }
 
@@ -206,9 +210,9 @@ Ops with_exchanges(const LayerSizes& s, const Ops& before, std::string_view disp
 
 }  // namespace
 
-double LayerSizes::arriving_share(const Scenario& s) {
-  if (!s.model.experts || s.plan.ep == 1 || !copies_on_arrival(s.plan.moe_dispatcher)) return 1.0;
-  const Experts& experts = *s.model.experts;
+double LayerSizes::arriving_share(const Scenario& s, const Model& shape) {
+  if (!shape.experts || s.plan.ep == 1 || !copies_on_arrival(s.plan.moe_dispatcher)) return 1.0;
+  const Experts& experts = *shape.experts;
   return distinct_shares(experts, s.plan.ep) / static_cast<double>(experts.per_token);
 }
 
@@ -225,11 +229,30 @@ Ops routed_activation(const LayerSizes& s, std::span<const std::int64_t> of_each
   return ops;
 }
 
+namespace {
+
+// A product between hidden channels and the latent ones of routed experts, which every rank does in
+// full for its own tokens. Recipes leave it in 16 bits, as the router.
+Ops latent_forward(const LayerSizes& s, const ExpertSizes& e, std::string_view name,
+                   std::int64_t out, std::int64_t in) {
+  if (e.experts.latent == 0) return {};
+  return {router_product(name, GemmPass::forward, s.own_tokens, out, in)};
+}
+Ops latent_backward(const LayerSizes& s, const ExpertSizes& e, std::string_view dgrad,
+                    std::string_view wgrad, std::int64_t out, std::int64_t in) {
+  if (e.experts.latent == 0) return {};
+  return {router_product(dgrad, GemmPass::dgrad, s.own_tokens, in, out),
+          router_product(wgrad, GemmPass::wgrad, out, in, s.own_tokens), accumulate(s, out, in)};
+}
+
+}  // namespace
+
 Ops shared_experts_forward(const LayerSizes& s) { return shared_forward(s, ExpertSizes{s}); }
 
 Ops before_experts_forward(const LayerSizes& s) {
   const ExpertSizes e{s};
   Ops ops = router_forward(s, e);
+  append(ops, latent_forward(s, e, "latent_down", e.row, s.hidden));
   append(ops, rearrange_copies(s, e, "permute"));
   return ops;
 }
@@ -239,27 +262,28 @@ Ops of_experts_forward(const LayerSizes& s, std::span<const std::int64_t> of_eac
   const Rows rows{s, of_each};
   Ops ops;
   ops.reserve(most_of_experts);
-  append(ops, sort_rows(s, rows, "sort_rows"));
-  append(ops, among_tensor_ranks(s, rows, "etp_gather", CollectiveKind::all_gather));
-  append(ops, pad_rows(s, rows, "pad_rows"));
-  append(ops, quantise_rows(s, rows, s.hidden));
-  ops.push_back(grouped(s, rows, "experts_fc1", GemmPass::forward, e.ffn_in, s.hidden));
+  append(ops, sort_rows(s, e, rows, "sort_rows"));
+  append(ops, among_tensor_ranks(s, e, rows, "etp_gather", CollectiveKind::all_gather));
+  append(ops, pad_rows(s, e, rows, "pad_rows"));
+  append(ops, quantise_rows(s, rows, e.row));
+  ops.push_back(grouped(s, rows, "experts_fc1", GemmPass::forward, e.ffn_in, e.row));
   if (!s.software.fused_experts) {
     append(ops, routed_activation(s, of_each));
     append(ops, quantise_rows(s, rows, e.ffn));
   }
-  ops.push_back(grouped(s, rows, "experts_fc2", GemmPass::forward, s.hidden, e.ffn));
+  ops.push_back(grouped(s, rows, "experts_fc2", GemmPass::forward, e.row, e.ffn));
   append(ops, stash_rows(s, e, rows, "stash_rows"));
-  append(ops, apply_bias(s, rows, false));
-  append(ops, pad_rows(s, rows, "unpad_rows"));
-  append(ops, among_tensor_ranks(s, rows, "etp_reduce", CollectiveKind::reduce_scatter));
-  append(ops, sort_rows(s, rows, "unsort_rows"));
+  append(ops, apply_bias(s, e, rows, false));
+  append(ops, pad_rows(s, e, rows, "unpad_rows"));
+  append(ops, among_tensor_ranks(s, e, rows, "etp_reduce", CollectiveKind::reduce_scatter));
+  append(ops, sort_rows(s, e, rows, "unsort_rows"));
   return ops;
 }
 
 Ops after_experts_forward(const LayerSizes& s) {
   const ExpertSizes e{s};
   Ops ops = rearrange_copies(s, e, "unpermute");
+  append(ops, latent_forward(s, e, "latent_up", s.hidden, e.row));
   if (!s.plan.shared_expert_overlap) append(ops, shared_forward(s, e));
   return ops;
 }
@@ -268,6 +292,7 @@ Ops before_experts_backward(const LayerSizes& s) {
   const ExpertSizes e{s};
   Ops ops;
   if (!s.plan.shared_expert_overlap) ops = shared_backward(s, e);
+  append(ops, latent_backward(s, e, "latent_up_dgrad", "latent_up_wgrad", s.hidden, e.row));
   append(ops, rearrange_copies(s, e, "unpermute_bwd"));
   return ops;
 }
@@ -277,30 +302,31 @@ Ops of_experts_backward(const LayerSizes& s, std::span<const std::int64_t> of_ea
   const Rows rows{s, of_each};
   Ops ops;
   ops.reserve(most_of_experts);
-  append(ops, sort_rows(s, rows, "unsort_rows_bwd"));
-  append(ops, among_tensor_ranks(s, rows, "etp_gather_grad", CollectiveKind::all_gather));
-  append(ops, pad_rows(s, rows, "unpad_rows_bwd"));
-  append(ops, apply_bias(s, rows, true));
+  append(ops, sort_rows(s, e, rows, "unsort_rows_bwd"));
+  append(ops, among_tensor_ranks(s, e, rows, "etp_gather_grad", CollectiveKind::all_gather));
+  append(ops, pad_rows(s, e, rows, "unpad_rows_bwd"));
+  append(ops, apply_bias(s, e, rows, true));
   append(ops, stash_rows(s, e, rows, "unstash_rows"));
-  append(ops, quantise_rows(s, rows, s.hidden));
-  ops.push_back(grouped(s, rows, "experts_fc2_dgrad", GemmPass::dgrad, s.hidden, e.ffn));
-  ops.push_back(grouped(s, rows, "experts_fc2_wgrad", GemmPass::wgrad, s.hidden, e.ffn));
+  append(ops, quantise_rows(s, rows, e.row));
+  ops.push_back(grouped(s, rows, "experts_fc2_dgrad", GemmPass::dgrad, e.row, e.ffn));
+  ops.push_back(grouped(s, rows, "experts_fc2_wgrad", GemmPass::wgrad, e.row, e.ffn));
   if (!s.software.fused_experts) {
     ops.push_back(memory("activation_bwd", rows.bytes_of(2 * e.ffn_in + e.ffn)));
     append(ops, clamp(s, e, rows, true));
     append(ops, quantise_rows(s, rows, e.ffn_in));
   }
-  ops.push_back(grouped(s, rows, "experts_fc1_dgrad", GemmPass::dgrad, e.ffn_in, s.hidden));
-  ops.push_back(grouped(s, rows, "experts_fc1_wgrad", GemmPass::wgrad, e.ffn_in, s.hidden));
-  append(ops, pad_rows(s, rows, "pad_rows_bwd"));
-  append(ops, among_tensor_ranks(s, rows, "etp_reduce_grad", CollectiveKind::reduce_scatter));
-  append(ops, sort_rows(s, rows, "sort_rows_bwd"));
+  ops.push_back(grouped(s, rows, "experts_fc1_dgrad", GemmPass::dgrad, e.ffn_in, e.row));
+  ops.push_back(grouped(s, rows, "experts_fc1_wgrad", GemmPass::wgrad, e.ffn_in, e.row));
+  append(ops, pad_rows(s, e, rows, "pad_rows_bwd"));
+  append(ops, among_tensor_ranks(s, e, rows, "etp_reduce_grad", CollectiveKind::reduce_scatter));
+  append(ops, sort_rows(s, e, rows, "sort_rows_bwd"));
   return ops;
 }
 
 Ops after_experts_backward(const LayerSizes& s) {
   const ExpertSizes e{s};
   Ops ops = rearrange_copies(s, e, "permute_bwd");
+  append(ops, latent_backward(s, e, "latent_down_dgrad", "latent_down_wgrad", e.row, s.hidden));
   append(ops, router_backward(s, e));
   return ops;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/layers/op_work.hpp"
+#include "sim/layers/state_ops.hpp"
 
 namespace orrery {
 namespace {
@@ -34,9 +35,9 @@ double attended(const Scenario& s) {
 // else there are two forms.
 bool output_is_copied(const Scenario& s) { return quantises(s) && !s.plan.fp8_attention; }
 // Key/value heads whose tokens the tensor-parallel ranks keep together, copies of a head included.
-std::int64_t kept_key_heads(const Scenario& s) {
+std::int64_t kept_key_heads(const Scenario& s, const Model& layer) {
   const bool swaps = s.plan.cp > 1 && s.plan.cp_comm == ContextExchange::a2a;
-  return std::max<std::int64_t>(s.model.kv_heads, s.plan.tp * (swaps ? s.plan.cp : 1));
+  return std::max<std::int64_t>(layer.kv_heads, s.plan.tp * (swaps ? s.plan.cp : 1));
 }
 
 }  // namespace
@@ -50,14 +51,15 @@ namespace {
 
 // Queries, keys, values; the attention's output, which is the projection's input; latent attention
 // also keeps the latents before and after their norms.
-double attention_bytes(const Scenario& s, const RecomputeChoice& choice, double t) {
-  if (const auto& latent = s.model.latent) {
+double attention_bytes(const Scenario& s, const Model& layer, const RecomputeChoice& choice,
+                       double t) {
+  if (const auto& latent = layer.latent) {
     const auto down =
         static_cast<double>(2 * (latent->q_rank + latent->kv_rank) + latent->rope_dim);
     const bool up = !choice.selects(RecomputeModule::mla_up_proj);  // Else the output alone.
-    const auto output = static_cast<double>(s.model.heads * latent->v_dim);
+    const auto output = static_cast<double>(layer.heads * latent->v_dim);
     const auto wide = static_cast<double>(
-        s.model.heads * (up ? 2 * (s.model.head_dim + latent->v_dim) : latent->v_dim));
+        layer.heads * (up ? 2 * (layer.head_dim + latent->v_dim) : latent->v_dim));
     // Products' inputs in 8 bits: latents after their norms shrink, and the output is kept twice.
     const auto latents = static_cast<double>(latent->q_rank + latent->kv_rank);
     const double saved = (element(s) - product_input(s)) * latents / (s.plan.sp ? t : 1.0);
@@ -65,37 +67,50 @@ double attention_bytes(const Scenario& s, const RecomputeChoice& choice, double 
     return tokens(s) *
            (element(s) * down / (s.plan.sp ? t : 1.0) + attended(s) * wide / t - saved + added);
   }
-  const double head_width = static_cast<double>(s.model.heads * s.model.head_dim);
-  const auto kv_width = static_cast<double>(kept_key_heads(s) * s.model.head_dim);
-  const double input = output_is_copied(s) ? product_input(s) * head_width : 0.0;
-  const bool packed = s.software.keeps_packed_qkv && s.model.kv_heads == s.model.heads;
+  const auto head_width = static_cast<double>(layer.heads * layer.head_dim);
+  const auto output = static_cast<double>(layer.heads * value_width(layer));
+  const auto key_heads = static_cast<double>(kept_key_heads(s, layer));
+  const double kv_width = key_heads * static_cast<double>(layer.head_dim);
+  const double value_channels = key_heads * static_cast<double>(value_width(layer));
+  const double input = output_is_copied(s) ? product_input(s) * output : 0.0;
+  const bool packed = s.software.keeps_packed_qkv && layer.kv_heads == layer.heads;
   const double copies = packed ? element(s) * 2.0 * kv_width : 0.0;
-  return tokens(s) * (attended(s) * (2.0 * head_width + 2.0 * kv_width) + input + copies) / t;
+  // A gate, and the output before it.
+  const double gate = layer.output_gate ? element(s) * 2.0 * output : 0.0;
+  return tokens(s) *
+         (attended(s) * (head_width + output + kv_width + value_channels) + input + copies + gate) /
+         t;
 }
 
 // Input (both halves if gated) and output of an activation, for `rows` tokens.
-double activation_sides(const Scenario& s, double rows, double width, bool output = true) {
+double activation_sides(const Scenario& s, const Model& layer, double rows, double width,
+                        bool output = true) {
   return rows * width *
-         (activation_input(s) * (s.model.gated ? 2.0 : 1.0) + kept_by_activation(s) +
+         (activation_input(s) * (layer.gated ? 2.0 : 1.0) + kept_by_activation(s, layer) +
           (output ? product_input(s) : 0.0));
 }
 
-double experts_bytes(const Scenario& s, const RecomputeChoice& choice, double t, double fullest) {
+double experts_bytes(const Scenario& s, const Model& layer, const RecomputeChoice& choice, double t,
+                     double fullest) {
   if (choice.selects(RecomputeModule::moe)) return 0.0;  // Its input is a norm's output.
-  const Experts& experts = *s.model.experts;
+  const Experts& experts = *layer.experts;
   const double own = tokens(s) / (s.plan.sp ? t : 1.0);
   const double rows = fullest * own * static_cast<double>(experts.per_token * s.plan.etp);
   // The returned rows are summed and freed: the router's weights were applied by the experts'
   // activation (Megatron Core, moe/experts.py, permuted_probs).
-  double sum = product_input(s) * static_cast<double>(s.model.hidden) * rows;
-  sum += activation_sides(s, rows, static_cast<double>(experts.ffn) / s.plan.etp,
+  const bool narrows = experts.latent > 0;
+  const auto row = static_cast<double>(narrows ? experts.latent : s.model.hidden);
+  double sum = product_input(s) * row * rows;
+  // The products that lead to latent channels and back: the second one's input.
+  if (narrows) sum += element(s) * row * own;
+  sum += activation_sides(s, layer, rows, static_cast<double>(experts.ffn) / s.plan.etp,
                           !choice.selects(RecomputeModule::moe_act));
   // The clamped halves, next to the unclamped ones.
-  if (s.model.clamped_activation && !s.software.fused_experts &&
+  if (layer.clamped_activation && !s.software.fused_experts &&
       !choice.selects(RecomputeModule::moe_act))
     sum += 2.0 * element(s) * rows * static_cast<double>(experts.ffn) / s.plan.etp;
   if (!choice.selects(RecomputeModule::shared_experts))
-    sum += activation_sides(s, tokens(s), static_cast<double>(experts.shared_ffn) / t);
+    sum += activation_sides(s, layer, tokens(s), static_cast<double>(experts.shared_ffn) / t);
   // Logits in fp32, and weights.
   return sum + (4.0 + element(s)) * own * static_cast<double>(experts.count);
 }
@@ -104,38 +119,45 @@ double experts_bytes(const Scenario& s, const RecomputeChoice& choice, double t,
 
 Bytes layer_activations(const Scenario& s, const RecomputeChoice& recompute, LayerKind kind,
                         double fullest) {
+  const Model& layer = s.shape_of(kind);
   const auto t = static_cast<double>(s.plan.tp);
   const double hidden = tokens(s) * static_cast<double>(s.model.hidden);  // s b h
   const double own = s.plan.sp ? hidden / t : hidden;
   if (recompute.kind == Recompute::full) return Bytes{element(s) * own};
 
-  const double rows = tokens(s) * static_cast<double>(s.model.heads) / t;
+  const double rows = tokens(s) * static_cast<double>(layer.heads) / t;
   if (alternates_products(s, recompute)) {
     // The layer's input; queries, values and attention's output with its log-sum-exp; the MLP's
     // first input, which without a gate is its activation's.
-    const auto head_dim = static_cast<double>(s.model.head_dim);
-    const auto values = static_cast<double>(kept_key_heads(s));
-    const double wide = 2.0 * static_cast<double>(s.model.heads) + values;
+    const auto head_dim = static_cast<double>(layer.head_dim);
+    const auto values = static_cast<double>(kept_key_heads(s, layer));
+    const double wide = 2.0 * static_cast<double>(layer.heads) + values;
     return Bytes{element(s) * own + 4.0 * rows +
-                 element(s) * tokens(s) * (wide * head_dim + static_cast<double>(s.model.ffn)) / t};
+                 element(s) * tokens(s) * (wide * head_dim + static_cast<double>(layer.ffn)) / t};
   }
 
   const double dropout = s.software.dropout ? 1.0 : 0.0;
   // Two blocks, each with a norm, or two in parallel, which read the same input. Each keeps its
   // input, a mask byte for its residual dropout and the outputs of its norms.
-  const double blocks = s.model.parallel_residual ? 1.0 : 2.0;
-  const double norms = s.model.parallel_residual ? s.model.norms_per_layer : 2.0;
+  const double parts = (has_mixer(layer) ? 1.0 : 0.0) + (has_feed_forward(layer) ? 1.0 : 0.0);
+  const double blocks = layer.parallel_residual ? 1.0 : parts;
+  const double norms = layer.parallel_residual ? layer.norms_per_layer : parts;
   const double outputs = s.software.gathers_inputs_again ? own : hidden;
-  double sum = own * blocks * (element(s) + dropout) + attention_bytes(s, recompute, t);
+  double sum = own * blocks * (element(s) + dropout);
+  if (layer.mixer)
+    sum += tokens(s) * kept_by_state_mixer(LayerSizes{s, kind}, product_input(s), element(s));
+  else if (layer.heads > 0)
+    sum += attention_bytes(s, layer, recompute, t);
   // The router reads the second norm's output unquantised, products read that of all others.
   const double for_router = kind.has_experts ? 1.0 : 0.0;
   if (!recompute.selects(RecomputeModule::layernorm))
     sum += (product_input(s) * (norms - for_router) + element(s) * for_router) * outputs +
-           norms * kept_by_norm(s) * own;
+           norms * kept_by_norm(s, layer) * own;
   if (kind.has_experts)
-    sum += experts_bytes(s, recompute, t, fullest);
-  else if (!recompute.selects(RecomputeModule::mlp))
-    sum += activation_sides(s, tokens(s), static_cast<double>(s.model.ffn) / t);
+    sum += experts_bytes(s, layer, recompute, t, fullest);
+  else if (layer.ffn > 0 && !recompute.selects(RecomputeModule::mlp))
+    sum += activation_sides(s, layer, tokens(s), static_cast<double>(layer.ffn) / t);
+  if (layer.heads == 0) return Bytes{sum};
   if (s.plan.fused_attention)
     sum += 4.0 * rows;  // One fp32 log-sum-exp a query and head.
   else if (!recompute.selects(RecomputeModule::core_attn))

@@ -1,11 +1,13 @@
 #include "sim/layers/layer_ops.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "sim/layers/attention_ops.hpp"
 #include "sim/layers/expert_ops.hpp"
 #include "sim/layers/layer_parts.hpp"
 #include "sim/layers/op_work.hpp"
+#include "sim/layers/state_ops.hpp"
 
 namespace orrery {
 
@@ -28,6 +30,10 @@ Ops residual_backward(const Sizes& s) {
   return {memory("residual_bwd", bytes * s.own_tensor)};
 }
 
+std::int64_t sum_of(const std::vector<std::int64_t>& widths) {
+  return std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
+}
+
 double queries_and_keys(const Sizes& s) {
   return s.of_tokens((s.heads + s.kv_heads) * s.model.head_dim);
 }
@@ -44,25 +50,32 @@ Ops activation_backward(const Sizes& s) {
 
 // Operations between queries, keys and values and the heads' outputs.
 Ops heads_forward(const Scenario& scenario, LayerKind kind) {
-  const Sizes s{scenario};
+  const Sizes s{scenario, kind};
   Ops ops;
   if (s.model.qk_norm) ops.push_back(norm_op(s, "qk_norm", queries_and_keys(s), false));
   if (s.model.rotary) ops.push_back(rotary_op(s, "rope", queries_and_keys(s), false));
   if (!s.plan.fused_attention)
     ops.push_back(memory("transpose", 2.0 * s.element * s.of_tokens(s.head_width)));
   append(ops, core_attention_forward(scenario, kind));
+  // The gate and the output are read, their product is written; backward reads the gradient too,
+  // and writes those of both.
+  if (s.model.output_gate)
+    ops.push_back(memory("output_gate", 3.0 * s.element * s.of_tokens(s.head_width)));
   return ops;
 }
 
 Ops heads_backward(const Scenario& scenario, LayerKind kind) {
-  const Sizes s{scenario};
-  Ops ops = core_attention_backward(scenario, kind);
+  const Sizes s{scenario, kind};
+  Ops ops;
+  if (s.model.output_gate)
+    ops.push_back(memory("output_gate_bwd", 5.0 * s.element * s.of_tokens(s.head_width)));
+  append(ops, core_attention_backward(scenario, kind));
   if (!s.plan.fused_attention)
     ops.push_back(memory("transpose_bwd", 6.0 * s.element * s.of_tokens(s.head_width)));
   if (s.model.rotary) ops.push_back(rotary_op(s, "rope_bwd", queries_and_keys(s), true));
   if (s.model.qk_norm) ops.push_back(norm_op(s, "qk_norm_bwd", queries_and_keys(s), true));
   if (!s.software.fused_bias_gradients && s.model.qkv_bias)
-    ops.push_back(memory("bias_grad", s.element * s.of_tokens(s.qkv)));
+    ops.push_back(memory("bias_grad", s.element * s.of_tokens(sum_of(s.qkv_products()))));
   return ops;
 }
 
@@ -81,8 +94,9 @@ Linears fc1(const Sizes& s) {
 }
 Linear fc2(const Sizes& s) { return {"fc2", "fc2_dgrad", "fc2_wgrad", s.ffn}; }
 
-Ops attention_forward(const Scenario& scenario, LayerKind kind) {
-  const Sizes s{scenario};
+Ops mixer_forward(const Scenario& scenario, LayerKind kind) {
+  const Sizes s{scenario, kind};
+  if (s.model.mixer) return state_mixer_forward(s);
   if (s.model.latent) return latent_attention_forward(s, core_attention_forward(scenario, kind));
   Ops ops = column_parallel_forward(s, qkv(s));
   append(ops, heads_forward(scenario, kind));
@@ -90,8 +104,9 @@ Ops attention_forward(const Scenario& scenario, LayerKind kind) {
   return ops;
 }
 
-Ops attention_backward(const Scenario& scenario, LayerKind kind) {
-  const Sizes s{scenario};
+Ops mixer_backward(const Scenario& scenario, LayerKind kind) {
+  const Sizes s{scenario, kind};
+  if (s.model.mixer) return state_mixer_backward(s);
   if (s.model.latent) return latent_attention_backward(s, core_attention_backward(scenario, kind));
   Ops ops = row_parallel_backward(s, {proj(s)});
   append(ops, heads_backward(scenario, kind));
@@ -129,7 +144,7 @@ Linears fc1_and_peers(const Sizes& s) {
 // tensor that both read is gathered once, and its gradients are reduced once; the two row-parallel
 // sums always travel as one. A collective is pipelined into the wider of the products.
 Ops parallel_forward(const Scenario& scenario, LayerKind kind) {
-  const Sizes s{scenario};
+  const Sizes s{scenario, kind};
   Ops ops = norm_forward(s);
   if (s.model.norms_per_layer > 1) {
     append(ops, norm_forward(s));
@@ -144,7 +159,7 @@ Ops parallel_forward(const Scenario& scenario, LayerKind kind) {
 }
 
 Ops parallel_backward(const Scenario& scenario, LayerKind kind) {
-  const Sizes s{scenario};
+  const Sizes s{scenario, kind};
   Ops ops = residual_backward(s);
   append(ops, row_parallel_backward(s, {fc2(s), proj(s)}));
   append(ops, activation_backward(s));
@@ -159,14 +174,32 @@ Ops parallel_backward(const Scenario& scenario, LayerKind kind) {
   return ops;
 }
 
+// A mixer with its norm and residual sum.
+Ops mixer_block_forward(const Scenario& scenario, LayerKind kind) {
+  const Sizes s{scenario, kind};
+  if (!has_mixer(s.model)) return {};
+  Ops ops = norm_forward(s);
+  append(ops, mixer_forward(scenario, kind));
+  append(ops, residual_forward(s));
+  return ops;
+}
+
+Ops mixer_block_backward(const Scenario& scenario, LayerKind kind) {
+  const Sizes s{scenario, kind};
+  if (!has_mixer(s.model)) return {};
+  Ops ops = residual_backward(s);
+  append(ops, mixer_backward(scenario, kind));
+  append(ops, norm_backward(s));
+  return ops;
+}
+
 }  // namespace
 
 Ops layer_forward(const Scenario& scenario, LayerKind kind) {
-  const Sizes s{scenario};
+  const Sizes s{scenario, kind};
   if (s.model.parallel_residual) return parallel_forward(scenario, kind);
-  Ops ops = norm_forward(s);
-  append(ops, attention_forward(scenario, kind));
-  append(ops, residual_forward(s));
+  Ops ops = mixer_block_forward(scenario, kind);
+  if (!has_feed_forward(s.model)) return ops;
   append(ops, norm_forward(s));
   append(ops, kind.has_experts ? experts_forward(s) : mlp_forward(s));
   append(ops, residual_forward(s));
@@ -174,14 +207,15 @@ Ops layer_forward(const Scenario& scenario, LayerKind kind) {
 }
 
 Ops layer_backward(const Scenario& scenario, LayerKind kind) {
-  const Sizes s{scenario};
+  const Sizes s{scenario, kind};
   if (s.model.parallel_residual) return parallel_backward(scenario, kind);
-  Ops ops = residual_backward(s);
-  append(ops, kind.has_experts ? experts_backward(s) : mlp_backward(s));
-  append(ops, norm_backward(s));
-  append(ops, residual_backward(s));
-  append(ops, attention_backward(scenario, kind));
-  append(ops, norm_backward(s));
+  Ops ops;
+  if (has_feed_forward(s.model)) {
+    ops = residual_backward(s);
+    append(ops, kind.has_experts ? experts_backward(s) : mlp_backward(s));
+    append(ops, norm_backward(s));
+  }
+  append(ops, mixer_block_backward(scenario, kind));
   return ops;
 }
 
@@ -203,12 +237,10 @@ Ops alternate_products(const Sizes& s) {
 }
 
 LayerEnds layer_ends_forward(const Scenario& scenario, LayerKind kind) {
-  const Sizes s{scenario};
+  const Sizes s{scenario, kind};
   SharedOps shared = shared_overlap_forward(s);
-  LayerEnds ends{norm_forward(s), std::move(shared.during_dispatch),
+  LayerEnds ends{mixer_block_forward(scenario, kind), std::move(shared.during_dispatch),
                  std::move(shared.during_combine), after_experts_forward(s)};
-  append(ends.before, attention_forward(scenario, kind));
-  append(ends.before, residual_forward(s));
   append(ends.before, norm_forward(s));
   append(ends.before, before_experts_forward(s));
   append(ends.before, shared.before);
@@ -218,7 +250,7 @@ LayerEnds layer_ends_forward(const Scenario& scenario, LayerKind kind) {
 }
 
 LayerEnds layer_ends_backward(const Scenario& scenario, LayerKind kind) {
-  const Sizes s{scenario};
+  const Sizes s{scenario, kind};
   SharedOps shared = shared_overlap_backward(s);
   LayerEnds ends{residual_backward(s), std::move(shared.during_dispatch),
                  std::move(shared.during_combine), after_experts_backward(s)};
@@ -226,9 +258,7 @@ LayerEnds layer_ends_backward(const Scenario& scenario, LayerKind kind) {
   append(ends.before, shared.before);
   append(ends.after, shared.after);
   append(ends.after, norm_backward(s));
-  append(ends.after, residual_backward(s));
-  append(ends.after, attention_backward(scenario, kind));
-  append(ends.after, norm_backward(s));
+  append(ends.after, mixer_block_backward(scenario, kind));
   return ends;
 }
 
@@ -316,9 +346,13 @@ namespace {
 Ops full_recompute(const Scenario& scenario, LayerKind kind) {
   Ops ops = layer_forward(scenario, kind);
   if (scenario.software.early_recompute_stop) {
-    // Recomputation stops at the last activation: its output is the next product's saved input.
-    const auto last = std::find_if(ops.rbegin(), ops.rend(),
-                                   [](const Op& op) { return op.name == "activation"; });
+    // Recomputation stops at the last activation, or in a layer of a mixer alone before its last
+    // product: what lies before it is that product's saved input.
+    auto last = std::find_if(ops.rbegin(), ops.rend(),
+                             [](const Op& op) { return op.name == "activation"; });
+    if (last == ops.rend())
+      last = std::next(std::find_if(ops.rbegin(), ops.rend(),
+                                    [](const Op& op) { return op.kind == Op::Kind::gemm; }));
     ops.erase(last.base(), ops.end());
   }
   return ops;
@@ -326,14 +360,16 @@ Ops full_recompute(const Scenario& scenario, LayerKind kind) {
 
 // Recomputed operations before the second block, for layers of all kinds.
 Ops attention_parts(const Scenario& scenario, LayerKind kind) {
-  const LayerSizes s{scenario};
+  const LayerSizes s{scenario, kind};
   const RecomputeChoice& choice = s.plan.recompute;
   Ops ops;
-  const bool second_norm = !s.model.parallel_residual || s.model.norms_per_layer > 1;
-  if (choice.selects(RecomputeModule::layernorm)) append(ops, norm_forward(s));
+  const bool mixes = has_mixer(s.model);
+  const bool second_norm =
+      has_feed_forward(s.model) && (!s.model.parallel_residual || s.model.norms_per_layer > 1);
+  if (choice.selects(RecomputeModule::layernorm) && mixes) append(ops, norm_forward(s));
   if (choice.selects(RecomputeModule::mla_up_proj) && s.model.latent)
     append(ops, latent_up_forward(s));
-  if (choice.selects(RecomputeModule::core_attn))
+  if (choice.selects(RecomputeModule::core_attn) && mixes && !s.model.mixer)
     append(ops, core_attention_forward(scenario, kind));
   if (choice.selects(RecomputeModule::layernorm) && second_norm) append(ops, norm_forward(s));
   return ops;
@@ -343,7 +379,7 @@ Ops attention_parts(const Scenario& scenario, LayerKind kind) {
 
 Ops recompute_without_exchange(const Scenario& scenario, LayerKind kind,
                                std::span<const std::int64_t> rows) {
-  const LayerSizes s{scenario};
+  const LayerSizes s{scenario, kind};
   const RecomputeChoice& choice = s.plan.recompute;
   Ops ops = attention_parts(scenario, kind);
   if (choice.selects(RecomputeModule::moe_act)) append(ops, routed_activation(s, rows));
@@ -352,7 +388,7 @@ Ops recompute_without_exchange(const Scenario& scenario, LayerKind kind,
 }
 
 Ops layer_recompute(const Scenario& scenario, LayerKind kind) {
-  const LayerSizes s{scenario};
+  const LayerSizes s{scenario, kind};
   const RecomputeChoice& choice = s.plan.recompute;
   if (kind.kept) return {};
   if (choice.kind == Recompute::full) return full_recompute(scenario, kind);
@@ -365,7 +401,7 @@ Ops layer_recompute(const Scenario& scenario, LayerKind kind) {
     return ops;
   }
   Ops ops = attention_parts(scenario, kind);
-  if (choice.selects(RecomputeModule::mlp)) {
+  if (choice.selects(RecomputeModule::mlp) && has_feed_forward(s.model)) {
     Ops mlp = mlp_forward(s);
     // The reduction in a parallel block sums both branches, and no operation reads the sum again.
     if (s.model.parallel_residual)

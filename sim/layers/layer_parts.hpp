@@ -8,33 +8,39 @@
 
 namespace orrery {
 
-/// Sizes for the op lists of all kinds of layers. The letters are those of layer_ops.hpp.
+/// Sizes for the op lists of a kind of layer, which only those of a model with a pattern must say;
+/// what lies outside of layers is the same in all. The letters are those of layer_ops.hpp.
 struct LayerSizes {
-  explicit LayerSizes(const Scenario& s)
-      : model{s.model},
+  explicit LayerSizes(const Scenario& s, LayerKind kind = {}) : LayerSizes{s, s.shape_of(kind)} {}
+  /// Those of `shape`, one of the scenario's.
+  LayerSizes(const Scenario& s, const Model& shape)
+      : model{shape},
         software{s.software},
         plan{s.plan},
+        architecture{s.system.gpu.architecture},
         tokens{s.tokens_per_microbatch()},
         own_tokens{s.plan.sp ? tokens / s.plan.tp : tokens},
-        hidden{s.model.hidden},
-        heads{s.model.heads / s.plan.tp},
-        kv_heads{std::max<std::int64_t>(1, s.model.kv_heads / s.plan.tp)},
-        qkv{(heads + 2 * kv_heads) * s.model.head_dim},
-        head_width{heads * (s.model.latent ? s.model.latent->v_dim : s.model.head_dim)},
-        ffn{s.model.ffn / s.plan.tp},
-        ffn_in{(s.model.gated ? 2 : 1) * ffn},
+        hidden{model.hidden},
+        heads{model.heads / s.plan.tp},
+        kv_heads{std::max<std::int64_t>(1, model.kv_heads / s.plan.tp)},
+        head_width{heads * value_width(model)},
+        ffn{model.ffn / s.plan.tp},
+        ffn_in{(model.gated ? 2 : 1) * ffn},
         vocab{s.padded_vocab / s.plan.tp},
         quantises{is_narrow(s.plan.dtype)},
         element{unquantised_bytes(s.plan.dtype)},
         tensor{static_cast<double>(tokens * hidden)},
         own_tensor{s.plan.sp ? tensor / s.plan.tp : tensor},
-        arriving{arriving_share(s)} {}
+        arriving{arriving_share(s, model)} {}
 
   /// Widths of the products that read a layer's input: one, or one for each of queries, keys and
   /// values, or for both inputs of a gated MLP.
   std::vector<std::int64_t> qkv_products() const {
-    if (software.fused_projections) return {qkv};
-    return {heads * model.head_dim, kv_heads * model.head_dim, kv_heads * model.head_dim};
+    const std::int64_t queries = (model.output_gate ? 2 : 1) * heads * model.head_dim;
+    const std::int64_t keys = kv_heads * model.head_dim;
+    const std::int64_t values = model.values_are_keys ? 0 : kv_heads * value_width(model);
+    if (software.fused_projections) return {queries + keys + values};
+    return values > 0 ? std::vector{queries, keys, values} : std::vector{queries, keys};
   }
   std::vector<std::int64_t> fc1_products() const {
     if (software.fused_projections || !model.gated) return {ffn_in};
@@ -46,7 +52,8 @@ struct LayerSizes {
   const Model& model;
   const Software& software;
   const Plan& plan;
-  std::int64_t tokens, own_tokens, hidden, heads, kv_heads, qkv, head_width, ffn, ffn_in, vocab;
+  Architecture architecture;
+  std::int64_t tokens, own_tokens, hidden, heads, kv_heads, head_width, ffn, ffn_in, vocab;
   bool quantises;     ///< Operands of linear layers become 8 bits wide; not those of the head.
   double element;     ///< Bytes of an element of an activation or a weight.
   double tensor;      ///< T h elements.
@@ -55,7 +62,7 @@ struct LayerSizes {
   double arriving;
 
  private:
-  static double arriving_share(const Scenario& s);
+  static double arriving_share(const Scenario& s, const Model& shape);
 };
 
 void append(Ops& ops, const Ops& more);

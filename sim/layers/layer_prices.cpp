@@ -41,7 +41,10 @@ PassCost slowest_of(const Pricer& pricer, std::size_t ranks, const OpsOf& ops_of
 }  // namespace
 
 LayerPrices::LayerPrices(const Scenario& scenario, const Pricer& pricer, const GroupShapes& shapes)
-    : scenario_{scenario}, sizes_{scenario}, pricer_{pricer}, group_{shapes[GroupKind::expert]} {
+    : scenario_{scenario},
+      sizes_{scenario, scenario.expert_shape()},
+      pricer_{pricer},
+      group_{shapes[GroupKind::expert]} {
   if (const auto& experts = scenario.model.experts; experts && scenario.plan.ep > 1) {
     exchange_.emplace(pricer.collectives());
     even_exchange_ =
@@ -86,7 +89,7 @@ ExchangeCost LayerPrices::exchange(const ExchangeLoad& load) const {
   const Experts& experts = *scenario_.model.experts;
   const Dtype dtype = scenario_.plan.dtype;
   const ExchangeShape shape{.group = group_,
-                            .hidden = scenario_.model.hidden,
+                            .hidden = experts.latent > 0 ? experts.latent : scenario_.model.hidden,
                             .experts = experts.count,
                             .top_k = experts.per_token,
                             .dispatched = is_wide(dtype) ? dtype : Dtype::bf16};

@@ -9,6 +9,7 @@
 #include "sim/layers/layer_activations.hpp"
 #include "sim/layers/rank_parameters.hpp"
 #include "sim/layers/shard_units.hpp"
+#include "sim/model/layer_pattern.hpp"
 
 namespace orrery {
 namespace {
@@ -30,28 +31,34 @@ Bytes held_while_recomputed(const Scenario& s, LayerKind kind, double fullest) {
   return choice.modules.empty() ? Bytes{} : whole - layer_activations(s, choice, kind, fullest);
 }
 
-// Memory of layers with and without experts; a window changes nothing.
+// Memory of layers of each shape, with and without experts; a window changes nothing.
 class LayerMemory {
  public:
   LayerMemory(const Scenario& s, double fullest_rows) {
-    for (const LayerKind& kind :
-         {LayerKind{}, LayerKind{true}, LayerKind{false, 0, true}, LayerKind{true, 0, true}}) {
-      if (kind.has_experts && !s.model.experts) continue;
-      if (kind.kept && s.plan.recompute.layers == 0) continue;
-      const RecomputeChoice choice = kind.kept ? Recompute::none : s.plan.recompute;
-      kept_[index(kind)] = layer_activations(s, choice, kind, fullest_rows);
-      recomputed_[index(kind)] = held_while_recomputed(s, kind, fullest_rows);
-    }
+    const int shapes = s.model.pattern ? static_cast<int>(s.model.pattern->shapes.size()) : 1;
+    kept_.resize(4 * static_cast<std::size_t>(shapes));
+    recomputed_.resize(kept_.size());
+    for (int shape = 0; shape < shapes; ++shape)
+      for (const bool has_experts : {false, true})
+        for (const bool kept : {false, true}) {
+          const LayerKind kind{has_experts, 0, kept, shape};
+          if (has_experts && !s.shape_of(kind).experts) continue;
+          if (s.model.pattern && !has_experts && s.shape_of(kind).experts) continue;
+          if (kept && s.plan.recompute.layers == 0) continue;
+          const RecomputeChoice choice = kept ? Recompute::none : s.plan.recompute;
+          kept_[index(kind)] = layer_activations(s, choice, kind, fullest_rows);
+          recomputed_[index(kind)] = held_while_recomputed(s, kind, fullest_rows);
+        }
   }
   Bytes kept(LayerKind kind) const { return kept_[index(kind)]; }
   Bytes while_recomputed(LayerKind kind) const { return recomputed_[index(kind)]; }
 
  private:
   static std::size_t index(LayerKind kind) {
-    return (kind.has_experts ? 1 : 0) + (kind.kept ? 2 : 0);
+    return 4 * static_cast<std::size_t>(kind.shape) + (kind.has_experts ? 1 : 0) +
+           (kind.kept ? 2 : 0);
   }
-  Bytes kept_[4];
-  Bytes recomputed_[4];
+  std::vector<Bytes> kept_, recomputed_;
 };
 
 // The first layer of each virtual stage. Computed once, as a search queries memory most often, and

@@ -22,6 +22,8 @@ Flop Op::flop() const {
       // 2205.14135): three of the width of keys and two of that of values.
       return Flop{(backward ? 4.0 + 2.0 * key_share : 2.0) *
                   product(batch, heads, queries, attention_keys(attention()), head_dim)};
+    case Kind::scan:
+      return scan_flop(scanned(), backward);
     case Kind::memory:
     case Kind::collective:
       return Flop{0.0};
@@ -94,6 +96,7 @@ PriceKind price_kind(const Op& kernel) {
     case Op::Kind::grouped_gemm:
       return PriceKind::grouped_gemm;
     case Op::Kind::attention:
+    case Op::Kind::scan:
       return PriceKind::attention;
     case Op::Kind::batched_gemm:
       return PriceKind::batched_gemm;

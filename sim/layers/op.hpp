@@ -8,6 +8,7 @@
 #include "sim/core/units.hpp"
 #include "sim/kernels/attention_time.hpp"
 #include "sim/kernels/gemm_time.hpp"
+#include "sim/kernels/scan_time.hpp"
 #include "sim/measurements/collective_curves.hpp"
 #include "sim/measurements/price_errors.hpp"
 
@@ -22,7 +23,7 @@ struct IndexedWork {
 
 /// One GPU kernel, or one collective of a rank's group. The members in use depend on `kind`.
 struct Op {
-  enum class Kind { gemm, grouped_gemm, batched_gemm, attention, memory, collective };
+  enum class Kind { gemm, grouped_gemm, batched_gemm, attention, scan, memory, collective };
 
   Kind kind = Kind::memory;
   std::string_view name;  ///< Static text: "qkv", "norm", ...
@@ -33,13 +34,14 @@ struct Op {
   /// grouped_gemm: rows of each expert; n and k are those of its forward product.
   std::vector<std::int64_t> rows;
   double accumulate = 0.0;  ///< grouped_gemm, wgrad: bytes an element of the main gradient.
-  std::int64_t batch = 0;   ///< batched_gemm: how many; attention: sequences
-  std::int64_t queries = 0, keys = 0;    ///< attention: tokens of each sequence
+  std::int64_t batch = 0;   ///< batched_gemm: how many; attention, scan: sequences
+  std::int64_t queries = 0, keys = 0;    ///< attention: tokens of each sequence; scan: queries
   std::int64_t heads = 0, kv_heads = 0;  ///< attention, on this rank
   std::int64_t head_dim = 0;             ///< attention
   bool causal = true;                    ///< attention: the last query sees all keys
   std::int64_t window = 0;               ///< attention, causal: only the last `window` keys; 0: all
-  bool backward = false;                 ///< attention
+  bool backward = false;                 ///< attention, scan
+  Scan scan;                             ///< scan, on this rank
   /// attention: share of the forward flop in queries x keys; the rest is in values.
   double key_share = 0.5;
   AttentionKernel attention_kernel = AttentionKernel::of_tables;
@@ -59,6 +61,7 @@ struct Op {
             head_dim,        causal,  key_share, window, attention_kernel,
             attention_format};
   }
+  ScanShape scanned() const { return {scan, batch, queries}; }
 };
 
 using Ops = std::vector<Op>;

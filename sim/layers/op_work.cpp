@@ -82,13 +82,14 @@ Op activation_op(const LayerSizes& s, std::string_view name, double elements, bo
 
 // The norm keeps x in fp32 in place of x, and the normalised x in its own format for the weight's
 // gradient: in 32 bits only the latter is extra.
-double kept_by_norm(const Scenario& s) { return eager_norm(s.model, s.software) ? 4.0 : 0.0; }
+double kept_by_norm(const Scenario& s, const Model& layer) {
+  return eager_norm(layer, s.software) ? 4.0 : 0.0;
+}
 
 // The output of silu, which the other half's gradient needs.
-double kept_by_activation(const Scenario& s) {
-  return s.model.gated && s.software.eager_kernels.gated_activation
-             ? unquantised_bytes(s.plan.dtype)
-             : 0.0;
+double kept_by_activation(const Scenario& s, const Model& layer) {
+  return layer.gated && s.software.eager_kernels.gated_activation ? unquantised_bytes(s.plan.dtype)
+                                                                  : 0.0;
 }
 
 namespace {
@@ -177,6 +178,10 @@ std::optional<Each> each_of(std::string_view name, const Op& op, const LayerSize
     return Each{3.0, backward ? 11.0 * element + 8.0 : 8.0 * element};
   if (name == "expert_bias")
     return Each{2.0, backward ? 32.0 + 4.0 * element : 24.0 + 2.0 * element};
+  if (name == "output_gate") return Each{5.0, (backward ? 5.0 : 3.0) * element};
+  if (name == "gated_norm") return Each{backward ? 20.0 : 9.0, (backward ? 5.0 : 3.0) * element};
+  if (name == "convolution")  // Four taps: a product and a sum each; SiLU.
+    return Each{backward ? 20.0 : 12.0, (backward ? 3.0 : 2.0) * element};
   if (only_moves(name)) return Each{0.0, 1.0};
   return std::nullopt;
 }
@@ -195,6 +200,8 @@ Bytes traffic(const Op& op, Dtype dtype) {
       // The result of attention_bytes() is for 16 bits.
       return Bytes{(op.backward ? 2.0 : 1.0) * (unquantised_bytes(dtype) / 2.0) *
                    attention_bytes(op.attention(), 1.0, 1.0)};
+    case Op::Kind::scan:
+      return scan_bytes(op.scanned(), op.backward);
     case Op::Kind::batched_gemm:
     case Op::Kind::memory:
       return op.bytes;
@@ -214,6 +221,7 @@ std::optional<Dtype> multiplies_in(const Op& op, Dtype dtype) {
     case Op::Kind::attention:
       return is_narrow(op.attention_format) ? op.attention_format : unquantised;
     case Op::Kind::batched_gemm:
+    case Op::Kind::scan:
       return unquantised;
     case Op::Kind::memory:
     case Op::Kind::collective:

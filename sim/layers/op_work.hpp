@@ -18,8 +18,8 @@ Op activation_op(const LayerSizes& s, std::string_view name, double elements, bo
 
 /// Additional bytes that are kept for the backward pass, compared with one fused kernel: per
 /// element of a norm's tensor, and of a gated activation's output.
-double kept_by_norm(const Scenario& scenario);
-double kept_by_activation(const Scenario& scenario);
+double kept_by_norm(const Scenario& scenario, const Model& layer);
+double kept_by_activation(const Scenario& scenario, const Model& layer);
 
 /// The least memory traffic of an op: every operand is read once and every result written once. It
 /// is 0 for a collective.

@@ -16,6 +16,7 @@ Work work_of(const Op& kernel) {
       return Work::expert_products;
     case Op::Kind::attention:
     case Op::Kind::batched_gemm:
+    case Op::Kind::scan:
       return Work::attention;
     case Op::Kind::memory:
     case Op::Kind::collective:
@@ -211,6 +212,8 @@ KernelTime Pricer::time(const Op& op) const {
       return priced(op.backward ? kernels_.attention_backward(op.attention())
                                 : kernels_.attention_forward(op.attention()),
                     software_.attention_efficiency);
+    case Op::Kind::scan:
+      return kernels_.scan(op.scanned(), op.backward);
     case Op::Kind::batched_gemm: {
       // Small products are not in the GEMM tables: they are bound by compute at a low share of the
       // peak, or by memory.

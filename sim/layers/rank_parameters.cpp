@@ -4,11 +4,19 @@
 #include <utility>
 
 #include "sim/layers/layer_parts.hpp"
+#include "sim/model/layer_pattern.hpp"
 
 namespace orrery {
 namespace {
 
-std::int64_t attention_on_rank(const LayerSizes& s) {
+std::int64_t mixer_on_rank(const LayerSizes& s) {
+  if (!has_mixer(s.model)) return 0;
+  if (s.model.mixer) {
+    const StateWork work = *s.model.mixer->work(s.hidden, s.plan.tp);
+    std::int64_t sum = work.vectors + work.output * s.hidden;
+    for (const std::int64_t width : work.inputs) sum += width * s.hidden;
+    return sum;
+  }
   if (const auto& latent = s.model.latent) {
     const std::int64_t query_width = s.heads * (latent->nope_dim + latent->rope_dim);
     const std::int64_t queries = latent->q_rank == 0 ? s.hidden * query_width
@@ -17,30 +25,36 @@ std::int64_t attention_on_rank(const LayerSizes& s) {
     return queries + s.hidden * (latent->kv_rank + latent->rope_dim) + latent->kv_rank +
            latent->kv_rank * s.heads * (latent->nope_dim + latent->v_dim) + s.head_width * s.hidden;
   }
-  std::int64_t sum = s.hidden * s.qkv + s.head_width * s.hidden;
-  if (s.model.qkv_bias) sum += s.qkv;
+  std::int64_t qkv = 0;
+  for (const std::int64_t width : s.qkv_products()) qkv += width;
+  std::int64_t sum = s.hidden * qkv + s.head_width * s.hidden;
+  if (s.model.qkv_bias) sum += qkv;
   if (s.model.out_bias) sum += s.hidden;
   if (s.model.qk_norm) sum += 2 * s.model.head_dim;
   return sum;
 }
 
 // Parameters of an MLP with `width` channels on the rank.
-std::int64_t mlp_on_rank(const LayerSizes& s, std::int64_t width) {
+std::int64_t mlp_on_rank(const LayerSizes& s, std::int64_t channels, std::int64_t width) {
   if (width == 0) return 0;
   const std::int64_t into = s.model.gated ? 2 : 1;
-  return (into + 1) * s.hidden * width + (s.model.mlp_bias ? into * width + s.hidden : 0);
+  return (into + 1) * channels * width + (s.model.mlp_bias ? into * width + channels : 0);
 }
 
 void add_layer(const LayerSizes& s, LayerKind kind, RankParameters& sum) {
-  sum.dense += attention_on_rank(s) + s.model.norms_per_layer * norm_parameters(s.model, s.hidden);
+  sum.dense += mixer_on_rank(s) + s.model.norms_per_layer * norm_parameters(s.model, s.hidden);
   if (!kind.has_experts) {
-    sum.dense += mlp_on_rank(s, s.ffn);
+    sum.dense += mlp_on_rank(s, s.hidden, s.ffn);
     return;
   }
   const Experts& experts = *s.model.experts;
-  sum.dense += mlp_on_rank(s, experts.shared_ffn / s.plan.tp) + s.hidden * experts.count;
+  sum.dense += mlp_on_rank(s, s.hidden, experts.shared_ffn / s.plan.tp) + s.hidden * experts.count;
+  if (experts.shared_gate) sum.dense += s.hidden;
+  if (experts.latent > 0) sum.dense += 2 * s.hidden * experts.latent;
+  if (experts.latent_norm) sum.dense += experts.latent;
   if (s.model.mlp_bias) sum.dense += experts.count;
-  sum.experts += experts.count / s.plan.ep * mlp_on_rank(s, experts.ffn / s.plan.etp);
+  const std::int64_t row = experts.latent > 0 ? experts.latent : s.hidden;
+  sum.experts += experts.count / s.plan.ep * mlp_on_rank(s, row, experts.ffn / s.plan.etp);
 }
 
 }  // namespace
@@ -48,9 +62,14 @@ void add_layer(const LayerSizes& s, LayerKind kind, RankParameters& sum) {
 int weight_tensors(const Scenario& scenario, int virtual_stage) {
   const Model& model = scenario.model;
   const bool fused = scenario.software.fused_projections;
-  const int products = (fused ? 1 : 3) + 1 + (model.gated && !fused ? 2 : 1) + 1;
-  int sum = scenario.layers_of[static_cast<std::size_t>(virtual_stage)] *
-            (products + model.norms_per_layer);
+  int sum = 0;
+  const int first = scenario.first_layer(virtual_stage);
+  for (int l = 0; l < scenario.layers_of[static_cast<std::size_t>(virtual_stage)]; ++l) {
+    const Model& layer = scenario.shape_of(scenario.kind_of(first + l));
+    sum += layer.norms_per_layer;
+    if (has_mixer(layer)) sum += (fused || layer.mixer ? 1 : 3) + 1;
+    if (has_feed_forward(layer)) sum += (layer.gated && !fused ? 2 : 1) + 1;
+  }
   if (virtual_stage == 0) sum += 1;
   if (virtual_stage == scenario.plan.virtual_stages() - 1)
     sum += 1 + (!scenario.plan.joins_ends() || !model.tied_embeddings ? 1 : 0);
@@ -62,28 +81,43 @@ namespace {
 class PartsOfStages {
  public:
   explicit PartsOfStages(const Scenario& scenario) : scenario_{scenario}, sizes_{scenario} {
-    add_layer(sizes_, LayerKind::dense, layer_[0]);
-    if (scenario.model.experts) add_layer(sizes_, LayerKind::experts, layer_[1]);
+    if (!scenario.model.pattern) {
+      layer_.resize(2);
+      add_layer(sizes_, LayerKind::dense, layer_[0]);
+      if (scenario.model.experts) add_layer(sizes_, LayerKind::experts, layer_[1]);
+      return;
+    }
+    const std::vector<Model>& shapes = scenario.model.pattern->shapes;
+    layer_.resize(2 * shapes.size());
+    for (std::size_t shape = 0; shape < shapes.size(); ++shape) {
+      const LayerKind kind{shapes[shape].experts.has_value(), 0, false, static_cast<int>(shape)};
+      add_layer(LayerSizes{scenario, kind}, kind, layer_[index(kind)]);
+    }
   }
 
   StageParts parts(int virtual_stage, int first_layer) const {
     StageParts parts = ends(virtual_stage);
     const int layers = scenario_.layers_of[static_cast<std::size_t>(virtual_stage)];
     for (int l = first_layer; l < first_layer + layers; ++l)
-      parts.layers.push_back(layer_[scenario_.kind_of(l).has_experts]);
+      parts.layers.push_back(layer_[index(scenario_.kind_of(l))]);
     return parts;
   }
 
   RankParameters sum(int virtual_stage, int first_layer) const {
     const Model& model = scenario_.model;
     const int layers = scenario_.layers_of[static_cast<std::size_t>(virtual_stage)];
+    const StageParts parts = ends(virtual_stage);
+    RankParameters sum = parts.prediction;
+    sum.dense += parts.embedding + parts.head;
+    if (model.pattern) {
+      for (int l = first_layer; l < first_layer + layers; ++l)
+        sum += layer_[index(scenario_.kind_of(l))];
+      return sum;
+    }
     const auto experts = static_cast<int>(
         std::count_if(model.layer_has_experts.begin() + (model.experts ? first_layer : 0),
                       model.layer_has_experts.begin() + (model.experts ? first_layer + layers : 0),
                       [](bool has) { return has; }));
-    const StageParts parts = ends(virtual_stage);
-    RankParameters sum = parts.prediction;
-    sum.dense += parts.embedding + parts.head;
     for (const auto& [layer, count] :
          {std::pair{layer_[0], layers - experts}, std::pair{layer_[1], experts}}) {
       sum.dense += count * layer.dense;
@@ -93,6 +127,9 @@ class PartsOfStages {
   }
 
  private:
+  static std::size_t index(LayerKind kind) {
+    return 2 * static_cast<std::size_t>(kind.shape) + (kind.has_experts ? 1 : 0);
+  }
   // The parts outside of the layers.
   StageParts ends(int virtual_stage) const {
     const LayerSizes& s = sizes_;
@@ -112,7 +149,7 @@ class PartsOfStages {
     // 3.2.3).
     for (int i = 0; i < model.prediction_layers; ++i) {
       parts.prediction.dense += 3 * norm + 2 * s.hidden * s.hidden / scenario_.plan.tp;
-      parts.prediction += layer_[scenario_.kind_of(model.layers - 1).has_experts];
+      parts.prediction += layer_[index(scenario_.kind_of(model.layers - 1))];
     }
     if (model.prediction_layers > 0 && !scenario_.plan.holds(0, last))
       parts.prediction.dense += table;
@@ -121,7 +158,7 @@ class PartsOfStages {
 
   const Scenario& scenario_;
   LayerSizes sizes_;
-  RankParameters layer_[2];  // Without experts and with them.
+  std::vector<RankParameters> layer_;  // Of each shape without experts, and with them.
 };
 
 }  // namespace

@@ -234,8 +234,9 @@ double two_shard_units(const Scenario& scenario, int stage) {
   }
   if (scenario.software.shards_by_tensor) {
     layer = 0.0;
-    for (const Module& module : modules(layer_forward(scenario), GemmPass::forward))
-      layer = std::max(layer, static_cast<double>(module.parameters));
+    for (const LayerKind kind : scenario.kinds())
+      for (const Module& module : modules(layer_forward(scenario, kind), GemmPass::forward))
+        layer = std::max(layer, static_cast<double>(module.parameters));
   }
   return layer + std::max(layer, table);
 }

@@ -3,11 +3,13 @@
 #include <algorithm>
 
 #include "sim/kernels/attention_time.hpp"
+#include "sim/kernels/scan_time.hpp"
 #include "sim/layers/contention.hpp"
 #include "sim/layers/layer_activations.hpp"
 #include "sim/layers/layer_ops.hpp"
 #include "sim/layers/shard_units.hpp"
 #include "sim/layers/stage_prices.hpp"
+#include "sim/model/layer_pattern.hpp"
 
 namespace orrery {
 namespace {
@@ -189,11 +191,39 @@ double attention_weights(const Model& model) {
 }
 
 double mlp_weights(const Model& model, bool experts) {
-  const double matrices = (model.gated ? 3.0 : 2.0) * static_cast<double>(model.hidden);
-  if (!experts) return matrices * static_cast<double>(model.ffn);
+  const auto hidden = static_cast<double>(model.hidden);
+  const double matrices = model.gated ? 3.0 : 2.0;
+  if (!experts) return matrices * hidden * static_cast<double>(model.ffn);
   const Experts& e = *model.experts;
-  return matrices * static_cast<double>(e.per_token * e.ffn + e.shared_ffn) +
-         static_cast<double>(model.hidden * e.count);
+  const double row = e.latent > 0 ? static_cast<double>(e.latent) : hidden;
+  const double latent = e.latent > 0 ? 2.0 * hidden * row : 0.0;
+  return matrices * (row * static_cast<double>(e.per_token * e.ffn) +
+                     hidden * static_cast<double>(e.shared_ffn)) +
+         latent + hidden * static_cast<double>(e.count + (e.shared_gate ? 1 : 0));
+}
+
+// Weights of the matrices of a layer's mixer.
+double mixer_weights(const Model& model, int layer) {
+  if (!model.pattern) return attention_weights(model);
+  const Mixer* mixer = model.pattern->mixer_of(layer);
+  if (!mixer) return 0.0;
+  double sum = 0.0;
+  for (const WeightMatrix& matrix : mixer->matrices(model.hidden))
+    sum += static_cast<double>(matrix.in) * static_cast<double>(matrix.out);
+  return sum;
+}
+
+// Flop of a layer's mixer beside its matrices, for a sequence: scores and values, or a scan.
+double core_flop(const Model& layer, bool is_local, std::int64_t sequence, bool causal) {
+  if (layer.mixer)
+    return scan_flop({layer.mixer->work(layer.hidden, 1)->scan, 1, sequence}, false).si();
+  const auto tokens = static_cast<double>(sequence);
+  const std::int64_t window = is_local ? layer.window : 0;
+  const AttentionShape mask{.seq_q = sequence, .seq_kv = sequence, .window = window};
+  const double whole = is_local ? std::min(tokens, static_cast<double>(window)) : tokens;
+  const double keys = causal ? attention_keys(mask) / 2.0 : whole;
+  return 2.0 * tokens * keys *
+         static_cast<double>(layer.heads * (layer.head_dim + value_width(layer)));
 }
 
 }  // namespace
@@ -202,22 +232,18 @@ Flop model_flop(const Model& model, std::int64_t sequences, std::int64_t sequenc
   const auto hidden = static_cast<double>(model.hidden);
   const auto tokens = static_cast<double>(sequence);
   const double head = hidden * static_cast<double>(model.vocab);
-  const double score_and_value = static_cast<double>(
-      model.heads * (model.head_dim + (model.latent ? model.latent->v_dim : model.head_dim)));
   double weights = head;
   double core = 0.0;
   for (int layer = 0; layer < model.layers + model.prediction_layers; ++layer) {
     const auto like = static_cast<std::size_t>(std::min(layer, model.layers - 1));
     const bool experts = !model.layer_has_experts.empty() && model.layer_has_experts[like];
-    weights += attention_weights(model) + mlp_weights(model, experts);
+    const Model& shape = shape_of_layer(model, static_cast<int>(like));
+    weights += mixer_weights(model, static_cast<int>(like)) + mlp_weights(shape, experts);
     if (layer >= model.layers) weights += 2.0 * hidden * hidden + head;
-    const bool local =
-        !model.layer_is_local.empty() && model.layer_is_local[like] && model.window > 0;
-    const AttentionShape mask{
-        .seq_q = sequence, .seq_kv = sequence, .window = local ? model.window : 0};
-    const double whole = local ? std::min(tokens, static_cast<double>(model.window)) : tokens;
-    const double keys = causal ? attention_keys(mask) / 2.0 : whole;
-    core += 2.0 * tokens * keys * score_and_value;
+    const bool local = model.pattern ? shape.window > 0
+                                     : !model.layer_is_local.empty() &&
+                                           model.layer_is_local[like] && model.window > 0;
+    core += core_flop(shape, local, sequence, causal);
   }
   return Flop{3.0 * static_cast<double>(sequences) * (2.0 * tokens * weights + core)};
 }

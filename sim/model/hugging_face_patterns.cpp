@@ -225,7 +225,7 @@ void read_gated_delta_nets(ConfigKeys& config, Model& model) {
   attention->output_gate = config.flag("attn_output_gate", true);
   const int full = pattern.mixer("full", attention);
   FeedForward experts = experts_of(model);
-  experts.shared_gate = true;
+  if (experts.experts) experts.experts->shared_gate = true;
   const auto& placed = model.layer_has_experts;
   if (std::find(placed.begin(), placed.end(), false) != placed.end())
     config.json().at("intermediate_size");  // Of layers without experts.
@@ -258,9 +258,10 @@ void read_kimi_linear(ConfigKeys& config, Model& model) {
   auto latent = latent_attention_of(model);
   latent->output_gate = config.flag("mla_use_output_gate", false);
   FeedForward experts = experts_of(model);
-  if (config.find({"routed_expert_hidden_size"}))
-    experts.latent = size("routed_expert_hidden_size");
-  experts.latent_norm = config.flag("latent_moe_use_norm", false) && experts.latent > 0;
+  if (experts.experts && config.find({"routed_expert_hidden_size"})) {
+    experts.experts->latent = size("routed_expert_hidden_size");
+    experts.experts->latent_norm = config.flag("latent_moe_use_norm", false);
+  }
   PatternBuilder pattern;
   const int kda = pattern.mixer("kda", delta);
   const int mla = pattern.mixer("mla", latent);
@@ -411,7 +412,7 @@ void read_nemotron_h(ConfigKeys& config, Model& model) {
   if (has("moe")) {
     read_family_experts(config, {.width = of_ffn, .correction_bias = true}, model);
     FeedForward experts = experts_of(model);
-    experts.latent = config.count({"moe_latent_size"}, max_width, 0);
+    experts.experts->latent = config.count({"moe_latent_size"}, max_width, 0);
     moe = pattern.ffn("moe", experts);
   }
   const int mlp = has("mlp") ? pattern.ffn("mlp", mlp_of(model)) : -1;

@@ -50,9 +50,9 @@ FeedForward parse_ffn(const JsonValue& json) {
     experts.groups = integer("expert_groups", 1, 1, max_experts);
     experts.groups_per_token = integer("groups_per_token", 1, 1, max_experts);
     experts.correction_bias = flag("correction_bias", false);
-    ffn.shared_gate = flag("shared_gate", false);
-    ffn.latent = integer("latent", 0, 0, max_width);
-    ffn.latent_norm = flag("latent_norm", false);
+    experts.shared_gate = flag("shared_gate", false);
+    experts.latent = integer("latent", 0, 0, max_width);
+    experts.latent_norm = flag("latent_norm", false);
     reader.check([&] {
       if (experts.per_token == 0 || experts.ffn == 0)
         json.fail("has experts, but not how many a token visits and how wide they are",
@@ -98,14 +98,15 @@ LayerPattern::Layer parse_layer(const LayerPattern& pattern, const JsonValue& wo
 std::int64_t FeedForward::parameters(std::int64_t hidden, bool active) const {
   std::int64_t count = mlp(hidden, width, gated, bias) + extra_norms * hidden;
   if (!experts) return count;
-  const std::int64_t channels = latent > 0 ? latent : hidden;
+  const std::int64_t latent = experts->latent, channels = latent > 0 ? latent : hidden;
   const std::int64_t routed = active ? experts->per_token : experts->count;
   count += routed * mlp(channels, experts->ffn, gated, bias) +
            mlp(hidden, experts->shared_ffn, gated, bias) + hidden * experts->count;
   if (experts->correction_bias) count += experts->count;
-  if (shared_gate) count += hidden;
+  if (bias) count += experts->count;  // The router's.
+  if (experts->shared_gate) count += hidden;
   if (latent > 0) count += 2 * hidden * latent;
-  if (latent_norm) count += latent;
+  if (experts->latent_norm) count += latent;
   return count;
 }
 
@@ -160,10 +161,69 @@ LayerPattern parse_layer_pattern(const JsonValue& json) {
   return pattern;
 }
 
-std::int64_t layer_parameters(const LayerPattern& pattern, const LayerPattern::Layer& layer,
-                              std::int64_t hidden, bool active) {
+namespace {
+
+// The model as if all layers were of this kind.
+Model shape_of_kind(const Model& model, const LayerPattern& pattern,
+                    const LayerPattern::Layer& layer) {
+  Model shape = model;
+  shape.pattern = nullptr;
+  shape.document.reset();
+  shape.layers = 1;
+  shape.norms_per_layer =
+      pattern.norms_of_part * ((layer.mixer >= 0 ? 1 : 0) + (layer.ffn >= 0 ? 1 : 0));
+  if (layer.mixer >= 0) {
+    const MixerPointer& mixer = pattern.mixers[static_cast<std::size_t>(layer.mixer)].mixer;
+    if (!mixer->describe(shape)) shape.mixer = mixer;
+  }
+  if (layer.ffn < 0) return shape;
+  const FeedForward& ffn = pattern.ffns[static_cast<std::size_t>(layer.ffn)].ffn;
+  shape.gated = ffn.gated;
+  shape.mlp_bias = ffn.bias;
+  shape.norms_per_layer += static_cast<int>(ffn.extra_norms);
+  shape.experts = ffn.experts;
+  // An MLP beside experts reads and adds to what they do, as a shared expert.
+  if (shape.experts)
+    shape.experts->shared_ffn += ffn.width;
+  else
+    shape.ffn = ffn.width;
+  shape.layer_has_experts = {shape.experts.has_value()};
+  return shape;
+}
+
+}  // namespace
+
+const Model& shape_of_layer(const Model& model, int layer) {
+  if (!model.pattern) return model;
+  const int place = model.pattern->shape_of.at(static_cast<std::size_t>(layer));
+  return model.pattern->shapes[static_cast<std::size_t>(place)];
+}
+
+void describe_layers(Model& model) {
+  if (!model.pattern) return;
+  auto pattern = std::make_shared<LayerPattern>(*model.pattern);
+  const std::vector<LayerPattern::Layer> kinds = pattern->kinds();
+  pattern->shapes.clear();
+  for (const LayerPattern::Layer& kind : kinds)
+    pattern->shapes.push_back(shape_of_kind(model, *pattern, kind));
+  pattern->shape_of.clear();
+  model.layer_has_experts.clear();
+  for (const LayerPattern::Layer& layer : pattern->layers) {
+    const auto place = std::find(kinds.begin(), kinds.end(), layer) - kinds.begin();
+    pattern->shape_of.push_back(static_cast<int>(place));
+    const auto& experts = pattern->shapes[static_cast<std::size_t>(place)].experts;
+    model.layer_has_experts.push_back(experts.has_value());
+    if (experts && !model.experts) model.experts = experts;
+  }
+  if (!model.experts) model.layer_has_experts.clear();
+  model.pattern = std::move(pattern);
+}
+
+std::int64_t layer_parameters(const Model& model, const LayerPattern::Layer& layer, bool active) {
+  const LayerPattern& pattern = *model.pattern;
+  const std::int64_t hidden = model.hidden;
   std::int64_t count = 0;
-  const std::int64_t norms = pattern.norms_of_part * hidden;
+  const std::int64_t norms = pattern.norms_of_part * norm_parameters(model, hidden);
   if (layer.mixer >= 0)
     count +=
         pattern.mixers[static_cast<std::size_t>(layer.mixer)].mixer->parameters(hidden) + norms;
@@ -179,7 +239,7 @@ double approximate_parameters(const LayerPattern& pattern, std::int64_t hidden) 
   double sum = 0.0;
   for (const LayerPattern::Layer& layer : pattern.layers) {
     if (layer.mixer >= 0)
-      for (const Matrix& matrix :
+      for (const WeightMatrix& matrix :
            pattern.mixers[static_cast<std::size_t>(layer.mixer)].mixer->matrices(hidden))
         sum += real(matrix.in) * real(matrix.out);
     if (layer.ffn < 0) continue;
@@ -187,7 +247,7 @@ double approximate_parameters(const LayerPattern& pattern, std::int64_t hidden) 
     double width = real(ffn.width);
     if (const auto& experts = ffn.experts)
       width += real(experts->count) * real(experts->ffn) + real(experts->shared_ffn);
-    sum += 3.0 * width * real(std::max(hidden, ffn.latent));
+    sum += 3.0 * width * real(std::max(hidden, ffn.experts ? ffn.experts->latent : 0));
   }
   return sum;
 }

@@ -13,9 +13,6 @@ struct FeedForward {
   bool gated = true;
   bool bias = false;
   std::optional<Experts> experts;
-  bool shared_gate = false;      ///< A logit scales the shared experts' output (Qwen).
-  std::int64_t latent = 0;       ///< Channels that experts read and write; 0: the hidden ones.
-  bool latent_norm = false;      ///< Of these channels, behind the experts (Kimi-K3).
   std::int64_t extra_norms = 0;  ///< Beside those of the layer.
 
   /// `active`: with only the routed experts that a token visits.
@@ -45,6 +42,11 @@ struct LayerPattern {
   std::int64_t streams = 1;
   int norms_of_part = 1;  ///< Norms of each mixer and each feed-forward part.
 
+  /// Derived by describe_layers(): for each kind of layer a model all of whose layers are alike,
+  /// and the place of each layer's shape.
+  std::vector<Model> shapes;
+  std::vector<int> shape_of;
+
   const Mixer* mixer_of(int layer) const;
   const FeedForward* ffn_of(int layer) const;
   /// Kinds of layers in the order in which they first occur.
@@ -58,9 +60,15 @@ struct LayerPattern {
 /// (bad_input): unknown names, more than max_layers.
 LayerPattern parse_layer_pattern(const JsonValue& json);
 
-/// Parameters of one layer with its norms and residual scheme.
-std::int64_t layer_parameters(const LayerPattern& pattern, const LayerPattern::Layer& layer,
-                              std::int64_t hidden, bool active);
+/// Fills in `shapes` and `shape_of` of a model's pattern, and in the model itself the experts and
+/// the layers that have them, if all experts are alike; nothing without a pattern.
+void describe_layers(Model& model);
+
+/// The model as if all layers were like this one; the model itself without a pattern.
+const Model& shape_of_layer(const Model& model, int layer);
+
+/// Parameters of one layer of a model with a pattern, with its norms and residual scheme.
+std::int64_t layer_parameters(const Model& model, const LayerPattern::Layer& layer, bool active);
 
 /// About as many parameters as the layers have: for limits, as the exact count may exceed 64 bits.
 double approximate_parameters(const LayerPattern& pattern, std::int64_t hidden);

@@ -33,9 +33,13 @@ KeptBytes& KeptBytes::operator+=(const KeptBytes& other) {
   return *this;
 }
 
+bool Mixer::describe(Model&) const { return false; }
+
+std::optional<StateWork> Mixer::work(std::int64_t, std::int64_t) const { return std::nullopt; }
+
 std::int64_t Mixer::parameters(std::int64_t hidden) const {
   std::int64_t count = vectors(hidden);
-  for (const Matrix& matrix : matrices(hidden)) count += matrix.in * matrix.out;
+  for (const WeightMatrix& matrix : matrices(hidden)) count += matrix.in * matrix.out;
   return count;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,8 +10,10 @@
 
 namespace orrery {
 
+struct Model;
+
 /// A matrix of weights that multiplies the channels of each token.
-struct Matrix {
+struct WeightMatrix {
   std::string name;
   std::int64_t in = 0, out = 0;
 };
@@ -25,6 +28,40 @@ struct KeptBytes {
   KeptBytes& operator+=(const KeptBytes& other);
 };
 
+/// How a state passes over the tokens of a sequence, which decides the kernel.
+enum class ScanKind {
+  none,
+  state_space,         ///< Mamba-2: a decay a head.
+  delta_rule,          ///< Gated delta net.
+  channel_delta_rule,  ///< KDA: a decay a channel.
+};
+
+/// A scan by one rank: each head has a state of `keys` x `values`.
+struct Scan {
+  ScanKind kind = ScanKind::none;
+  std::int64_t heads = 0;
+  std::int64_t keys = 0, values = 0;
+};
+
+/// The work of a mixer with a state on one tensor-parallel rank: products that read the layer's
+/// input, a causal convolution, a scan, a gated norm, and a product whose sums are reduced.
+struct StateWork {
+  std::vector<std::int64_t> inputs;      ///< Widths of the products that read the input.
+  std::int64_t convolved = 0, taps = 0;  ///< Channels of the convolution.
+  Scan scan;
+  std::int64_t gated = 0;    ///< Channels that a gate scales.
+  bool norm = true;          ///< The gate comes with a norm.
+  std::int64_t output = 0;   ///< Channels that the last product reads.
+  std::int64_t vectors = 0;  ///< Parameters outside of products.
+  /// What the backward pass needs of a token beside the inputs of products and the outputs of the
+  /// first ones: channels in 16 bits, and bytes.
+  std::int64_t kept_channels = 0;
+  double kept_bytes = 0.0;
+  /// What ranks cut, of the whole mixer: heads that their number must divide, and groups that it
+  /// must divide or be a multiple of.
+  std::int64_t heads = 0, groups = 0;
+};
+
 /// The part of a layer that mixes the tokens of a sequence: attention of some kind, a state space,
 /// or a convolution. Sizes are those of the whole model. A kind is a file in sim/model/mixers.
 class Mixer {
@@ -33,10 +70,15 @@ class Mixer {
 
   virtual std::string kind() const = 0;  ///< "gated_delta_net"
   /// Products with weights, in the order of a forward pass.
-  virtual std::vector<Matrix> matrices(std::int64_t hidden) const = 0;
+  virtual std::vector<WeightMatrix> matrices(std::int64_t hidden) const = 0;
   /// Parameters outside of matrices: norms, biases, convolutions, decays.
   virtual std::int64_t vectors(std::int64_t hidden) const = 0;
   virtual KeptBytes kept(std::int64_t hidden) const = 0;
+  /// Writes its sizes into a model whose layers are alike, as attention that such models may have;
+  /// false if they have none like it.
+  virtual bool describe(Model& layer) const;
+  /// Its work on one of `tp` tensor-parallel ranks. Nothing: it has no prices in training yet.
+  virtual std::optional<StateWork> work(std::int64_t hidden, std::int64_t tp) const;
 
   std::int64_t parameters(std::int64_t hidden) const;
 };

@@ -292,31 +292,36 @@ void check(const Model& model, const JsonValue& json) {
     json.fail("has more than 1e16 parameters", "check the sizes; the largest known have 1e13");
 }
 
-void require_priced(const Model& model, const Place& at) {
+}  // namespace
+
+void require_alike(const Model& model, const std::string& what, const Place& at) {
   if (!model.pattern) return;
   std::string kinds;
   for (const LayerPattern::NamedMixer& one : model.pattern->mixers)
     kinds += (kinds.empty() ? "" : ", ") + one.mixer->kind();
-  fail_input(at,
-             "the layers of '" + shown_text(model.name) + "' (" + kinds + ") have no prices yet",
-             "orrery check --model shows their sizes");
+  fail_infeasible(at,
+                  what + " of models whose layers differ is not known yet, as of '" +
+                      shown_text(model.name) + "' (" + kinds + ")",
+                  "orrery estimate prices their training, orrery check --model shows their sizes");
 }
-
-}  // namespace
 
 Model parse_model(const JsonValue& json) {
-  Model model = parse_any_model(json);
-  require_priced(model, json.place());
-  return model;
-}
-
-Model parse_any_model(const JsonValue& json) {
   Model model = is_hugging_face(json) ? parse_hugging_face(json) : parse_own(json);
   if (const auto name = json.find("name")) model.name = name->text();
   if (model.name.empty()) model.name = name_from_path(json.place().file);
   check(model, json);
+  describe_layers(model);
   model.document = json.with("name", JsonValue::parse(json_quoted(model.name), ""));
   return model;
+}
+
+bool has_mixer(const Model& model) { return model.heads > 0 || model.mixer; }
+
+bool has_feed_forward(const Model& model) { return model.ffn > 0 || model.experts; }
+
+std::int64_t value_width(const Model& model) {
+  if (model.latent) return model.latent->v_dim;
+  return model.value_dim > 0 ? model.value_dim : model.head_dim;
 }
 
 std::int64_t default_sequence(const Model& model) {
@@ -329,19 +334,13 @@ bool guesses_sequence(const Model& model) {
 }
 
 Model read_model(const std::string& word, const Place& at) {
-  Model model = read_any_model(word, at);
-  require_priced(model, at);
-  return model;
-}
-
-Model read_any_model(const std::string& word, const Place& at) {
   std::error_code code;
   const std::vector<std::string> known = list_catalog("workloads/models");
   const bool is_path = fs::exists(word, code) || word.ends_with(".json");
   if (!is_path && std::find(known.begin(), known.end(), word) == known.end()) {
     if (const auto same = catalog_model(word)) {
       if (!names_weight_format(word)) {
-        Model model = read_any_model(*same, at);
+        Model model = read_model(*same, at);
         model.max_sequence = longest_of_name(word).value_or(model.max_sequence);
         return model;
       }
@@ -363,7 +362,7 @@ Model read_any_model(const std::string& word, const Place& at) {
   const JsonValue file = JsonValue::read_file(path.string());
   const auto inside = file.find("model");  // Plan files have their model here.
   Model model =
-      parse_any_model(inside && inside->is_object() ? *inside : carried_or_self(file, "models"));
+      parse_model(inside && inside->is_object() ? *inside : carried_or_self(file, "models"));
   // ModelOpt writes the formats of weights next to config.json.
   const fs::path formats = path.parent_path() / "hf_quant_config.json";
   if (path.filename() == "config.json" && fs::exists(formats, code))
@@ -453,9 +452,9 @@ ParameterCount count_parameters(const Model& model) {
     count.total += streams;
     count.active += streams;
     for (const LayerPattern::Layer& layer : model.pattern->layers) {
-      count.layers.push_back(layer_parameters(*model.pattern, layer, model.hidden, false));
+      count.layers.push_back(layer_parameters(model, layer, false));
       count.total += count.layers.back();
-      count.active += layer_parameters(*model.pattern, layer, model.hidden, true);
+      count.active += layer_parameters(model, layer, true);
     }
     return count;
   }

@@ -39,11 +39,17 @@ struct Experts {
   std::int64_t groups = 1;      ///< Device groups; a token reaches `groups_per_token` of them.
   std::int64_t groups_per_token = 1;
   bool correction_bias = false;  ///< One trained or balanced bias per expert (DeepSeek-V3).
+  bool shared_gate = false;      ///< A logit scales the shared experts' output (Qwen).
+  /// Channels that routed experts read and write, between two products with the hidden ones; 0: the
+  /// hidden ones themselves (LatentMoE, Nemotron 3).
+  std::int64_t latent = 0;
+  bool latent_norm = false;  ///< Of these channels, behind the experts (Kimi-K3).
 
   bool operator==(const Experts&) const = default;
 };
 
 struct LayerPattern;
+class Mixer;
 
 /// The shape of a decoder-only transformer. Sizes are those of the whole model, not of a rank.
 struct Model {
@@ -74,8 +80,12 @@ struct Model {
   bool wide_qk_norm = false;  ///< The vectors of queries and keys span all of their heads.
   bool qkv_bias = false;
   bool out_bias = false;
-  bool mlp_bias = false;            ///< Includes those of each expert and of the router.
-  bool attention_sinks = false;     ///< One trained logit per head (GPT-OSS).
+  bool output_gate = false;      ///< A second part of the queries scales the output (Qwen3-Next).
+  bool values_are_keys = false;  ///< No matrix of values (Gemma 4).
+  std::int64_t value_dim = 0;    ///< Width of a head's values; 0: head_dim, or that of `latent`.
+  bool chunked_window = false;   ///< A window is the chunk that the query lies in (Llama 4).
+  bool mlp_bias = false;         ///< Includes those of each expert and of the router.
+  bool attention_sinks = false;  ///< One trained logit per head (GPT-OSS).
   bool clamped_activation = false;  ///< Both sides of the gate are clamped first (GPT-OSS).
   bool parallel_residual = false;
 
@@ -86,12 +96,22 @@ struct Model {
   std::vector<bool> layer_is_local;     ///< One entry a layer; empty: no layer is.
   int prediction_layers = 0;            ///< Multi-token prediction; not counted in the totals.
 
-  /// The layers, where they are not all of one attention and one MLP or experts: then nothing above
-  /// says anything of a layer. Null: they are.
+  /// The layers, where they are not all of one attention and one MLP or experts: then the sizes of
+  /// attention and of the MLP above say nothing. Null: they are.
   std::shared_ptr<const LayerPattern> pattern;
+  /// What mixes tokens in place of attention; null: attention, or nothing without heads. Only in
+  /// LayerPattern::shapes.
+  std::shared_ptr<const Mixer> mixer;
 
   std::optional<JsonValue> document;  ///< The document that it was read from, with its name.
 };
+
+/// Whether layers have attention or another mixer, and whether they have an MLP or experts: models
+/// of layers that are alike have both, a layer of a pattern may have one.
+bool has_mixer(const Model& model);
+bool has_feed_forward(const Model& model);
+/// Width of the values of an attention head.
+std::int64_t value_width(const Model& model);
 
 /// Default length of sequences in training: that of the model's pre-training, or if unknown the
 /// smaller of 8,192, which Llama 3 was trained with (arXiv 2407.21783, section 3.4.1), and the
@@ -122,14 +142,12 @@ ParameterCount count_parameters(const Model& model);
 /// Reads a model in this project's JSON, the `model` object of a validation case, or a Hugging Face
 /// config.json, distinguished by their keys. `word` is a catalog name, a file, a folder with a
 /// config.json, or a plan file with a model. Errors name the key and the nearest known one.
-/// Errors besides: layers of a kind that nothing prices.
 Model read_model(const std::string& word, const Place& at);
-/// The same with layers of any kind.
-Model read_any_model(const std::string& word, const Place& at);
 /// The same for a document, or an object in one, of either format under its key 'name'. The default
 /// name is that of the file.
 Model parse_model(const JsonValue& json);
-/// The same with layers of any kind.
-Model parse_any_model(const JsonValue& json);
+
+/// Errors (infeasible): the model's layers differ, and `what` ("serving") is not known of such.
+void require_alike(const Model& model, const std::string& what, const Place& at);
 
 }  // namespace orrery

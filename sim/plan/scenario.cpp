@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/model/layer_pattern.hpp"
 #include "sim/plan/parameter_formats.hpp"
 #include "sim/plan/plan_keys.hpp"
 
@@ -36,9 +37,24 @@ MaybeRefused check_divides(std::int64_t whole, const std::string& whole_name, st
 }
 
 MaybeRefused check_tensor_parallel(const Model& model, int tp) {
+  if (model.pattern) {
+    for (const Model& shape : model.pattern->shapes)
+      if (auto no = check_tensor_parallel(shape, tp)) return no;
+    return {};
+  }
+  if (model.mixer) {
+    const StateWork work = *model.mixer->work(model.hidden, 1);
+    if (auto no = check_divides(work.heads, "heads of " + model.mixer->kind(), tp, "tp")) return no;
+    if (work.groups % tp != 0 && tp % work.groups != 0)
+      return infeasible("tp",
+                        "tp=" + text(tp) + " neither divides the " + text(work.groups) +
+                            " groups of " + model.mixer->kind() + " nor is a multiple of them",
+                        "use tp=" + divisors_near(work.groups, tp));
+    return check_divides(model.ffn, "MLP channels", tp, "tp");
+  }
   if (auto no = check_divides(model.heads, "attention heads", tp, "tp")) return no;
   if (auto no = check_divides(model.ffn, "MLP channels", tp, "tp")) return no;
-  if (model.kv_heads % tp != 0 && tp % model.kv_heads != 0)
+  if (model.kv_heads > 0 && model.kv_heads % tp != 0 && tp % model.kv_heads != 0)
     return infeasible("tp",
                       "tp=" + text(tp) + " neither divides the model's " + text(model.kv_heads) +
                           " key/value heads nor is a multiple of them",
@@ -155,6 +171,20 @@ MaybeRefused check_split_backward(const Plan& plan) {
 MaybeRefused check_context_parallel(const Model& model, const Plan& plan, const Software& software,
                                     const Gpu& gpu) {
   if (plan.cp == 1) return {};
+  if (model.pattern) {
+    for (const Model& shape : model.pattern->shapes)
+      if (auto no = check_context_parallel(shape, plan, software, gpu)) return no;
+    return {};
+  }
+  if (model.mixer) {
+    const std::int64_t heads = model.mixer->work(model.hidden, plan.tp)->scan.heads;
+    if (heads % plan.cp == 0) return {};
+    return infeasible("cp",
+                      "cp=" + text(plan.cp) + " does not divide the " + text(heads) + " heads of " +
+                          model.mixer->kind() + " on a tensor-parallel rank",
+                      "use cp=" + divisors_near(heads, plan.cp));
+  }
+  if (!has_mixer(model)) return {};
   const std::int64_t parts = 2 * std::int64_t{plan.cp};
   if (plan.seq % parts != 0)
     return infeasible(
@@ -309,18 +339,41 @@ void settle(Plan& plan, const PlanRequest& request, const Software& software) {
   plan.cuda_graphs = request.cuda_graphs.value_or(software.cuda_graphs);
 }
 
+// Kinds of layers that are read and counted, but whose training has no prices yet.
+MaybeRefused refuse_layers(const Model& model) {
+  if (!model.pattern) return {};
+  const LayerPattern& pattern = *model.pattern;
+  const auto no = [](const std::string& what, const std::string& remedy) {
+    return infeasible("model", what, remedy);
+  };
+  if (pattern.streams > 1)
+    return no("training has no prices of hyper-connections with " + text(pattern.streams) +
+                  " residual streams yet",
+              "orrery check --model shows its sizes");
+  for (const Model& shape : pattern.shapes) {
+    if (shape.mixer && !shape.mixer->work(shape.hidden, 1))
+      return no("training has no prices of " + shape.mixer->kind() + " layers yet",
+                "orrery check --model shows their sizes");
+    if (shape.experts && *shape.experts != *model.experts)
+      return no("training has prices of layers whose experts are alike, and the model's are not",
+                "orrery check --model shows their sizes");
+  }
+  return {};
+}
+
 // Degrees and features that are read and counted but not simulated yet.
 MaybeRefused refuse_what_is_not_modelled(const Model& model, const Software& software,
                                          const PlanRequest& request) {
   if (!model.experts && request.routing != "uniform")
     return infeasible("routing", "routing needs a model with experts", "leave routing out");
   if (software.shards_by_tensor && request.zero.value_or(software.zero) == 3 &&
-      (model.experts || model.prediction_layers > 0))
+      (model.experts || model.prediction_layers > 0 || model.pattern))
     return infeasible("zero",
                       "software '" + software.name +
                           "' shards weights tensor by tensor, which is known for layers with "
                           "neither experts nor predictions of later tokens",
                       "use zero=0 to 2, or a software that shards by layer");
+  if (auto no = refuse_layers(model)) return *no;
   if (model.parallel_residual && (model.experts || model.latent))
     return infeasible("model",
                       "parallel blocks are modelled for layers with neither experts nor latent "
@@ -385,7 +438,7 @@ OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const 
   if (plan.schedule->pairing(plan.pp, plan.vpp) == Pairing::by_itself && plan.ep > 1)
     plan.ep_overlap = true;
   if (plan.recompute == Recompute::selective &&
-      (model.latent || model.experts || model.parallel_residual) &&
+      (model.latent || model.experts || model.parallel_residual || model.pattern) &&
       software.selective_recompute == SelectiveRecompute::alternate_products)
     return infeasible("recompute",
                       "software '" + software.name +

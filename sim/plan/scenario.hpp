@@ -20,6 +20,7 @@ struct LayerKind {
   /// Its activations are kept, while the plan computes those of other layers again
   /// (RecomputeChoice::layers).
   bool kept = false;
+  int shape = 0;  ///< Place in LayerPattern::shapes, of a model that has a pattern.
 
   bool operator==(const LayerKind&) const = default;
   static const LayerKind dense, experts;  ///< Those that attend to all.
@@ -39,6 +40,10 @@ struct Scenario {
   /// A window is named only where it leaves keys out: one as long as the sequence does not, and
   /// unfused attention computes all scores and masks them.
   LayerKind kind_of(int layer) const;
+  /// A model all of whose layers are of this kind: its sizes are those of the layer.
+  const Model& shape_of(LayerKind kind) const;
+  /// The shape of the layers with experts, which are alike in all of them; without any, the first.
+  const Model& expert_shape() const;
   /// Layers of this kind on all virtual stages of a rank of this stage.
   int layers_of_kind(LayerKind kind, int stage) const;
   /// Kinds that the model's layers have, in the order in which they first appear.

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "sim/core/nearest.hpp"
+#include "sim/model/layer_pattern.hpp"
 #include "sim/plan/scenario.hpp"
 
 namespace orrery {
@@ -27,11 +28,28 @@ LayerKind Scenario::kind_of(int layer) const {
   const auto says = [&](const std::vector<bool>& flags) {
     return !flags.empty() && flags[static_cast<std::size_t>(layer)];
   };
-  const bool windowed =
-      plan.fused_attention && model.window < plan.seq && says(model.layer_is_local);
   const int again = plan.recompute.layers;
   const bool kept = again > 0 && place_in_stage(layers_of, layer) >= again;
-  return {says(model.layer_has_experts), windowed ? model.window : 0, kept};
+  const bool has_experts = says(model.layer_has_experts);
+  if (model.pattern) {
+    const int place = model.pattern->shape_of[static_cast<std::size_t>(layer)];
+    const std::int64_t window = model.pattern->shapes[static_cast<std::size_t>(place)].window;
+    return {has_experts, plan.fused_attention && window < plan.seq ? window : 0, kept, place};
+  }
+  const bool windowed =
+      plan.fused_attention && model.window < plan.seq && says(model.layer_is_local);
+  return {has_experts, windowed ? model.window : 0, kept};
+}
+
+const Model& Scenario::shape_of(LayerKind kind) const {
+  return model.pattern ? model.pattern->shapes[static_cast<std::size_t>(kind.shape)] : model;
+}
+
+const Model& Scenario::expert_shape() const {
+  if (!model.pattern) return model;
+  for (const Model& shape : model.pattern->shapes)
+    if (shape.experts) return shape;
+  return model.pattern->shapes.front();
 }
 
 int Scenario::layers_of_kind(LayerKind kind, int stage) const {

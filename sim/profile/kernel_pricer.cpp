@@ -169,6 +169,7 @@ std::optional<KernelTime> KernelPricer::Parts::alone(const KernelQuestion& q, co
     case Op::Kind::memory:
       return kernels(q.dtype).memory(op.bytes);
     case Op::Kind::batched_gemm:
+    case Op::Kind::scan:
     case Op::Kind::collective:
       break;
   }

@@ -35,6 +35,10 @@ std::string sizes_of(const Op& op) {
              std::to_string(op.heads) + "/" + std::to_string(op.kv_heads) + " of " +
              std::to_string(op.head_dim) +
              (op.window > 0 ? ", window " + std::to_string(op.window) : "");
+    case Op::Kind::scan:
+      return std::to_string(op.batch) + " of " + std::to_string(op.queries) + ", " +
+             std::to_string(op.scan.heads) + " states of " + std::to_string(op.scan.keys) + " x " +
+             std::to_string(op.scan.values);
     case Op::Kind::memory:
     case Op::Kind::collective:
       break;
@@ -51,6 +55,8 @@ std::string kind_of(const Op& op) {
     case Op::Kind::batched_gemm:
     case Op::Kind::attention:
       return "attention";
+    case Op::Kind::scan:
+      return "scan";
     case Op::Kind::memory:
       return "vector";
     case Op::Kind::collective:

@@ -5,6 +5,7 @@
 #include "sim/core/nearest.hpp"
 #include "sim/core/text_file.hpp"
 #include "sim/core/value_list.hpp"
+#include "sim/model/layer_pattern.hpp"
 #include "sim/plan/plan_keys.hpp"
 
 namespace orrery {
@@ -42,10 +43,25 @@ bool PlanDimension::first_divides() const {
           }));
 }
 
+namespace {
+
+// Ranks of tensor parallelism beyond this leave one without a head.
+std::int64_t most_heads(const Model& model) {
+  if (!model.pattern) return model.heads;
+  std::int64_t most = 1;
+  for (const Model& shape : model.pattern->shapes) {
+    const auto work = shape.mixer ? shape.mixer->work(shape.hidden, 1) : std::nullopt;
+    most = std::max(most, work ? work->heads : shape.heads);
+  }
+  return most;
+}
+
+}  // namespace
+
 std::vector<PlanDimension> plan_dimensions(const Model& model, int gpus, std::int64_t gbs) {
   const std::int64_t experts = model.experts ? model.experts->count : 1;
   std::vector<PlanDimension> dimensions{
-      shape("tp", divisors(gpus, model.heads), Kind::degree),
+      shape("tp", divisors(gpus, most_heads(model)), Kind::degree),
       shape("pp", divisors(gpus, model.layers), Kind::degree),
       // The more ranks share a sequence, the fewer replicas share the batch.
       shape("cp", {"1", "2", "4", "8", "16"}, Kind::degree, {"gbs", "dp", "dp_replicate"}),
@@ -67,7 +83,9 @@ std::vector<PlanDimension> plan_dimensions(const Model& model, int gpus, std::in
     if (key.searched && !is_there(key)) dimensions.push_back(setting(key));
   // A ring of keys and values has no windows (make_scenario).
   const auto& local = model.layer_is_local;
-  if (std::find(local.begin(), local.end(), true) != local.end())
+  const auto& shapes = model.pattern ? model.pattern->shapes : std::vector<Model>{};
+  if (std::find(local.begin(), local.end(), true) != local.end() ||
+      std::any_of(shapes.begin(), shapes.end(), [](const Model& one) { return one.window > 0; }))
     dimensions.push_back(shape("cp_comm", {"all_gather"}, Kind::shape));
   return dimensions;
 }

@@ -409,6 +409,7 @@ std::vector<std::string> unmeasured_notes(const System& system, const Deployment
 
 Deployment make_deployment(const Model& model, const System& system, const ServingEngine& engine,
                            const DeploymentRequest& request, int gpus, const Place& at) {
+  require_alike(model, "serving", at / "model");
   Deployment plan;
   plan.request = request;
   settle_formats(model, system, engine, request, at, plan);

@@ -101,8 +101,11 @@ std::shared_ptr<const Model> drafting_model(const Model& model, const Speculatio
       layer.vocab = std::min(layer.vocab, eagle_words);
       return std::make_shared<const Model>(std::move(layer));
     }
-    case DraftMethod::draft:
-      return std::make_shared<const Model>(read_model(speculation.model, at));
+    case DraftMethod::draft: {
+      auto draft = std::make_shared<const Model>(read_model(speculation.model, at));
+      require_alike(*draft, "drafting", at);
+      return draft;
+    }
     case DraftMethod::ngram:
       break;
   }

@@ -20,7 +20,7 @@ namespace {
 // The first uses of a model: totals must neither overflow nor come out negative.
 bool fuzz_model(const std::string& text) {
   return is_accepted([&] {
-    const Model model = parse_any_model(parsed(text));
+    const Model model = parse_model(parsed(text));
     const ParameterCount count = count_parameters(model);
     if (count.total <= 0 || count.active <= 0) __builtin_trap();
   });

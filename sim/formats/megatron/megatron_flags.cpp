@@ -17,6 +17,7 @@ class FlagWriter {
       : s_{scenario}, model_{scenario.model}, plan_{scenario.plan} {}
 
   MegatronFlags write() {
+    require_alike(model_, "export to Megatron-LM", {"", "--model"});
     parallelism();
     pipeline();
     batch();

@@ -1,11 +1,13 @@
 #include "sim/model/mixers/attention.hpp"
 
+#include "sim/model/model.hpp"
+
 namespace orrery {
 
-std::vector<Matrix> Attention::matrices(std::int64_t hidden) const {
+std::vector<WeightMatrix> Attention::matrices(std::int64_t hidden) const {
   const std::int64_t queries = heads * head_dim;
-  std::vector<Matrix> all{{"q", hidden, output_gate ? 2 * queries : queries},
-                          {"k", hidden, kv_heads * head_dim}};
+  std::vector<WeightMatrix> all{{"q", hidden, output_gate ? 2 * queries : queries},
+                                {"k", hidden, kv_heads * head_dim}};
   if (!values_are_keys) all.push_back({"v", hidden, kv_heads * value_dim});
   if (index) {
     all.push_back({"index_q", hidden, index->heads * index->dim});
@@ -33,6 +35,26 @@ KeptBytes Attention::kept(std::int64_t) const {
   const std::int64_t token = 2 * kv_heads * (head_dim + value_dim);
   if (window > 0) return {.window = static_cast<double>(window) * static_cast<double>(token)};
   return {.per_token = static_cast<double>(token + (index ? 2 * index->dim : 0))};
+}
+
+bool Attention::describe(Model& layer) const {
+  if (index) return false;
+  layer.heads = heads;
+  layer.kv_heads = kv_heads;
+  layer.head_dim = head_dim;
+  layer.value_dim = value_dim;
+  layer.window = window;
+  layer.chunked_window = chunked;
+  layer.layer_is_local = {window > 0};
+  layer.rotary = rotary;
+  layer.output_gate = output_gate;
+  layer.values_are_keys = values_are_keys;
+  layer.qk_norm = qk_norm || wide_qk_norm;
+  layer.wide_qk_norm = wide_qk_norm;
+  layer.qkv_bias = qkv_bias;
+  layer.out_bias = out_bias;
+  layer.attention_sinks = sinks;
+  return true;
 }
 
 MixerPointer parse_attention(const JsonValue& json) {

@@ -29,9 +29,10 @@ class Attention : public Mixer {
   std::optional<BlockIndex> index;
 
   std::string kind() const override { return "attention"; }
-  std::vector<Matrix> matrices(std::int64_t hidden) const override;
+  std::vector<WeightMatrix> matrices(std::int64_t hidden) const override;
   std::int64_t vectors(std::int64_t hidden) const override;
   KeptBytes kept(std::int64_t hidden) const override;
+  bool describe(Model& layer) const override;
 };
 
 MixerPointer parse_attention(const JsonValue& json);

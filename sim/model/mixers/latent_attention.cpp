@@ -1,10 +1,12 @@
 #include "sim/model/mixers/latent_attention.hpp"
 
+#include "sim/model/model.hpp"
+
 namespace orrery {
 
-std::vector<Matrix> LatentAttentionMixer::matrices(std::int64_t hidden) const {
+std::vector<WeightMatrix> LatentAttentionMixer::matrices(std::int64_t hidden) const {
   const std::int64_t queries = heads * (nope_dim + rope_dim);
-  std::vector<Matrix> all;
+  std::vector<WeightMatrix> all;
   if (q_rank > 0) {
     all.push_back({"q_down", hidden, q_rank});
     all.push_back({"q_up", q_rank, queries});
@@ -34,6 +36,19 @@ KeptBytes LatentAttentionMixer::kept(std::int64_t) const {
   return {.per_token = static_cast<double>(2 * (kv_rank + rope_dim) + of_index)};
 }
 
+bool LatentAttentionMixer::describe(Model& layer) const {
+  if (index) return false;
+  layer.heads = layer.kv_heads = heads;
+  layer.head_dim = nope_dim + rope_dim;
+  layer.output_gate = output_gate;
+  layer.latent = LatentAttention{.q_rank = q_rank,
+                                 .kv_rank = kv_rank,
+                                 .nope_dim = nope_dim,
+                                 .rope_dim = rope_dim,
+                                 .v_dim = value_dim};
+  return true;
+}
+
 MixerPointer parse_latent_attention(const JsonValue& json) {
   MixerKeys keys{json,
                  {"heads", "q_rank", "kv_rank", "nope_dim", "rope_dim", "value_dim", "output_gate",
@@ -53,9 +68,9 @@ MixerPointer parse_latent_attention(const JsonValue& json) {
   return attention;
 }
 
-std::vector<Matrix> CompressedAttention::matrices(std::int64_t hidden) const {
+std::vector<WeightMatrix> CompressedAttention::matrices(std::int64_t hidden) const {
   const std::int64_t channels = heads * head_dim;
-  std::vector<Matrix> all{
+  std::vector<WeightMatrix> all{
       {"q_down", hidden, q_rank}, {"q_up", q_rank, channels}, {"kv", hidden, head_dim}};
   // A product makes the entries and the weights with which they are summed, for every half.
   if (ratio > 0) all.push_back({"compress", hidden, 2 * halves() * head_dim});

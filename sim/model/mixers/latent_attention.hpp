@@ -25,9 +25,10 @@ class LatentAttentionMixer : public Mixer {
   std::optional<SparseIndex> index;
 
   std::string kind() const override { return "latent_attention"; }
-  std::vector<Matrix> matrices(std::int64_t hidden) const override;
+  std::vector<WeightMatrix> matrices(std::int64_t hidden) const override;
   std::int64_t vectors(std::int64_t hidden) const override;
   KeptBytes kept(std::int64_t hidden) const override;
+  bool describe(Model& layer) const override;
 };
 
 /// DeepSeek-V4's attention: one head of keys that are values as well, the last `window` tokens of
@@ -43,7 +44,7 @@ class CompressedAttention : public Mixer {
   std::int64_t index_heads = 0, index_dim = 0, index_top = 0;  ///< 0: no index.
 
   std::string kind() const override { return "compressed_attention"; }
-  std::vector<Matrix> matrices(std::int64_t hidden) const override;
+  std::vector<WeightMatrix> matrices(std::int64_t hidden) const override;
   std::int64_t vectors(std::int64_t hidden) const override;
   KeptBytes kept(std::int64_t hidden) const override;
 

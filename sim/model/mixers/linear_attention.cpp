@@ -2,7 +2,7 @@
 
 namespace orrery {
 
-std::vector<Matrix> GatedDeltaNet::matrices(std::int64_t hidden) const {
+std::vector<WeightMatrix> GatedDeltaNet::matrices(std::int64_t hidden) const {
   const std::int64_t values = value_heads * value_dim;
   return {{"qkvz", hidden, channels() + values},
           {"ba", hidden, 2 * value_heads},
@@ -18,6 +18,23 @@ KeptBytes GatedDeltaNet::kept(std::int64_t) const {
   return {.states = value_heads * key_dim * value_dim * 4 + (conv - 1) * channels() * 2};
 }
 
+std::optional<StateWork> GatedDeltaNet::work(std::int64_t, std::int64_t tp) const {
+  const std::int64_t values = value_heads / tp;
+  StateWork work;
+  work.heads = work.groups = key_heads;
+  work.convolved = channels() / tp;
+  work.taps = conv;
+  work.inputs = {work.convolved + values * value_dim, 2 * values};
+  work.scan = {ScanKind::delta_rule, values, key_dim, value_dim};
+  work.gated = work.output = values * value_dim;
+  // Queries, keys and values behind the convolution, and the scan's output; the inverse of each
+  // chunk of 64 tokens, and decays and weights in fp32 (fla, ops/gated_delta_rule/chunk.py).
+  work.kept_channels = work.convolved + work.output;
+  work.kept_bytes = static_cast<double>(values * (64 * 2 + 2 * 4));
+  work.vectors = conv * work.convolved + 2 * values + value_dim;
+  return work;
+}
+
 MixerPointer parse_gated_delta_net(const JsonValue& json) {
   MixerKeys keys{json, {"key_heads", "value_heads", "key_dim", "value_dim", "conv"}};
   auto net = std::make_shared<GatedDeltaNet>();
@@ -31,12 +48,12 @@ MixerPointer parse_gated_delta_net(const JsonValue& json) {
   return net;
 }
 
-std::vector<Matrix> KimiDelta::matrices(std::int64_t hidden) const {
+std::vector<WeightMatrix> KimiDelta::matrices(std::int64_t hidden) const {
   const std::int64_t channels = heads * head_dim;
-  std::vector<Matrix> all{{"qkv", hidden, 3 * channels},
-                          {"decay_down", hidden, head_dim},
-                          {"decay_up", head_dim, channels},
-                          {"beta", hidden, heads}};
+  std::vector<WeightMatrix> all{{"qkv", hidden, 3 * channels},
+                                {"decay_down", hidden, head_dim},
+                                {"decay_up", head_dim, channels},
+                                {"beta", hidden, heads}};
   if (full_rank_gate) {
     all.push_back({"gate", hidden, channels});
   } else {
@@ -67,7 +84,7 @@ MixerPointer parse_kimi_delta(const JsonValue& json) {
   return delta;
 }
 
-std::vector<Matrix> Lightning::matrices(std::int64_t hidden) const {
+std::vector<WeightMatrix> Lightning::matrices(std::int64_t hidden) const {
   const std::int64_t channels = heads * head_dim;
   return {{"qkv", hidden, 3 * channels}, {"gate", hidden, channels}, {"out", channels, hidden}};
 }

@@ -12,9 +12,10 @@ class GatedDeltaNet : public Mixer {
   std::int64_t conv = 0;  ///< Taps of the convolution of queries, keys and values.
 
   std::string kind() const override { return "gated_delta_net"; }
-  std::vector<Matrix> matrices(std::int64_t hidden) const override;
+  std::vector<WeightMatrix> matrices(std::int64_t hidden) const override;
   std::int64_t vectors(std::int64_t hidden) const override;
   KeptBytes kept(std::int64_t hidden) const override;
+  std::optional<StateWork> work(std::int64_t hidden, std::int64_t tp) const override;
   /// Channels of queries, keys and values.
   std::int64_t channels() const { return 2 * key_heads * key_dim + value_heads * value_dim; }
 };
@@ -27,7 +28,7 @@ class KimiDelta : public Mixer {
   bool full_rank_gate = false;  ///< Of the output; else it passes a rank of head_dim, as decays do.
 
   std::string kind() const override { return "kda"; }
-  std::vector<Matrix> matrices(std::int64_t hidden) const override;
+  std::vector<WeightMatrix> matrices(std::int64_t hidden) const override;
   std::int64_t vectors(std::int64_t hidden) const override;
   KeptBytes kept(std::int64_t hidden) const override;
 };
@@ -39,7 +40,7 @@ class Lightning : public Mixer {
   std::int64_t chunk = 0;  ///< Tokens that the scan takes at once.
 
   std::string kind() const override { return "lightning"; }
-  std::vector<Matrix> matrices(std::int64_t hidden) const override;
+  std::vector<WeightMatrix> matrices(std::int64_t hidden) const override;
   std::int64_t vectors(std::int64_t hidden) const override;
   KeptBytes kept(std::int64_t hidden) const override;
 };

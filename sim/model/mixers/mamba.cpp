@@ -1,8 +1,10 @@
 #include "sim/model/mixers/mamba.hpp"
 
+#include <algorithm>
+
 namespace orrery {
 
-std::vector<Matrix> Mamba2::matrices(std::int64_t hidden) const {
+std::vector<WeightMatrix> Mamba2::matrices(std::int64_t hidden) const {
   return {{"in", hidden, inner() + convolved() + heads}, {"out", inner(), hidden}};
 }
 
@@ -13,6 +15,29 @@ std::int64_t Mamba2::vectors(std::int64_t) const {
 
 KeptBytes Mamba2::kept(std::int64_t) const {
   return {.states = inner() * state * 4 + (conv - 1) * convolved() * 2};
+}
+
+// Heads are cut, and groups with them down to one a rank.
+std::optional<StateWork> Mamba2::work(std::int64_t, std::int64_t tp) const {
+  const std::int64_t own_heads = heads / tp, own_inner = inner() / tp;
+  const std::int64_t own_groups = std::max<std::int64_t>(1, groups / tp);
+  StateWork work;
+  work.heads = heads;
+  work.groups = groups;
+  work.convolved = own_inner + 2 * own_groups * state;
+  work.taps = conv;
+  work.inputs = {own_inner + work.convolved + own_heads};
+  work.scan = {ScanKind::state_space, own_heads, state, head_dim};
+  work.gated = own_inner;
+  work.norm = norm;
+  work.output = own_inner;
+  // The fused operator of convolution, scan and norm computes all else again (mamba_ssm,
+  // ops/triton/ssd_combined.py, MambaSplitConv1dScanCombinedFn): it keeps the scan's output, and a
+  // root mean square a token.
+  work.kept_channels = own_inner;
+  work.kept_bytes = norm ? 4.0 : 0.0;
+  work.vectors = (conv + 1) * work.convolved + 3 * own_heads + (norm ? own_inner : 0);
+  return work;
 }
 
 MixerPointer parse_mamba2(const JsonValue& json) {
@@ -30,7 +55,7 @@ MixerPointer parse_mamba2(const JsonValue& json) {
   return mamba;
 }
 
-std::vector<Matrix> Mamba1::matrices(std::int64_t hidden) const {
+std::vector<WeightMatrix> Mamba1::matrices(std::int64_t hidden) const {
   return {{"in", hidden, 2 * inner},
           {"x", inner, time_rank + 2 * state},
           {"dt", time_rank, inner},

@@ -15,9 +15,10 @@ class Mamba2 : public Mixer {
   bool norm = true;        ///< A gated norm before the last product.
 
   std::string kind() const override { return "mamba2"; }
-  std::vector<Matrix> matrices(std::int64_t hidden) const override;
+  std::vector<WeightMatrix> matrices(std::int64_t hidden) const override;
   std::int64_t vectors(std::int64_t hidden) const override;
   KeptBytes kept(std::int64_t hidden) const override;
+  std::optional<StateWork> work(std::int64_t hidden, std::int64_t tp) const override;
   std::int64_t inner() const { return heads * head_dim; }
   std::int64_t convolved() const { return inner() + 2 * groups * state; }
 };
@@ -31,7 +32,7 @@ class Mamba1 : public Mixer {
   bool norms = false;  ///< Of time steps, inputs and outputs of the state (Jamba).
 
   std::string kind() const override { return "mamba1"; }
-  std::vector<Matrix> matrices(std::int64_t hidden) const override;
+  std::vector<WeightMatrix> matrices(std::int64_t hidden) const override;
   std::int64_t vectors(std::int64_t hidden) const override;
   KeptBytes kept(std::int64_t hidden) const override;
 };

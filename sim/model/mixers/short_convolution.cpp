@@ -2,7 +2,7 @@
 
 namespace orrery {
 
-std::vector<Matrix> ShortConvolution::matrices(std::int64_t hidden) const {
+std::vector<WeightMatrix> ShortConvolution::matrices(std::int64_t hidden) const {
   return {{"in", hidden, 3 * hidden}, {"out", hidden, hidden}};
 }
 

@@ -11,7 +11,7 @@ class ShortConvolution : public Mixer {
   bool bias = false;      ///< Of the convolution and of both products.
 
   std::string kind() const override { return "short_convolution"; }
-  std::vector<Matrix> matrices(std::int64_t hidden) const override;
+  std::vector<WeightMatrix> matrices(std::int64_t hidden) const override;
   std::int64_t vectors(std::int64_t hidden) const override;
   KeptBytes kept(std::int64_t hidden) const override;
 };

@@ -2,10 +2,10 @@
 
 namespace orrery {
 
-std::vector<Matrix> SideBySide::matrices(std::int64_t hidden) const {
-  std::vector<Matrix> all;
+std::vector<WeightMatrix> SideBySide::matrices(std::int64_t hidden) const {
+  std::vector<WeightMatrix> all;
   for (const MixerPointer& mixer : mixers)
-    for (const Matrix& matrix : mixer->matrices(hidden)) all.push_back(matrix);
+    for (const WeightMatrix& matrix : mixer->matrices(hidden)) all.push_back(matrix);
   return all;
 }
 

@@ -10,7 +10,7 @@ class SideBySide : public Mixer {
   std::vector<MixerPointer> mixers;
 
   std::string kind() const override { return "parallel"; }
-  std::vector<Matrix> matrices(std::int64_t hidden) const override;
+  std::vector<WeightMatrix> matrices(std::int64_t hidden) const override;
   std::int64_t vectors(std::int64_t hidden) const override;
   KeptBytes kept(std::int64_t hidden) const override;
 };

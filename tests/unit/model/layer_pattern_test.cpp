@@ -17,7 +17,7 @@ TEST(LayerPattern, ReadsTheFilesOfTheirPublishers) {
     const std::string name = one.at("name").text();
     const JsonValue computed = one.at("computed");
     const auto golden = [&](const char* key) { return computed.at(key).number(0.0, 1e16); };
-    const Model model = parse_any_model(one.at("config"));
+    const Model model = parse_model(one.at("config"));
     ASSERT_TRUE(model.pattern) << name;
     const ParameterCount count = count_parameters(model);
     EXPECT_EQ(static_cast<double>(count.total), golden("parameters")) << name;
@@ -35,7 +35,7 @@ std::string refusal(const std::string& mixers, const std::string& ffns,
   const std::string json = R"({"schema": "orrery.model/1", "name": "m", "hidden": 64, "vocab": 100,
       "seq": 128, "mixers": {)" +
                            mixers + R"(}, "ffns": {)" + ffns + R"(}, "pattern": )" + pattern + "}";
-  return refusal_of([&] { parse_any_model(JsonValue::parse(json, "m.json")); });
+  return refusal_of([&] { parse_model(JsonValue::parse(json, "m.json")); });
 }
 
 // Counts worked out by hand from the published files of models of 2025 and 2026: their totals are
@@ -46,7 +46,7 @@ TEST(LayerPattern, CountsThatWereWorkedOut) {
   int read = 0;
   for (const JsonValue& one : JsonValue::read_file(file).elements()) {
     const JsonValue computed = one.at("computed");
-    const Model model = parse_any_model(one.at("model"));
+    const Model model = parse_model(one.at("model"));
     const std::string& name = model.name;
     const ParameterCount count = count_parameters(model);
     const auto golden = [&](const char* key) { return computed.at(key).number(0.0, 1e16); };

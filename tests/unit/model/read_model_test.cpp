@@ -108,7 +108,7 @@ TEST(ReadModel, TheExamplesInTheGuideAreRead) {
   for (std::size_t at = guide.find(fence); at != guide.npos; at = guide.find(fence, at + 1)) {
     const std::size_t begin = guide.find('{', at);
     const std::string example = guide.substr(begin, guide.find("```", begin) - begin);
-    EXPECT_NO_THROW(parse_any_model(JsonValue::parse(example, "guide"))) << example;
+    EXPECT_NO_THROW(parse_model(JsonValue::parse(example, "guide"))) << example;
     ++examples;
   }
   EXPECT_GE(examples, 1);

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sim/cluster/system.hpp"
+#include "sim/kernels/kernel_time.hpp"
+#include "sim/model/mixer.hpp"
+
+namespace orrery {
+
+/// A scan of `sequences` sequences of `tokens` each, one rank's heads.
+struct ScanShape {
+  Scan scan;
+  std::int64_t sequences = 0, tokens = 0;
+};
+
+/// Operations of a chunked scan, h heads with states of k x v, chunks of C tokens: forward a token
+///
+///     delta rule   h (2 C (3 k + 2 v) + 6 k v + C^2 / 3)   (Yang et al., arXiv 2412.06464)
+///     state space  h (2 C v + 4 k v) + 2 C k               (Dao and Gu, arXiv 2405.21060)
+///
+/// Backward does twice that, and the chunks' own products again.
+Flop scan_flop(const ScanShape& shape, bool backward);
+
+/// Least traffic in 16 bits: what each head reads and writes of a token.
+Bytes scan_bytes(const ScanShape& shape, bool backward);
+
+/// Kernels that a scan launches.
+int scan_kernels(ScanKind kind, bool backward);
+
+/// Time of a chunked scan in training: Triton's kernels of fla and mamba_ssm, which Megatron Core
+/// and Hugging Face run. Time follows chunks and waves of heads, not operations: at full occupancy
+/// a scan reaches 5 to 10 % of the peak.
+///
+/// state space  t0 + b tokens ceil(sequences x heads / multiprocessors): 34 of 34 rows of B200 from
+///              32,768 tokens on within 4 %, H100's within 8 %.
+/// delta rule   t0 + a sequences tokens heads + c ceil(tokens / 64): within 5 % (median) and 11 %
+///              (nine in ten) of 103 rows each of H200 and GB200.
+/// Tag          interpolated on Hopper and Blackwell, default elsewhere, and for the state space's
+///              backward pass, which nobody published.
+KernelTime scan_time(const Gpu& gpu, const ScanShape& shape, bool backward);
+
+}  // namespace orrery

@@ -1,0 +1,99 @@
+#include "sim/layers/state_ops.hpp"
+
+#include <numeric>
+
+namespace orrery {
+namespace {
+
+StateWork work_of(const LayerSizes& s) { return *s.model.mixer->work(s.hidden, s.plan.tp); }
+
+Linears inputs(const StateWork& work) {
+  Linears all;
+  for (const std::int64_t width : work.inputs)
+    all.push_back({"mixer_in", "mixer_in_dgrad", "mixer_in_wgrad", width});
+  return all;
+}
+Linear output(const StateWork& work) {
+  return {"mixer_out", "mixer_out_dgrad", "mixer_out_wgrad", work.output};
+}
+
+std::int64_t width_of(const StateWork& work) {
+  return std::accumulate(work.inputs.begin(), work.inputs.end(), std::int64_t{0});
+}
+
+Ops swap(const LayerSizes& s, std::string_view name, std::int64_t width) {
+  if (s.plan.cp == 1) return {};
+  return {collective(name, CollectiveKind::all_to_all, s.element * s.of_tokens(width), 0.0,
+                     GroupKind::context)};
+}
+
+// Share of the rate of plain copies: the convolution moves 2.2 to 2.3 TB/s on H100 and 2.7 to 3.0
+// on B200 (NVIDIA aiconfigurator, mamba2_perf, commit 095f58a5), 0.66 and 0.36 of the memory's
+// peak, of which copies reach 0.9.
+double convolution_efficiency(Architecture architecture) {
+  return architecture >= Architecture::blackwell ? 0.40 : 0.73;
+}
+
+// Between the exchanges a rank has all tokens of its sequences and a cp-th of the channels: as many
+// elements. Forward reads and writes each; backward reads the input and the output's
+// gradient and writes the input's.
+Op convolution(const LayerSizes& s, const StateWork& work, bool backward) {
+  Op op = memory(backward ? "convolution_bwd" : "convolution",
+                 (backward ? 3.0 : 2.0) * s.element * s.of_tokens(work.convolved));
+  op.efficiency = convolution_efficiency(s.architecture);
+  return op;
+}
+
+Op scan(const LayerSizes& s, const StateWork& work, bool backward) {
+  Op op;
+  op.kind = Op::Kind::scan;
+  op.name = backward ? "scan_bwd" : "scan";
+  op.scan = work.scan;
+  op.scan.heads /= s.plan.cp;
+  op.batch = s.plan.mbs;
+  op.queries = s.plan.seq;
+  op.backward = backward;
+  op.kernels = scan_kernels(work.scan.kind, backward);
+  return op;
+}
+
+// The scan's output times the sigmoid or SiLU of the gate, normed: both are read and the result is
+// written; backward reads its gradient as well and writes two.
+Op gate(const LayerSizes& s, const StateWork& work, bool backward) {
+  return memory(backward ? "gated_norm_bwd" : "gated_norm",
+                (backward ? 5.0 : 3.0) * s.element * s.of_tokens(work.gated));
+}
+
+}  // namespace
+
+Ops state_mixer_forward(const LayerSizes& s) {
+  const StateWork work = work_of(s);
+  Ops ops = column_parallel_forward(s, inputs(work));
+  append(ops, swap(s, "cp_swap_inputs", width_of(work)));
+  if (work.taps > 0) ops.push_back(convolution(s, work, false));
+  if (work.scan.kind != ScanKind::none) ops.push_back(scan(s, work, false));
+  ops.push_back(gate(s, work, false));
+  append(ops, swap(s, "cp_swap_heads", work.output));
+  append(ops, row_parallel_forward(s, {output(work)}));
+  return ops;
+}
+
+Ops state_mixer_backward(const LayerSizes& s) {
+  const StateWork work = work_of(s);
+  Ops ops = row_parallel_backward(s, {output(work)});
+  append(ops, swap(s, "cp_swap_heads", work.output));
+  ops.push_back(gate(s, work, true));
+  if (work.scan.kind != ScanKind::none) ops.push_back(scan(s, work, true));
+  if (work.taps > 0) ops.push_back(convolution(s, work, true));
+  append(ops, swap(s, "cp_swap_inputs", width_of(work)));
+  append(ops, column_parallel_backward(s, inputs(work)));
+  return ops;
+}
+
+double kept_by_state_mixer(const LayerSizes& s, double own, double element) {
+  const StateWork work = work_of(s);
+  return element * static_cast<double>(width_of(work) + work.kept_channels) +
+         own * static_cast<double>(work.output) + work.kept_bytes;
+}
+
+}  // namespace orrery

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "sim/layers/layer_parts.hpp"
+
+namespace orrery {
+
+/// The operations of a mixer that keeps a state in place of keys and values, on one rank: products
+/// that read the layer's input, a causal convolution, a scan over the sequence, a gated norm, and
+/// the product of its output (StateWork).
+///
+/// Tensor  ranks have some of the heads; the first products are column-parallel and the last one is
+///         row-parallel, as attention's are.
+/// Context ranks exchange tokens for heads before the convolution and back after the norm (Megatron
+///         Core, ssm/mamba_context_parallel.py): a scan needs whole sequences.
+/// Formats the convolution, the scan and the norm stay in 16 bits.
+Ops state_mixer_forward(const LayerSizes& s);
+Ops state_mixer_backward(const LayerSizes& s);
+
+/// Bytes of a token that the backward pass of the mixer needs, beside the layer's norm, with `own`
+/// an element of what products read and `element` one of other tensors.
+double kept_by_state_mixer(const LayerSizes& s, double own, double element);
+
+}  // namespace orrery
