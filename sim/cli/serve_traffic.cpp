@@ -274,6 +274,20 @@ void note_small_limits(const std::optional<Slo>& slo, const std::string& text) {
                " is in milliseconds, and nothing is that quick: half a second is 500");
 }
 
+// Clients that are answered together send together, and a router that compares replicas sends them
+// to the one that has just got free: waves that answers of one length do not disperse.
+void note_waves(const ServingLoad& load, int replicas) {
+  const RequestTraffic& traffic = load.traffic;
+  if (replicas < 2 || load.list.clients == 0 ||
+      traffic.output.kind != LengthDistribution::Kind::fixed)
+    return;
+  if (load.replay.routing == Routing::least_tokens || load.replay.routing == Routing::power_of_two)
+    print_note("answers of one length keep clients in step, and --router " +
+               name(load.replay.routing) +
+               " sends those that are answered together to one replica: TTFT may be several times "
+               "that of lengths that differ (--osl lognormal:N,0.5)");
+}
+
 }  // namespace
 
 int serve_traffic(const Options& options, const TrafficOptions& traffic, const Served& served) {
@@ -295,6 +309,7 @@ int serve_traffic(const Options& options, const TrafficOptions& traffic, const S
   const TokenCost cost =
       token_cost(run.output_tokens_per_s(), static_cast<double>(served.gpus), economics);
   note_small_limits(load.replay.slo, traffic.slo);
+  note_waves(load, served.replicas);
   print_deployment_notes(run.setup, run.kv, most_tokens_of_request(load));
   if (goodput && !goodput->at_rate) load.traffic.rate = 0.0;
   ServingRunsByFigure by_runs = read_serving_runs(traffic.runs, run.setup);

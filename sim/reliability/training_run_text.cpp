@@ -241,8 +241,10 @@ std::string training_run_text(const TrainingRun& run) {
                      days_text(prepared.without_interruption().si() / 86400.0) + " uninterrupted"});
   add_ramp(table, prepared);
   table.add_row({"Goodput", percent(figures.goodput.typical()), percent_range(figures.goodput)});
-  const std::string formula =
-      run.expected_ettr ? "; " + percent(*run.expected_ettr) + " by the formula" : "";
+  const std::string formula = run.expected_ettr
+                                  ? "; " + percent(*run.expected_ettr) + " by the formula" +
+                                        (run.question.policy.spares ? " at constant rates" : "")
+                                  : "";
   table.add_row({"ETTR", percent(figures.ettr.typical()), percent_range(figures.ettr) + formula});
   const ChanceRange& count = figures.interruptions;
   const int decimals = count.mean < 10.0 ? 1 : 0;

@@ -156,7 +156,11 @@ std::string failures_note(const SearchRequest& request) {
   if (request.tokens)
     text +=
         spares ? ", which the rent includes" : "; the rent includes spares for 99 % of the time";
-  return text + ". orrery run walks through them.";
+  text += ". orrery run walks through them";
+  // A closed form of the state that a long run settles in, at the mean rate.
+  return text + (spares ? ": it begins with all spares, and rates differ from month to month, so "
+                          "that its ETTR may be some points higher or lower."
+                        : ".");
 }
 
 }  // namespace

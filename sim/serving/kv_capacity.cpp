@@ -247,17 +247,19 @@ bool holds(const Model& model, const Deployment& plan, const ServingEngine& engi
           kv_of_request(model, plan, plan.max_length) <= kv.memory.kv);
 }
 
-// Returns the first of the usual remedies under which a request fits: options that replace or
-// complete those of the deployment's request, or "". Those of a pool are keys: "tp=4".
-std::string remedy(const Model& model, const System& system, const Deployment& plan,
-                   const ServingEngine& engine, std::int64_t tokens, const Place& at) {
+}  // namespace
+
+std::string kv_remedy(const Model& model, const System& system, const Deployment& plan,
+                      const ServingEngine& engine, std::int64_t tokens, const Place& at,
+                      const CacheSuffices& suffices) {
   const bool of_pool = at.file.starts_with("--");
   std::int64_t gpus = plan.gpus();
   const auto fits = [&](const DeploymentRequest& changed) {
     try {
       const Deployment other =
           make_deployment(model, system, engine, changed, static_cast<int>(gpus), {});
-      return holds(model, other, engine, kv_capacity(model, system, other, engine), tokens);
+      const KvCapacity kv = kv_capacity(model, system, other, engine);
+      return holds(model, other, engine, kv, tokens) && (!suffices || suffices(kv));
     } catch (const Error&) {
       return false;
     }
@@ -279,7 +281,12 @@ std::string remedy(const Model& model, const System& system, const Deployment& p
   for (const auto& [key, format] : {std::pair{"attention", &DeploymentRequest::attention},
                                     std::pair{"experts", &DeploymentRequest::experts}})
     if (request.*format) changed.*format = Dtype::fp8, options.emplace_back(key, "fp8");
-  if (element_bytes(plan.weights) > 1.0 && fits(changed)) return would_do(options);
+  if (element_bytes(plan.weights) > 1.0) {
+    if (fits(changed)) return would_do(options);
+    changed.kv = Dtype::fp8;
+    options.emplace_back("kv", "fp8");
+    if (element_bytes(plan.kv) > 1.0 && !of_pool && fits(changed)) return would_do(options);
+  }
   for (int factor = 2; factor * plan.tp <= 128; factor *= 2) {
     changed = request;
     changed.tp = factor * plan.tp;
@@ -297,8 +304,6 @@ std::string remedy(const Model& model, const System& system, const Deployment& p
   return "";
 }
 
-}  // namespace
-
 void need_length(const Deployment& plan, std::int64_t tokens, const Place& at) {
   if (plan.max_length == 0 || tokens <= plan.max_length) return;
   fail_infeasible(at / "max_length",
@@ -308,10 +313,11 @@ void need_length(const Deployment& plan, std::int64_t tokens, const Place& at) {
 }
 
 void need_kv(const Model& model, const System& system, const Deployment& plan,
-             const ServingEngine& engine, std::int64_t tokens, const Place& at) {
+             const ServingEngine& engine, std::int64_t tokens, const Place& at,
+             const CacheSuffices& suffices) {
   const KvCapacity kv = kv_capacity(model, system, plan, engine);
   if (holds(model, plan, engine, kv, tokens)) return;
-  const std::string change = remedy(model, system, plan, engine, tokens, at);
+  const std::string change = kv_remedy(model, system, plan, engine, tokens, at, suffices);
   const std::string better =
       change.empty() ? "use more GPUs a replica (tp, pp), or GPUs with more memory" : change;
   if (kv.memory.kv <= Bytes{})

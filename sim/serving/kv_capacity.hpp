@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "sim/serving/deployment.hpp"
 #include "sim/serving/kv_cache.hpp"
@@ -65,10 +66,21 @@ KvCapacity kv_capacity(const Model& model, const System& system, const Deploymen
 /// Refuses requests of `tokens` that are longer than the deployment's max_length (infeasible).
 void need_length(const Deployment& deployment, std::int64_t tokens, const Place& at);
 
+/// A further condition on a cache that a remedy leads to; empty: none.
+using CacheSuffices = std::function<bool(const KvCapacity&)>;
+
+/// The first of the usual changes under which a request of `tokens` fits: "--kv fp8 would do", with
+/// options that replace or complete those of the deployment's request; "": none. Those of a pool
+/// are keys: "tp=4".
+std::string kv_remedy(const Model& model, const System& system, const Deployment& deployment,
+                      const ServingEngine& engine, std::int64_t tokens, const Place& at,
+                      const CacheSuffices& suffices = {});
+
 /// Refuses a deployment that does not hold one request of `tokens`, or with whose max_length the
 /// engine does not start (infeasible), with what is missing and the nearest change that would do.
 void need_kv(const Model& model, const System& system, const Deployment& deployment,
-             const ServingEngine& engine, std::int64_t tokens, const Place& at);
+             const ServingEngine& engine, std::int64_t tokens, const Place& at,
+             const CacheSuffices& suffices = {});
 
 /// What engines do about a request of so many tokens, more than the model's length: a sentence.
 std::string too_long_note(const Model& model, std::int64_t tokens);

@@ -152,7 +152,10 @@ bool ReplayCounts::saturated() const {
     const auto arrived = static_cast<double>(totals.arrived_of[quarter]);
     return arrived > 0.0 ? static_cast<double>(totals.waiting_seen[quarter]) / arrived : 0.0;
   };
-  return seen(3) > 1.5 * seen(1) && seen(3) > 0.01 * static_cast<double>(totals.arrived);
+  // Arrivals of a quarter that came by chance beyond those expected.
+  const double chance = 3.0 * std::sqrt(static_cast<double>(totals.arrived_of[3]));
+  return seen(3) > 1.5 * seen(1) &&
+         seen(3) > std::max(0.01 * static_cast<double>(totals.arrived), chance);
 }
 
 std::string ReplayCounts::bytes() const {

@@ -134,7 +134,7 @@ struct ReplayCounts {
               const std::optional<Slo>& slo);
   void add(const ReplayCounts& other);
   /// The queue grows through the run: requests of the last quarter found half as many again waiting
-  /// as those of the second, and more than a hundredth of all.
+  /// as those of the second, more than a hundredth of all, and more than come by chance.
   bool saturated() const;
 
   std::string bytes() const;

@@ -17,6 +17,15 @@ Bytes all_ranks_of(std::int64_t tokens, const ServingSetup& setup, const KvCapac
   return Bytes{static_cast<double>(tokens) * ranks * kv.bytes_per_token};
 }
 
+// Tokens in the cache of one of the batches that take turns in a pipeline. They share one cache in
+// the engines, and are simulated apart, each with its part; but a request may fill what all have.
+std::int64_t batch_cache(const Deployment& plan, const KvCapacity& kv, const Request& longest) {
+  const std::int64_t tokens =
+      std::int64_t{longest.prompt_tokens} + longest.output_tokens + plan.step_tokens() - 1;
+  const std::int64_t blocks = (tokens + plan.block - 1) / plan.block;
+  return std::min(kv.tokens, std::max(kv.tokens / plan.pp, blocks * plan.block));
+}
+
 }  // namespace
 
 ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
@@ -35,7 +44,8 @@ ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
     shape.rules.step_tokens = plan.step_tokens();
     shape.rules.progress = plan.speculation->a_step();
   }
-  shape.kv = {kv.tokens / plan.pp, plan.block, load.prefix_cache};
+  const Request longest = load.list.requests.empty() ? Request{} : longest_of(load.list);
+  shape.kv = {batch_cache(plan, kv, longest), plan.block, load.prefix_cache};
   shape.kv.groups = kv.groups;
   shape.copies = copies_go_in_step(setup) ? plan.dp : 1;
   if (plan.host_kv > Bytes{}) {
@@ -85,7 +95,7 @@ void need_space(const ServingSetup& setup, const Request& longest, const Place& 
   const KvCapacity kv = kv_capacity(setup.model, setup.system, plan, setup.engine);
   Request kept = longest;
   kept.output_tokens += static_cast<std::uint32_t>(drafted);
-  KvShape shape{kv.tokens / plan.pp, plan.block};
+  KvShape shape{batch_cache(plan, kv, longest), plan.block};
   shape.groups = kv.groups;
   refuse_oversized({{kept}, {}, 0, 0}, shape, at_once(plan), at);
 }
@@ -113,7 +123,7 @@ void measure(const ServingLoad& load, ServingRun& run) {
     return;
   }
   run.window = measure_steady(load.list, run.replay.times, load.skipped, load.replay.slo, counts);
-  if (!run.window.whole) run.saturated = run.window.overloaded;
+  run.saturated = run.window.overloaded;
 }
 
 ServingRun serve_requests(const PricedServing& priced, const ServingLoad& load, const Place& at) {

@@ -44,10 +44,16 @@ std::string window_text(const ServingLoad& load, const ServingRun& run) {
   const SteadyWindow& window = run.window;
   if (window.whole)
     return load.part == MeasuredPart::steady
-               ? "All are counted: they are too few for a steady state\n"
+               ? "All are counted, the first and the last ones as well: they are too few for a "
+                 "steady\n"
+                 "state, and rates are lower than those of a longer run (--requests N)\n"
                : "";
-  std::string text = plural(window.requests, "request") + " of " + fixed(window.span().si(), 1) +
-                     " s counted, after " + plural(window.warm_up, "request") + " of warm-up";
+  std::string text =
+      run.saturated && window.overloaded
+          ? plural(window.requests, "request") + " counted, and tokens of the " +
+                fixed(window.span().si(), 1) + " s in which requests waited throughout"
+          : plural(window.requests, "request") + " of " + fixed(window.span().si(), 1) +
+                " s counted, after " + plural(window.warm_up, "request") + " of warm-up";
   if (run.represented > 1.0)
     text += ", on " + plural(std::int64_t{run.replay.replayed}, "replica") +
             ", each representing " + fixed(run.represented, 0);

@@ -8,31 +8,40 @@
 namespace orrery {
 namespace {
 
-// An iteration's own requests must fit: the longest one, and all together.
-void need_memory(const ServingSetup& setup, const Iteration& iteration, const KvCapacity& kv,
-                 const Place& at) {
-  const std::int64_t longest = longest_of(iteration);
-  const auto blocks = [&](std::int64_t tokens, std::int64_t computed) {
-    return kv.blocks_of(tokens, computed);
-  };
-  // Decodes have contexts of their mean.
+// Blocks that the requests of an iteration hold. Decodes have contexts of their mean.
+std::int64_t held_blocks(const Iteration& iteration, const KvCapacity& kv, int step_tokens) {
   std::int64_t held = 0;
   if (iteration.decodes > 0) {
     const std::int64_t mean = iteration.context / iteration.decodes;
     const std::int64_t longer = iteration.context % iteration.decodes;
-    const int step = setup.deployment.step_tokens();
-    held = longer * blocks(mean + 1, step) + (iteration.decodes - longer) * blocks(mean, step);
+    held = longer * kv.blocks_of(mean + 1, step_tokens) +
+           (iteration.decodes - longer) * kv.blocks_of(mean, step_tokens);
   }
   for (const PrefillChunk& chunk : iteration.chunks)
-    held += blocks(chunk.tokens + chunk.cached, chunk.tokens);
-  need_length(setup.deployment, longest, at);
-  need_kv(setup.model, setup.system, setup.deployment, setup.engine, longest, at);
-  if (held > kv.blocks())
-    fail_infeasible(at / "step",
-                    "the KV cache holds " + grouped(kv.tokens) + " tokens, " +
-                        grouped((held - kv.blocks()) * kv.block / kv.groups.all()) +
-                        " fewer than this iteration's",
-                    "use fewer or shorter requests, --kv fp8, or more GPUs a replica");
+    held += kv.blocks_of(chunk.tokens + chunk.cached, chunk.tokens);
+  return held;
+}
+
+// An iteration's own requests must fit: the longest one, and all together.
+void need_memory(const ServingSetup& setup, const Iteration& iteration, const KvCapacity& kv,
+                 const Place& at) {
+  const Deployment& plan = setup.deployment;
+  const std::int64_t longest = longest_of(iteration);
+  const auto suffices = [&](const KvCapacity& other) {
+    return held_blocks(iteration, other, plan.step_tokens()) <= other.blocks();
+  };
+  need_length(plan, longest, at);
+  need_kv(setup.model, setup.system, plan, setup.engine, longest, at, suffices);
+  if (suffices(kv)) return;
+  const std::int64_t missing = held_blocks(iteration, kv, plan.step_tokens()) - kv.blocks();
+  const std::string change =
+      kv_remedy(setup.model, setup.system, plan, setup.engine, longest, at, suffices);
+  fail_infeasible(at / "step",
+                  "the KV cache holds " + grouped(kv.tokens) + " tokens, " +
+                      grouped(missing * kv.block / kv.groups.all()) +
+                      " fewer than this iteration's",
+                  "use fewer or shorter requests; " +
+                      (change.empty() ? "more GPUs a replica hold more" : change));
 }
 
 // Batches take turns in a pipeline: with each of its stages busy, one takes times.decode().

@@ -90,18 +90,39 @@ void add_evenly(const SteadyWindow& window, Seconds from, Seconds to, double tok
   }
 }
 
-// The backlog grows: more requests are present at the end of the second half of the sending time
-// than in its middle, beyond what chance would do. Under overload it grows in proportion to time.
+// Mean time from the admission of a request to its last token.
+Seconds mean_service_time(const std::vector<RequestTimes>& times) {
+  Seconds sum;
+  for (const RequestTimes& of : times) sum += of.e2e - of.queue;
+  return sum / static_cast<double>(times.size());
+}
+
+// The backlog grows: more requests wait at the end of the second half of the sending time than in
+// its middle, beyond what chance would do, or more are present, if those of the middle have not
+// only just begun to fill the engine. Under overload both grow in proportion to time.
 bool backlog_grows(const std::vector<RequestTimes>& times, const std::vector<std::uint32_t>& sent) {
   const Seconds end = times[sent.back()].arrival;
   const Seconds middle = times[sent[sent.size() / 2]].arrival;
-  double present_middle = 0.0, present_end = 0.0, came = 0.0;
+  struct Found {
+    double in_middle = 0.0, at_end = 0.0;
+  };
+  Found waiting, present;
+  double came = 0.0;
   for (const RequestTimes& of : times) {
-    if (of.arrival <= middle && of.arrival + of.e2e > middle) present_middle += 1.0;
-    if (of.arrival <= end && of.arrival + of.e2e > end) present_end += 1.0;
-    if (of.arrival > middle && of.arrival <= end) came += 1.0;
+    const auto count = [&](Found& found, Seconds stay) {
+      found.in_middle += of.arrival <= middle && of.arrival + stay > middle ? 1.0 : 0.0;
+      found.at_end += of.arrival <= end && of.arrival + stay > end ? 1.0 : 0.0;
+    };
+    count(waiting, of.queue);
+    count(present, of.e2e);
+    came += of.arrival > middle && of.arrival <= end ? 1.0 : 0.0;
   }
-  return present_end > 1.4 * present_middle && present_end - present_middle > 3.0 * std::sqrt(came);
+  const auto grows = [&](const Found& found) {
+    return found.at_end > 1.4 * found.in_middle &&
+           found.at_end - found.in_middle > 3.0 * std::sqrt(came);
+  };
+  const Seconds sending = middle - times[sent.front()].arrival;
+  return grows(waiting) || (sending > 1.5 * mean_service_time(times) && grows(present));
 }
 
 }  // namespace
@@ -184,6 +205,20 @@ WindowBounds find_window(const RequestList& list, const std::vector<RequestTimes
   return window;
 }
 
+// The time in which an overloaded engine is full, whether or not requests still come: from the
+// admission of one in seven, not before a request's time has passed, until that of six in seven,
+// when the first replicas may run out of requests. False if that is no longer than two requests.
+bool take_full_time(const std::vector<RequestTimes>& times, SteadyWindow& window) {
+  std::vector<Seconds> admitted;
+  admitted.reserve(times.size());
+  for (const RequestTimes& of : times) admitted.push_back(of.arrival + of.queue);
+  std::sort(admitted.begin(), admitted.end());
+  const Seconds a_request = mean_service_time(times);
+  window.begin = std::max(admitted[admitted.size() / 7], admitted.front() + a_request);
+  window.end = admitted[admitted.size() - 1 - admitted.size() / 7];
+  return window.span() > 2.0 * a_request;
+}
+
 // Counts tokens and answers by the time at which they are made.
 void count_made(const RequestList& list, const std::vector<RequestTimes>& times,
                 SteadyWindow& window) {
@@ -239,6 +274,7 @@ SteadyWindow measure_steady(const RequestList& list, const std::vector<RequestTi
   if (times.size() < least) return window;
   const std::vector<std::uint32_t> sent = in_sending_order(times);
   const bool overloaded = list.clients == 0 && backlog_grows(times, sent);
+  window.overloaded = overloaded;
   const auto [from, to] = find_window(list, times, sent, skipped, overloaded);
   if (from + least > to && skipped >= 0)
     fail_input({"", "--skip-first"},
@@ -247,12 +283,23 @@ SteadyWindow measure_steady(const RequestList& list, const std::vector<RequestTi
   if (from + least > to) return window;
 
   window.whole = false;
-  window.overloaded = overloaded;
   window.begin = times[sent[from]].arrival;
   window.end = times[sent[std::min(to, sent.size() - 1)]].arrival;
+  if (overloaded && skipped < 0 && !take_full_time(times, window)) {
+    window = whole_run(counts);
+    window.overloaded = true;
+    return window;
+  }
   window.warm_up = static_cast<std::int64_t>(from);
   window.requests = static_cast<std::int64_t>(to - from);
   count_made(list, times, window);
+  // The engine may still be filling with longer and longer batches: answers follow tokens.
+  if (overloaded) {
+    double tokens = 0.0;
+    for (const RequestTimes& of : times)
+      tokens += static_cast<double>(list.requests[of.request].output_tokens);
+    window.ended = window.output_tokens * static_cast<double>(times.size()) / tokens;
+  }
   count_sent(list, times, std::span{sent}.subspan(from, to - from), slo, counts, window);
   window.long_enough =
       !overloaded && window.span() >= least_request_times * mean_request_time(times);

@@ -53,8 +53,10 @@ struct SteadyWindow {
 /// The warm-up ends where leaving out more would widen the interval of the mean end-to-end time
 /// (MSER-5: K. P. White, Simulation 69, 1997), not before one request's time has passed, and in a
 /// closed loop not before each client has sent its second request. The window ends one request's
-/// time before the last is sent, so that all requests in it met the full load. Intervals are those
-/// of 20 batch means, widened for the correlation of neighbours.
+/// time before the last is sent, so that all requests in it met the full load. Under overload no
+/// such time exists: latencies are those of all requests, and rates those of the time in which the
+/// engine was full. Intervals are those of 20 batch means, widened for the correlation of
+/// neighbours.
 ///
 /// `times`: of all requests, by their number. `skipped`: the user's warm-up in requests; negative:
 /// it is found. If no more than a few dozen requests are left, the window is the whole run.

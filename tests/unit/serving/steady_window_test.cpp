@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -86,6 +87,49 @@ TEST(SteadyWindow, ABacklogThatGrowsIsAnOverload) {
   EXPECT_TRUE(made.measured().overloaded);
   Made steady = every(0.1, 3000, [](int i) { return 1.0 + 0.3 * (i % 10); });
   EXPECT_FALSE(steady.measured().overloaded);
+}
+
+// An engine that takes `slots` requests at once, each for `service` seconds, first come first served;
+// all have ten tokens. `a_second` requests come.
+Made engine_of(double a_second, int requests, int slots, double service) {
+  std::vector<double> free(static_cast<std::size_t>(slots), 0.0);
+  std::vector<double> begun;
+  for (int i = 0; i < requests; ++i) {
+    const auto first = std::min_element(free.begin(), free.end());
+    begun.push_back(std::max(*first, i / a_second));
+    *first = begun.back() + service;
+  }
+  Made made = every(1.0 / a_second, requests, [&](int i) {
+    return begun[static_cast<std::size_t>(i)] + service - i / a_second;
+  });
+  for (std::size_t i = 0; i < begun.size(); ++i) {
+    RequestTimes& of = made.times[i];
+    of.queue = Seconds{begun[i] - static_cast<double>(i) / a_second};
+    of.ttft = of.queue + Seconds{0.1 * service};
+    of.tpot = (of.e2e - of.ttft) / 10.0;
+  }
+  return made;
+}
+
+// 40 slots of 4 s answer ten requests a second, however many come.
+TEST(SteadyWindow, AnOverloadedEngineMakesWhatItCan) {
+  for (const double a_second : {11.0, 20.0, 100.0, 1000.0})
+    for (const int requests : {1000, 4000, 20000}) {
+      if (a_second < 15.0 && requests < 4000) continue;  // Chance would do as much.
+      Made made = engine_of(a_second, requests, 40, 4.0);
+      const SteadyWindow window = made.measured();
+      EXPECT_TRUE(window.overloaded) << a_second << " " << requests;
+      const double rate = window.ended / window.span().si();
+      EXPECT_NEAR(rate, 10.0, 0.6) << a_second << " " << requests;
+    }
+}
+
+// Nine of ten slots are in use, and a tenth of a run fills them.
+TEST(SteadyWindow, ARunThatFillsTheEngineIsNoOverload) {
+  for (const int requests : {60, 80, 120, 200, 400, 4000}) {
+    Made made = engine_of(9.0, requests, 40, 4.0);
+    EXPECT_FALSE(made.measured().overloaded) << requests;
+  }
 }
 
 TEST(SteadyWindow, FewRequestsCountAsAWhole) {
