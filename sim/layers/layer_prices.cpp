@@ -40,6 +40,15 @@ PassCost slowest_of(const Pricer& pricer, std::size_t ranks, const OpsOf& ops_of
 
 }  // namespace
 
+namespace {
+
+double slowdown_of(const Scenario& scenario) {
+  return scenario.system.host_slowdown *
+         (scenario.plan.ep_overlap ? scenario.software.overlapped_host : 1.0);
+}
+
+}  // namespace
+
 LayerPrices::LayerPrices(const Scenario& scenario, const Pricer& pricer, const GroupShapes& shapes)
     : scenario_{scenario},
       sizes_{scenario, scenario.expert_shape()},
@@ -72,11 +81,12 @@ const LayerPrices::OfKind& LayerPrices::priced(LayerKind kind) const {
 }
 
 void LayerPrices::price_all_ends(OfKind& of) const {
+  const Model& layer = scenario_.shape_of(of.kind);
   of.forward = price_ends(layer_ends_forward(scenario_, of.kind), BackwardPart::whole,
-                          forward_host(scenario_));
+                          forward_host(scenario_, layer));
   const LayerEnds backward = layer_ends_backward(scenario_, of.kind);
   const auto backward_ends = [&](BackwardPart part) {
-    return price_ends(backward, part, backward_host(scenario_, part));
+    return price_ends(backward, part, backward_host(scenario_, layer, part));
   };
   of.backward = backward_ends(BackwardPart::whole);
   if (!scenario_.plan.splits_backward()) return;
@@ -107,14 +117,15 @@ LayerPrices::Ends LayerPrices::price_ends(const LayerEnds& ends, BackwardPart pa
 
 PassCost LayerPrices::experts_forward(const Members& members) const {
   const auto ops_of = [&](std::size_t rank) { return of_experts_forward(sizes_, members[rank]); };
-  return slowest_of(pricer_, members.size(), ops_of, forward_host(scenario_).experts);
+  return slowest_of(pricer_, members.size(), ops_of, forward_host(scenario_, sizes_.model).experts);
 }
 
 PassCost LayerPrices::experts_backward(const Members& members, BackwardPart part) const {
   const auto ops_of = [&](std::size_t rank) {
     return part_of(of_experts_backward(sizes_, members[rank]), part);
   };
-  return slowest_of(pricer_, members.size(), ops_of, backward_host(scenario_, part).experts);
+  return slowest_of(pricer_, members.size(), ops_of,
+                    backward_host(scenario_, sizes_.model, part).experts);
 }
 
 // The backward pass sends a combine's gradient like a dispatch, and a dispatch's like a combine.
@@ -166,7 +177,7 @@ PassCost LayerPrices::recomputed(const OfKind& of, const Members& members, const
     append(after, shared.after);
     const Ends ends{pricer_.price(before, router_host(scenario_)),
                     pricer_.price(shared.during_dispatch), pricer_.price(shared.during_combine),
-                    pricer_.price(after, forward_host(scenario_).after)};
+                    pricer_.price(after, forward_host(scenario_, sizes_.model).after)};
     cost.append(with_experts(ends, forward, exchange));
   }
   return cost;
@@ -202,23 +213,36 @@ LayerPrice LayerPrices::routed(const RoutedBatch& batch, LayerKind kind) const {
 }
 
 LayerPrice LayerPrices::price_dense(LayerKind kind) const {
+  // The mixer of a layer of its own takes the host as long as before the experts of its layer.
+  const Seconds host =
+      scenario_.model.pattern && scenario_.model.experts && has_mixer(scenario_.shape_of(kind))
+          ? slowdown_of(scenario_) * scenario_.software.expert_layer_host.attention
+          : Seconds{};
   LayerPrice price;
-  price.forward = pricer_.price(layer_forward(scenario_, kind));
+  price.forward = pricer_.price(layer_forward(scenario_, kind), host);
   price.backward = pricer_.price(layer_recompute(scenario_, kind));
   price.backward.mark_recomputed();
   const Ops backward = layer_backward(scenario_, kind);
   if (scenario_.plan.splits_backward()) {
     price.input_gradient = price.backward;
-    price.input_gradient.append(pricer_.price(part_of(backward, BackwardPart::inputs)));
-    price.weight_gradient = pricer_.price(part_of(backward, BackwardPart::weights));
+    price.input_gradient.append(pricer_.price(part_of(backward, BackwardPart::inputs), 0.5 * host));
+    price.weight_gradient = pricer_.price(part_of(backward, BackwardPart::weights), 0.5 * host);
   }
-  price.backward.append(pricer_.price(backward));
+  price.backward.append(pricer_.price(backward, host));
   return price;
 }
 
 LayerPrice LayerPrices::price_prediction() const {
   LayerPrice all;
-  const LayerPrice& like = of(scenario_.kind_of(scenario_.model.layers - 1));
+  if (scenario_.model.prediction_layers == 0) return all;
+  LayerPrice like;  // The layers of one module.
+  for (const LayerKind kind : scenario_.prediction_kinds()) {
+    const LayerPrice& one = of(kind);
+    like.forward.append(one.forward);
+    like.backward.append(one.backward);
+    like.input_gradient.append(one.input_gradient);
+    like.weight_gradient.append(one.weight_gradient);
+  }
   for (int i = 0; i < scenario_.model.prediction_layers; ++i) {
     all.forward.append(pricer_.price(prediction_forward(scenario_)));
     all.forward.append(like.forward);
@@ -236,30 +260,23 @@ LayerPrice LayerPrices::price_prediction() const {
   return all;
 }
 
-namespace {
-
-double slowdown_of(const Scenario& scenario) {
-  return scenario.system.host_slowdown *
-         (scenario.plan.ep_overlap ? scenario.software.overlapped_host : 1.0);
-}
-
-}  // namespace
-
 Seconds router_host(const Scenario& scenario) {
   return slowdown_of(scenario) * scenario.software.expert_layer_host.router;
 }
 
-ExpertLayerHostParts forward_host(const Scenario& scenario) {
+ExpertLayerHostParts forward_host(const Scenario& scenario, const Model& layer) {
   const ExpertLayerHost& host = scenario.software.expert_layer_host;
   const double slowdown = slowdown_of(scenario);
   const auto experts = static_cast<double>(scenario.model.experts->count / scenario.plan.ep);
   const Seconds exchange = scenario.plan.ep > 1 ? host.exchange : Seconds{};
-  return {slowdown * host.attention + router_host(scenario),
-          slowdown * (exchange + experts * host.expert), slowdown * exchange};
+  const Seconds mixer = has_mixer(layer) ? slowdown * host.attention : Seconds{};
+  return {mixer + router_host(scenario), slowdown * (exchange + experts * host.expert),
+          slowdown * exchange};
 }
 
-ExpertLayerHostParts backward_host(const Scenario& scenario, BackwardPart part) {
-  const ExpertLayerHostParts forward = forward_host(scenario);
+ExpertLayerHostParts backward_host(const Scenario& scenario, const Model& layer,
+                                   BackwardPart part) {
+  const ExpertLayerHostParts forward = forward_host(scenario, layer);
   const double share = part == BackwardPart::whole ? 1.0 : 0.5;
   return {share * forward.after, share * forward.experts, share * forward.before};
 }

@@ -19,8 +19,9 @@ namespace orrery {
 struct ExpertLayerHostParts {
   Seconds before, experts, after;
 };
-ExpertLayerHostParts forward_host(const Scenario& scenario);
-ExpertLayerHostParts backward_host(const Scenario& scenario, BackwardPart part);
+/// `layer`: its shape; one without a mixer has none before its router.
+ExpertLayerHostParts forward_host(const Scenario& scenario, const Model& layer);
+ExpertLayerHostParts backward_host(const Scenario& scenario, const Model& layer, BackwardPart part);
 /// The router of a forward pass, for recomputed experts.
 Seconds router_host(const Scenario& scenario);
 

@@ -88,7 +88,8 @@ ActivationParts parts_of(const Scenario& s, int stage, const std::vector<int>& f
     for (int l = 0; l < s.layers_of[static_cast<std::size_t>(virtual_stage)]; ++l)
       if (first + l >= s.plan.offload_layers) add(s.kind_of(first + l));
     if (virtual_stage == s.plan.virtual_stages() - 1)
-      for (int i = 0; i < s.model.prediction_layers; ++i) add(s.kind_of(s.model.layers - 1));
+      for (int i = 0; i < s.model.prediction_layers; ++i)
+        for (const LayerKind kind : s.prediction_kinds()) add(kind);
     Bytes& of_copy =
         parts.micro_batch[chunk < s.plan.vpp ? 0 : 1];  // Plan::copy_of, without a division.
     of_copy = std::max(of_copy, sum);

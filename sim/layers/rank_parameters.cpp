@@ -147,9 +147,12 @@ class PartsOfStages {
     // layer of the last one's kind. It uses the model's head, and a copy of the embedding unless
     // the rank holds that, as DualPipe's first and last do (DeepSeek-V3, arXiv 2412.19437, section
     // 3.2.3).
-    for (int i = 0; i < model.prediction_layers; ++i) {
+    const int modules =
+        model.prediction_repeats ? std::min(1, model.prediction_layers) : model.prediction_layers;
+    for (int i = 0; i < modules; ++i) {
       parts.prediction.dense += 3 * norm + 2 * s.hidden * s.hidden / scenario_.plan.tp;
-      parts.prediction += layer_[index(scenario_.kind_of(model.layers - 1))];
+      for (const LayerKind kind : scenario_.prediction_kinds())
+        parts.prediction += layer_[index(kind)];
     }
     if (model.prediction_layers > 0 && !scenario_.plan.holds(0, last))
       parts.prediction.dense += table;

@@ -187,7 +187,11 @@ double attention_weights(const Model& model) {
     return (q > 0 ? (hidden + query) * q : hidden * query) + hidden * (kv + rope) + kv * key_value +
            heads * static_cast<double>(latent->v_dim) * hidden;
   }
-  return 2.0 * hidden * static_cast<double>((model.heads + model.kv_heads) * model.head_dim);
+  // Queries with their gate, keys, values, the output.
+  const std::int64_t queries = (model.output_gate ? 2 : 1) * model.heads * model.head_dim;
+  const std::int64_t values = model.values_are_keys ? 0 : model.kv_heads * value_width(model);
+  return hidden * static_cast<double>(queries + model.kv_heads * model.head_dim + values +
+                                      model.heads * value_width(model));
 }
 
 double mlp_weights(const Model& model, bool experts) {
@@ -203,12 +207,10 @@ double mlp_weights(const Model& model, bool experts) {
 }
 
 // Weights of the matrices of a layer's mixer.
-double mixer_weights(const Model& model, int layer) {
-  if (!model.pattern) return attention_weights(model);
-  const Mixer* mixer = model.pattern->mixer_of(layer);
-  if (!mixer) return 0.0;
+double mixer_weights(const Model& layer) {
+  if (!layer.mixer) return attention_weights(layer);
   double sum = 0.0;
-  for (const WeightMatrix& matrix : mixer->matrices(model.hidden))
+  for (const WeightMatrix& matrix : layer.mixer->matrices(layer.hidden))
     sum += static_cast<double>(matrix.in) * static_cast<double>(matrix.out);
   return sum;
 }
@@ -234,16 +236,31 @@ Flop model_flop(const Model& model, std::int64_t sequences, std::int64_t sequenc
   const double head = hidden * static_cast<double>(model.vocab);
   double weights = head;
   double core = 0.0;
-  for (int layer = 0; layer < model.layers + model.prediction_layers; ++layer) {
-    const auto like = static_cast<std::size_t>(std::min(layer, model.layers - 1));
-    const bool experts = !model.layer_has_experts.empty() && model.layer_has_experts[like];
-    const Model& shape = shape_of_layer(model, static_cast<int>(like));
-    weights += mixer_weights(model, static_cast<int>(like)) + mlp_weights(shape, experts);
-    if (layer >= model.layers) weights += 2.0 * hidden * hidden + head;
-    const bool local = model.pattern ? shape.window > 0
-                                     : !model.layer_is_local.empty() &&
-                                           model.layer_is_local[like] && model.window > 0;
+  const auto add = [&](const Model& shape, bool experts, bool local) {
+    weights += mixer_weights(shape) + mlp_weights(shape, experts);
     core += core_flop(shape, local, sequence, causal);
+  };
+  const auto add_layer = [&](int layer) {
+    const auto place = static_cast<std::size_t>(layer);
+    const bool local = !model.layer_is_local.empty() && model.layer_is_local[place];
+    const Model& shape = shape_of_layer(model, layer);
+    if (model.pattern)
+      add(shape, shape.experts.has_value(), shape.window > 0);
+    else
+      add(model, !model.layer_has_experts.empty() && model.layer_has_experts[place],
+          local && model.window > 0);
+  };
+  for (int layer = 0; layer < model.layers; ++layer) add_layer(layer);
+  for (int module = 0; module < model.prediction_layers; ++module) {
+    weights += 2.0 * hidden * hidden + head;
+    if (!model.pattern) {
+      add_layer(model.layers - 1);
+      continue;
+    }
+    for (const int place : model.pattern->prediction_shapes) {
+      const Model& shape = model.pattern->shapes[static_cast<std::size_t>(place)];
+      add(shape, shape.experts.has_value(), shape.window > 0);
+    }
   }
   return Flop{3.0 * static_cast<double>(sequences) * (2.0 * tokens * weights + core)};
 }

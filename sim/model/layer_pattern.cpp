@@ -157,6 +157,9 @@ LayerPattern parse_layer_pattern(const JsonValue& json) {
     for (std::int64_t i = 0; i < repeats; ++i)
       pattern.layers.insert(pattern.layers.end(), layers.begin(), layers.end());
   }
+  if (const auto prediction = json.find("prediction"))
+    for (const JsonValue& word : prediction->elements())
+      pattern.prediction.push_back(parse_layer(pattern, word));
   if (pattern.layers.empty()) runs.fail("has no layers", "write [repeats, [\"mixer+ffn\", ...]]");
   return pattern;
 }
@@ -202,19 +205,30 @@ const Model& shape_of_layer(const Model& model, int layer) {
 void describe_layers(Model& model) {
   if (!model.pattern) return;
   auto pattern = std::make_shared<LayerPattern>(*model.pattern);
-  const std::vector<LayerPattern::Layer> kinds = pattern->kinds();
+  if (pattern->prediction.empty()) pattern->prediction = {pattern->layers.back()};
+  std::vector<LayerPattern::Layer> kinds = pattern->kinds();
+  if (model.prediction_layers > 0)
+    for (const LayerPattern::Layer& layer : pattern->prediction)
+      if (std::find(kinds.begin(), kinds.end(), layer) == kinds.end()) kinds.push_back(layer);
   pattern->shapes.clear();
   for (const LayerPattern::Layer& kind : kinds)
     pattern->shapes.push_back(shape_of_kind(model, *pattern, kind));
+  const auto place_of_kind = [&](const LayerPattern::Layer& layer) {
+    return static_cast<int>(std::find(kinds.begin(), kinds.end(), layer) - kinds.begin());
+  };
   pattern->shape_of.clear();
+  pattern->prediction_shapes.clear();
   model.layer_has_experts.clear();
   for (const LayerPattern::Layer& layer : pattern->layers) {
-    const auto place = std::find(kinds.begin(), kinds.end(), layer) - kinds.begin();
-    pattern->shape_of.push_back(static_cast<int>(place));
-    const auto& experts = pattern->shapes[static_cast<std::size_t>(place)].experts;
+    pattern->shape_of.push_back(place_of_kind(layer));
+    const auto& experts =
+        pattern->shapes[static_cast<std::size_t>(pattern->shape_of.back())].experts;
     model.layer_has_experts.push_back(experts.has_value());
     if (experts && !model.experts) model.experts = experts;
   }
+  if (model.prediction_layers > 0)
+    for (const LayerPattern::Layer& layer : pattern->prediction)
+      pattern->prediction_shapes.push_back(place_of_kind(layer));
   if (!model.experts) model.layer_has_experts.clear();
   model.pattern = std::move(pattern);
 }

@@ -38,6 +38,7 @@ struct LayerPattern {
   std::vector<NamedMixer> mixers;
   std::vector<NamedFeedForward> ffns;
   std::vector<Layer> layers;
+  std::vector<Layer> prediction;  ///< Of a prediction module; empty: one like the last layer.
   /// Residual streams between layers (manifold-constrained hyper-connections, arXiv 2512.24880).
   std::int64_t streams = 1;
   int norms_of_part = 1;  ///< Norms of each mixer and each feed-forward part.
@@ -46,6 +47,7 @@ struct LayerPattern {
   /// and the place of each layer's shape.
   std::vector<Model> shapes;
   std::vector<int> shape_of;
+  std::vector<int> prediction_shapes;
 
   const Mixer* mixer_of(int layer) const;
   const FeedForward* ffn_of(int layer) const;

@@ -201,10 +201,11 @@ void read_experts(ObjectReader& reader, const ModelDefaults& defaults, Model& mo
 
 // A model of layers that are not all alike says of itself what holds for all of them.
 Model parse_patterned(const JsonValue& json) {
-  ObjectReader reader{json,
-                      {"schema", "name", "source", "hidden", "vocab", "seq", "pretraining_seq",
-                       "norm", "norms_per_layer", "tied_embeddings", "positions", "mixers", "ffns",
-                       "pattern", "streams", "prediction_layers", "quantization_config"}};
+  ObjectReader reader{
+      json,
+      {"schema", "name", "source", "hidden", "vocab", "seq", "pretraining_seq", "norm",
+       "norms_per_layer", "tied_embeddings", "positions", "mixers", "ffns", "pattern", "streams",
+       "prediction_layers", "prediction", "prediction_repeats", "quantization_config"}};
   Model model;
   const auto named = json.find("name");
   model.name = named ? named->text() : name_from_path(json.place().file);
@@ -221,6 +222,7 @@ Model parse_patterned(const JsonValue& json) {
   model.tied_embeddings = flag(reader, "tied_embeddings", false);
   model.prediction_layers =
       static_cast<int>(integer(reader, "prediction_layers", 0, 0, max_layers));
+  model.prediction_repeats = flag(reader, "prediction_repeats", false);
   reader.attempt([&] {
     LayerPattern pattern = parse_layer_pattern(json);
     pattern.norms_of_part = model.norms_per_layer / 2;

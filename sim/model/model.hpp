@@ -95,6 +95,7 @@ struct Model {
   std::int64_t window = 0;              ///< Tokens that a local layer attends to; 0: all.
   std::vector<bool> layer_is_local;     ///< One entry a layer; empty: no layer is.
   int prediction_layers = 0;            ///< Multi-token prediction; not counted in the totals.
+  bool prediction_repeats = false;      ///< One set of weights predicts all later tokens.
 
   /// The layers, where they are not all of one attention and one MLP or experts: then the sizes of
   /// attention and of the MLP above say nothing. Null: they are.

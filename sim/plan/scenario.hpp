@@ -40,13 +40,16 @@ struct Scenario {
   /// A window is named only where it leaves keys out: one as long as the sequence does not, and
   /// unfused attention computes all scores and masks them.
   LayerKind kind_of(int layer) const;
+  /// Kinds of the layers of a prediction module.
+  std::vector<LayerKind> prediction_kinds() const;
   /// A model all of whose layers are of this kind: its sizes are those of the layer.
   const Model& shape_of(LayerKind kind) const;
   /// The shape of the layers with experts, which are alike in all of them; without any, the first.
   const Model& expert_shape() const;
   /// Layers of this kind on all virtual stages of a rank of this stage.
   int layers_of_kind(LayerKind kind, int stage) const;
-  /// Kinds that the model's layers have, in the order in which they first appear.
+  /// Kinds that the model's layers have, in the order in which they first appear, and then those of
+  /// prediction modules.
   std::vector<LayerKind> kinds() const;
   int dense_layers_before(int layer) const;
   /// Vocabulary padded as Megatron does: to a multiple of 128 tp.

@@ -24,6 +24,16 @@ int Scenario::first_layer(int virtual_stage) const {
   return std::accumulate(layers_of.begin(), layers_of.begin() + virtual_stage, 0);
 }
 
+namespace {
+
+LayerKind kind_of_shape(const Scenario& scenario, int place, bool kept) {
+  const Model& shape = scenario.model.pattern->shapes[static_cast<std::size_t>(place)];
+  const bool windowed = scenario.plan.fused_attention && shape.window < scenario.plan.seq;
+  return {shape.experts.has_value(), windowed ? shape.window : 0, kept, place};
+}
+
+}  // namespace
+
 LayerKind Scenario::kind_of(int layer) const {
   const auto says = [&](const std::vector<bool>& flags) {
     return !flags.empty() && flags[static_cast<std::size_t>(layer)];
@@ -31,11 +41,8 @@ LayerKind Scenario::kind_of(int layer) const {
   const int again = plan.recompute.layers;
   const bool kept = again > 0 && place_in_stage(layers_of, layer) >= again;
   const bool has_experts = says(model.layer_has_experts);
-  if (model.pattern) {
-    const int place = model.pattern->shape_of[static_cast<std::size_t>(layer)];
-    const std::int64_t window = model.pattern->shapes[static_cast<std::size_t>(place)].window;
-    return {has_experts, plan.fused_attention && window < plan.seq ? window : 0, kept, place};
-  }
+  if (model.pattern)
+    return kind_of_shape(*this, model.pattern->shape_of[static_cast<std::size_t>(layer)], kept);
   const bool windowed =
       plan.fused_attention && model.window < plan.seq && says(model.layer_is_local);
   return {has_experts, windowed ? model.window : 0, kept};
@@ -68,7 +75,19 @@ std::vector<LayerKind> Scenario::kinds() const {
     const LayerKind kind = kind_of(layer);
     if (std::find(found.begin(), found.end(), kind) == found.end()) found.push_back(kind);
   }
+  if (model.prediction_layers > 0 && model.pattern)
+    for (const LayerKind kind : prediction_kinds())
+      if (std::find(found.begin(), found.end(), kind) == found.end()) found.push_back(kind);
   return found;
+}
+
+std::vector<LayerKind> Scenario::prediction_kinds() const {
+  const LayerKind last = kind_of(model.layers - 1);
+  if (!model.pattern) return {last};
+  std::vector<LayerKind> kinds;
+  for (const int place : model.pattern->prediction_shapes)
+    kinds.push_back(kind_of_shape(*this, place, last.kept));
+  return kinds;
 }
 
 int Scenario::dense_layers_before(int layer) const {

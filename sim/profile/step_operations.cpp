@@ -256,7 +256,8 @@ std::vector<OperationPrice> of_stage(const Scenario& scenario, EstimateContext& 
     if (modules > 0) {
       all.add(prediction_forward(scenario), "forward", batches * modules);
       all.add(prediction_backward(scenario), "backward", batches * modules);
-      all.add_layer(scenario.kind_of(scenario.model.layers - 1), batches * modules);
+      for (const LayerKind kind : scenario.prediction_kinds())
+        all.add_layer(kind, batches * modules);
     }
   }
   all.add_optimizer(stage);

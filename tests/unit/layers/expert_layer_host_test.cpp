@@ -36,16 +36,17 @@ TEST(ExpertLayerHost, PartsOfAPass) {
       SCOPED_TRACE(std::to_string(ep) + " ranks, host x" + std::to_string(slowdown));
       const Scenario scenario = mixture(ep, slowdown);
       const double exchange = ep > 1 ? 4.0 : 0.0;
-      const ExpertLayerHostParts forward = forward_host(scenario);
+      const ExpertLayerHostParts forward = forward_host(scenario, scenario.model);
       EXPECT_DOUBLE_EQ(forward.before.si(), slowdown * 3.0);
       EXPECT_DOUBLE_EQ(forward.experts.si(), slowdown * (exchange + 8.0 * 8 / ep));
       EXPECT_DOUBLE_EQ(forward.after.si(), slowdown * exchange);
-      const ExpertLayerHostParts whole = backward_host(scenario, BackwardPart::whole);
+      const ExpertLayerHostParts whole =
+          backward_host(scenario, scenario.model, BackwardPart::whole);
       EXPECT_EQ(whole.before, forward.after);
       EXPECT_EQ(whole.experts, forward.experts);
       EXPECT_EQ(whole.after, forward.before);
       for (BackwardPart part : {BackwardPart::inputs, BackwardPart::weights}) {
-        const ExpertLayerHostParts half = backward_host(scenario, part);
+        const ExpertLayerHostParts half = backward_host(scenario, scenario.model, part);
         EXPECT_DOUBLE_EQ(half.before.si(), 0.5 * whole.before.si());
         EXPECT_DOUBLE_EQ(half.experts.si(), 0.5 * whole.experts.si());
         EXPECT_DOUBLE_EQ(half.after.si(), 0.5 * whole.after.si());
@@ -57,11 +58,11 @@ TEST(ExpertLayerHost, PartsOfAPass) {
 TEST(ExpertLayerHost, OverlapSlowsTheHost) {
   Scenario scenario = mixture(8, 1.0);
   scenario.software.overlapped_host = 1.5;
-  EXPECT_DOUBLE_EQ(forward_host(scenario).before.si(), 3.0);
+  EXPECT_DOUBLE_EQ(forward_host(scenario, scenario.model).before.si(), 3.0);
   scenario.plan.ep_overlap = true;
-  EXPECT_DOUBLE_EQ(forward_host(scenario).before.si(), 4.5);
-  EXPECT_DOUBLE_EQ(forward_host(scenario).experts.si(), 18.0);
-  EXPECT_DOUBLE_EQ(backward_host(scenario, BackwardPart::whole).after.si(), 4.5);
+  EXPECT_DOUBLE_EQ(forward_host(scenario, scenario.model).before.si(), 4.5);
+  EXPECT_DOUBLE_EQ(forward_host(scenario, scenario.model).experts.si(), 18.0);
+  EXPECT_DOUBLE_EQ(backward_host(scenario, scenario.model, BackwardPart::whole).after.si(), 4.5);
   EXPECT_DOUBLE_EQ(router_host(scenario).si(), 3.0);
 }
 
@@ -77,7 +78,7 @@ TEST(ExpertLayerHost, LaunchesNoGraphs) {
     const Scenario scenario =
         make_scenario(small_mixture(2, 512, 8, 1024, 8, 2, 1),
                       read_system("four-by-four", test_place), software, request, 8, test_place);
-    const ExpertLayerHostParts parts = forward_host(scenario);
+    const ExpertLayerHostParts parts = forward_host(scenario, scenario.model);
     return std::vector<double>{parts.before.si(), parts.experts.si(), parts.after.si(),
                                scenario.software.host_launch.si()};
   };
@@ -97,7 +98,7 @@ TEST(ExpertLayerHost, TheGpuWaitsPartByPart) {
     const Scenario slow = mixture(ep, 1.0);
     const LayerPrice free = layer_of(mixture(ep, 1.0, {}));
     const LayerPrice bound = layer_of(slow);
-    const ExpertLayerHostParts parts = forward_host(slow);
+    const ExpertLayerHostParts parts = forward_host(slow, slow.model);
     const Seconds exchanges = free.forward.exposed(GroupKind::expert);
     const Seconds busy = parts.before + parts.experts + parts.after;
     EXPECT_NEAR(bound.forward.time().si(), (busy + exchanges).si(), 1e-4);
