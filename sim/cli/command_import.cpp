@@ -284,6 +284,8 @@ using ReadDraft = SystemDraft (*)(const std::string& text, const std::string& fi
 
 // The kind of value of the option of `import cluster` with the same name.
 std::string value_of_answer(const std::string& name) {
+  if (name == "nics") return "N";  // Their rate is an answer of its own.
+  if (name == "nic-bandwidth") return "RATE";
   for (const ClusterOption& option : cluster_options())
     if (option.name == name) return option.value;
   return "VALUE";

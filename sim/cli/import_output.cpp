@@ -18,7 +18,7 @@ void add_output(Options& options, ImportOutput& into) {
 
 void write_result(const Options& options, const ImportOutput& output, const std::string& text,
                   const std::vector<std::string>& notes) {
-  if (output.file) {
+  if (output.file && *output.file != "-") {
     // A file that stands where the result is to go would be lost.
     const std::vector<std::string>& read = options.words();
     if (std::find(read.begin(), read.end(), *output.file) != read.end())

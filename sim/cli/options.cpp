@@ -82,11 +82,19 @@ std::string other_name(const std::string& word,
     all_mean("--plan", "config deepspeed-config");
     all_mean("--model", "config model-path model-name-or-path");
     all_mean("--economics", "price");
-    all_mean("--gbs", "train-batch-size gradient-accumulation-steps");
+    all_mean("--gbs", "train-batch-size");
+    all_mean("--gbs (micro-batch x data-parallel ranks x accumulated steps)",
+             "gradient-accumulation-steps");
     all_mean("--mbs", "train-micro-batch-size-per-gpu per-device-train-batch-size");
     all_mean("--zero", "zero-stage stage fsdp use-torch-fsdp2");
     all_mean("--tokens", "train-iters train-samples train-tokens");
     all_mean("--tp", "tensor-parallel-size tp-size");
+    all_mean("--vpp", "vp virtual-pipeline-model-parallel-size virtual-pipeline-size");
+    all_mean("--recompute full", "gradient-checkpointing activation-checkpointing");
+    all_mean("--zero 1", "use-distributed-optimizer");
+    all_mean("--seq", "max-seq-len max-seq-length");
+    all_mean("--checkpoint", "checkpoint-interval save-interval");
+    all_mean("--reliability", "mtbf");
     all_mean("--pp", "pipeline-parallel-size pp-size");
     all_mean("--cp", "cp-size");
     all_mean("--dp", "data-parallel-size dp-size enable-dp-attention");

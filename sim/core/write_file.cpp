@@ -224,7 +224,8 @@ void require_replaceable(const std::string& path, bool force) {
                "name another file, or say --force to replace it");
 }
 
-void OutputFiles::add(const std::string& path, const std::string& text) {
+void OutputFiles::add(const std::string& name, const std::string& text) {
+  const std::string path = name == "-" ? "/dev/stdout" : name;
   require_replaceable(path, force_);
   std::error_code code;
   const bool is_device = fs::exists(path, code) && !fs::is_regular_file(path, code);

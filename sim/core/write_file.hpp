@@ -55,7 +55,8 @@ class OutputFiles {
 
   /// Errors (bad_input): as of require_replaceable(); the path is that of another output as well;
   /// it cannot be written.
-  void add(const std::string& path, const std::string& text);
+  /// "-": standard output.
+  void add(const std::string& name, const std::string& text);
   void commit();
 
  private:

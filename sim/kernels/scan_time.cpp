@@ -24,6 +24,16 @@ DeltaLaw delta_law(bool blackwell, bool backward) {
   return blackwell ? DeltaLaw{24.0, 1.21e-3, 1.20} : DeltaLaw{24.0, 1.48e-3, 0.75};
 }
 
+// Constants of a pass of a law without order, states of 128 x 128, in microseconds: KDA and
+// lightning attention by fla's kernels (inclusionAI/cuLA, BENCHMARK_H200.md, _GB200.md, _GB300.md,
+// commit fa742a23; rows below 4,096 tokens are bound by the host's launches, as on no graph).
+constexpr double unordered_fixed = 45.0;
+constexpr double kda_token_head_hopper = 3.43e-3, kda_token_head_blackwell = 2.58e-3;
+constexpr double lightning_token_head_blackwell = 0.57e-3;
+// (forward + backward) / forward of chunk_kda on RTX 5090, less one (MoonshotAI/FlashKDA, pull
+// request 28).
+constexpr double kda_backward = 3.33;
+
 // Microseconds of a token of all heads of a wave, states of 128 x 64: mamba_chunk_scan_combined of
 // TensorRT-LLM 1.3 on B200 (NVIDIA aiconfigurator, mamba2_perf, commit 095f58a5; 87 to 89 ns) and
 // five Triton kernels on H100 (vLLM pull request 27299; 79 to 90 ns).
@@ -52,6 +62,10 @@ Flop scan_flop(const ScanShape& shape, bool backward) {
       return Flop{};
     case ScanKind::state_space:
       inside = h * 2.0 * chunk * v + 2.0 * chunk * k;
+      states = h * 4.0 * k * v;
+      break;
+    case ScanKind::fixed_decay:
+      inside = h * 2.0 * chunk * (k + v);
       states = h * 4.0 * k * v;
       break;
     case ScanKind::delta_rule:
@@ -97,8 +111,19 @@ KernelTime scan_time(const Gpu& gpu, const ScanShape& shape, bool backward) {
       }
       break;
     }
-    case ScanKind::delta_rule:
-    case ScanKind::channel_delta_rule: {
+    case ScanKind::channel_delta_rule:
+    case ScanKind::fixed_decay: {
+      const bool blackwell = gpu.architecture >= Architecture::blackwell;
+      const bool kda = shape.scan.kind == ScanKind::channel_delta_rule;
+      double each = blackwell ? kda_token_head_blackwell : kda_token_head_hopper;
+      if (!kda) each *= lightning_token_head_blackwell / kda_token_head_blackwell;
+      us = unordered_fixed +
+           each * (size / (128.0 * 128.0)) * real(shape.sequences) * tokens * heads;
+      if (backward) us *= kda_backward;
+      measured = known && (kda || (blackwell && !backward));
+      break;
+    }
+    case ScanKind::delta_rule: {
       const DeltaLaw law = delta_law(gpu.architecture >= Architecture::blackwell, backward);
       us = law.fixed +
            law.token_head * (size / (128.0 * 128.0)) * real(shape.sequences) * tokens * heads +

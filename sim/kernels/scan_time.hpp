@@ -18,6 +18,7 @@ struct ScanShape {
 ///
 ///     delta rule   h (2 C (3 k + 2 v) + 6 k v + C^2 / 3)   (Yang et al., arXiv 2412.06464)
 ///     state space  h (2 C v + 4 k v) + 2 C k               (Dao and Gu, arXiv 2405.21060)
+///     fixed decay  h (2 C (k + v) + 4 k v)                 (Qin et al., arXiv 2401.04658)
 ///
 /// Backward does twice that, and the chunks' own products again.
 Flop scan_flop(const ScanShape& shape, bool backward);
@@ -36,8 +37,11 @@ int scan_kernels(ScanKind kind, bool backward);
 ///              32,768 tokens on within 4 %, H100's within 8 %.
 /// delta rule   t0 + a sequences tokens heads + c ceil(tokens / 64): within 5 % (median) and 11 %
 ///              (nine in ten) of 103 rows each of H200 and GB200.
+/// KDA          t0 + a sequences tokens heads: within 6 % of 13 of 15 rows of H200, GB200 and GB300
+///              from 4,096 tokens on. Backward takes 3.3 times as long, as on RTX 5090.
+/// fixed decay  the same: within 9 % of 11 rows of GB200 and GB300; Hopper's follow by KDA's ratio.
 /// Tag          interpolated on Hopper and Blackwell, default elsewhere, and for the state space's
-///              backward pass, which nobody published.
+///              and fixed decays' backward pass, which nobody published.
 KernelTime scan_time(const Gpu& gpu, const ScanShape& shape, bool backward);
 
 }  // namespace orrery

@@ -15,6 +15,7 @@ std::int64_t mixer_on_rank(const LayerSizes& s) {
     const StateWork work = *s.model.mixer->work(s.hidden, s.plan.tp);
     std::int64_t sum = work.vectors + work.output * s.hidden;
     for (const std::int64_t width : work.inputs) sum += width * s.hidden;
+    for (const WeightMatrix& matrix : work.inner) sum += matrix.in * matrix.out;
     return sum;
   }
   if (const auto& latent = s.model.latent) {

@@ -27,6 +27,30 @@ Ops swap(const LayerSizes& s, std::string_view name, std::int64_t width) {
                      GroupKind::context)};
 }
 
+// Products that read outputs of the first ones, as every rank has them.
+Ops inner_forward(const LayerSizes& s, const StateWork& work) {
+  Ops ops;
+  for (const WeightMatrix& matrix : work.inner)
+    ops.push_back(product(s, "mixer_up", GemmPass::forward, s.tokens, matrix.out, matrix.in));
+  return ops;
+}
+Ops inner_backward(const LayerSizes& s, const StateWork& work) {
+  Ops ops;
+  for (const WeightMatrix& matrix : work.inner) {
+    ops.push_back(product(s, "mixer_up_dgrad", GemmPass::dgrad, s.tokens, matrix.in, matrix.out));
+    ops.push_back(product(s, "mixer_up_wgrad", GemmPass::wgrad, matrix.out, matrix.in, s.tokens));
+    ops.push_back(accumulate(s, matrix.out, matrix.in));
+  }
+  return ops;
+}
+
+// Channels that a context rank sends to those that scan their heads.
+std::int64_t scanned_width(const StateWork& work) {
+  std::int64_t width = width_of(work);
+  for (const WeightMatrix& matrix : work.inner) width += matrix.out - matrix.in;
+  return width;
+}
+
 // Share of the rate of plain copies: the convolution moves 2.2 to 2.3 TB/s on H100 and 2.7 to 3.0
 // on B200 (NVIDIA aiconfigurator, mamba2_perf, commit 095f58a5), 0.66 and 0.36 of the memory's
 // peak, of which copies reach 0.9.
@@ -69,7 +93,8 @@ Op gate(const LayerSizes& s, const StateWork& work, bool backward) {
 Ops state_mixer_forward(const LayerSizes& s) {
   const StateWork work = work_of(s);
   Ops ops = column_parallel_forward(s, inputs(work));
-  append(ops, swap(s, "cp_swap_inputs", width_of(work)));
+  append(ops, inner_forward(s, work));
+  append(ops, swap(s, "cp_swap_inputs", scanned_width(work)));
   if (work.taps > 0) ops.push_back(convolution(s, work, false));
   if (work.scan.kind != ScanKind::none) ops.push_back(scan(s, work, false));
   ops.push_back(gate(s, work, false));
@@ -85,14 +110,15 @@ Ops state_mixer_backward(const LayerSizes& s) {
   ops.push_back(gate(s, work, true));
   if (work.scan.kind != ScanKind::none) ops.push_back(scan(s, work, true));
   if (work.taps > 0) ops.push_back(convolution(s, work, true));
-  append(ops, swap(s, "cp_swap_inputs", width_of(work)));
+  append(ops, swap(s, "cp_swap_inputs", scanned_width(work)));
+  append(ops, inner_backward(s, work));
   append(ops, column_parallel_backward(s, inputs(work)));
   return ops;
 }
 
 double kept_by_state_mixer(const LayerSizes& s, double own, double element) {
   const StateWork work = work_of(s);
-  return element * static_cast<double>(width_of(work) + work.kept_channels) +
+  return element * static_cast<double>(scanned_width(work) + work.kept_channels) +
          own * static_cast<double>(work.output) + work.kept_bytes;
 }
 

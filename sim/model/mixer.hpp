@@ -34,6 +34,7 @@ enum class ScanKind {
   state_space,         ///< Mamba-2: a decay a head.
   delta_rule,          ///< Gated delta net.
   channel_delta_rule,  ///< KDA: a decay a channel.
+  fixed_decay,         ///< Lightning attention: a decay a head that no input changes.
 };
 
 /// A scan by one rank: each head has a state of `keys` x `values`.
@@ -47,6 +48,7 @@ struct Scan {
 /// input, a causal convolution, a scan, a gated norm, and a product whose sums are reduced.
 struct StateWork {
   std::vector<std::int64_t> inputs;      ///< Widths of the products that read the input.
+  std::vector<WeightMatrix> inner;       ///< Products that read outputs of those.
   std::int64_t convolved = 0, taps = 0;  ///< Channels of the convolution.
   Scan scan;
   std::int64_t gated = 0;    ///< Channels that a gate scales.

@@ -304,7 +304,8 @@ void require_alike(const Model& model, const std::string& what, const Place& at)
   fail_infeasible(at,
                   what + " of models whose layers differ is not known yet, as of '" +
                       shown_text(model.name) + "' (" + kinds + ")",
-                  "orrery estimate prices their training, orrery check --model shows their sizes");
+                  "orrery check --model shows their sizes, and orrery estimate what most of them "
+                  "take in training");
 }
 
 Model parse_model(const JsonValue& json) {

@@ -405,6 +405,12 @@ class TrainerReader {
                "give it: --set num_machines=N");
   }
 
+  // trl/scripts/sft.py, also as `trl sft` or a module.
+  bool is_trl() const {
+    return files_.program == "trl sft" || files_.program == "sft.py" ||
+           files_.program == "trl.scripts.sft";
+  }
+
   // axolotl, utils/schemas/config.py: "auto" is bf16 where the GPU has it, "full" has no other
   // weights.
   bool says_bf16(bool otherwise) const {
@@ -413,18 +419,20 @@ class TrainerReader {
   }
 
   void precision() {
-    const std::string mixed = a_.word("mixed_precision", "");
+    const std::string mixed = t_.word("mixed_precision", a_.word("mixed_precision", ""));
     const std::string chat = t_.word("dtype", t_.has("zero_stage") ? "fp16" : "");
     for (const char* of_trainer : {"bf16", "fp16"}) t_.find(of_trainer);
-    const bool bf16 = says("bf16.enabled")
-                          ? e_.flag("bf16.enabled", false)
-                          : says_bf16(mixed == "bf16" || chat == "bf16" || chat == "bfloat16");
+    // trl, trainer/sft_config.py: bf16 unless fp16 is asked for.
+    const bool by_trl = is_trl() && !t_.flag("fp16", false);
+    const bool bf16 = says("bf16.enabled") ? e_.flag("bf16.enabled", false)
+                                           : says_bf16(mixed == "bf16" || chat == "bf16" ||
+                                                       chat == "bfloat16" || by_trl);
     const bool fp16 = says("fp16.enabled")
                           ? e_.flag("fp16.enabled", false)
                           : t_.flag("fp16", mixed == "fp16" || chat == "fp16" || chat == "float16");
     if (mixed == "fp8")
       a_.fail("mixed_precision", "is fp8, which has no prices with Hugging Face's models",
-              "write bf16: --set bf16=true");
+              "write bf16: --set mixed_precision=bf16");
     // transformers, training_args.py: tf32 sets allow_tf32, which PyTorch leaves off.
     const bool tf32 = t_.flag("tf32", false);
     r_.dtype = bf16 ? "bf16" : fp16 ? "fp16" : tf32 ? "tf32" : "fp32";
@@ -447,14 +455,27 @@ class TrainerReader {
     if (pure && is_engine())
       t_.fail("pure_bf16", "is for PyTorch's own optimizer, and DeepSpeed keeps masters",
               "write bf16: --set pure_bf16=null --set bf16=true");
-    return pure || (loaded == "bfloat16" && !is_engine() && r_.zero == 0);
+    // accelerate's mixed precision is off, so that FSDP leaves weights as they are.
+    const bool full = is_axolotl() && t_.word("bf16", "") == "full" && !is_engine();
+    return pure || full || (loaded == "bfloat16" && !is_engine() && r_.zero == 0);
+  }
+
+  // AdamW of PyTorch, apex, bitsandbytes and torchao with two states a parameter (transformers,
+  // training_args.py, OptimizerNames; axolotl, utils/schemas/enums.py, CustomSupportedOptimizers).
+  static bool is_adam(const std::string& name) {
+    static const std::vector<std::string> known = words_in(
+        "adam adamw adamw_torch adamw_torch_fused adamw_torch_xla adamw_torch_npu_fused adamw_hf "
+        "adamw_apex_fused paged_adamw paged_adamw_32bit adamw_bnb_8bit adamw_8bit paged_adamw_8bit "
+        "adamw_torch_8bit ao_adamw_8bit ao_adamw_fp8 optimi_adamw");
+    return std::find(known.begin(), known.end(), name) != known.end();
   }
 
   void optimizer_state() {
     // transformers, trainer_optimizer.py: 8-bit AdamW of bitsandbytes or torchao.
     const std::string optimizer = t_.word("optim|optimizer", "adamw_torch");
-    if (optimizer.find("adam") != optimizer.npos && optimizer.find("8bit") != optimizer.npos)
+    if (is_adam(optimizer) && optimizer.find("8bit") != optimizer.npos)
       r_.exp_avg = r_.exp_avg_sq = "int8";
+    if (optimizer == "ao_adamw_fp8") r_.exp_avg = r_.exp_avg_sq = "fp8";
     // deepspeed/runtime/precision_config.py: masters and moments of ZeRO in bf16.
     if (!e_.flag("bf16.bf16_master_weights_and_grads", false)) return;
     r_.main_params = "bf16";
@@ -464,7 +485,8 @@ class TrainerReader {
   void layers() {
     // LLaMA-Factory, hparams/model_args.py: on unless it is disabled.
     const bool factory = t_.has("finetuning_type") || t_.has("cutoff_len");
-    const bool always = factory && !t_.flag("disable_gradient_checkpointing", false);
+    // trl, trainer/sft_config.py: on.
+    const bool always = is_trl() || (factory && !t_.flag("disable_gradient_checkpointing", false));
     const bool recomputes =
         t_.flag("gradient_checkpointing",
                 always || a_.flag("fsdp_config.fsdp_activation_checkpointing", false));
@@ -473,8 +495,13 @@ class TrainerReader {
     const std::string how = t_.word("attn_implementation|attn_impl", "sdpa");
     const bool flash =
         t_.flag("use_flash_attn|use_flash_attention|use_flash_attention_2|flash_attention", true);
-    t_.find("flash_attn");
-    r_.attention = how == "eager" || !flash ? "unfused" : "flash";
+    // LLaMA-Factory, hparams/model_args.py: "disabled" is eager attention. axolotl's models have
+    // PyTorch's fused attention unless eager_attention asks for none.
+    const bool disabled = t_.word("flash_attn", "auto") == "disabled";
+    const bool eager = t_.flag("eager_attention", false);
+    t_.find("sdp_attention");
+    const bool without_flash = !flash && !is_axolotl();
+    r_.attention = how == "eager" || disabled || eager || without_flash ? "unfused" : "flash";
   }
 
   // Tensor-parallel ranks have no software of their own, nor has Ulysses without DeepSpeed.
@@ -501,8 +528,7 @@ class TrainerReader {
     note_otherwise(t_, trainer_differences, r_.notes);
     note_otherwise(e_, engine_differences, r_.notes);
     const std::string optimizer = t_.word("optim|optimizer", "adamw_torch");
-    const bool is_adam = optimizer.find("adam") != optimizer.npos;
-    if (optimizer.find("4bit") != optimizer.npos || !is_adam)
+    if (!is_adam(optimizer))
       refuse_decisive(t_.name("optim|optimizer"), "is " + shown_text(optimizer),
                       t_.place_of("optim|optimizer"));
     const std::string own = e_.word("optimizer.type", "AdamW");

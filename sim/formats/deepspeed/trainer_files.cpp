@@ -62,6 +62,8 @@ bool is_training(const LaunchCommand& launch) {
                    "--config"});
 }
 
+constexpr const char* trl_sft = "trl sft";
+
 class FilesReader {
  public:
   FilesReader(const std::vector<RecipeFile>& files, const RecipeAnswers& answers)
@@ -111,6 +113,11 @@ class FilesReader {
     for (const auto& command : script.commands) {
       if (is_slurm_command(command[0].text)) slurm.read(command);
       LaunchCommand launch = launch_of(command);
+      if (command.size() > 2 && base_name(command[0].text) == "trl" && command[1].text == "sft") {
+        launch.program = trl_sft;
+        launch.launcher.clear();
+        launch.arguments = argument_words({command.begin() + 2, command.end()});
+      }
       if (!is_training(launch)) continue;
       ++trainings;
       launch.gpus = launched_gpus(launch.launcher, slurm);

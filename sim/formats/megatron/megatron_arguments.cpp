@@ -46,6 +46,9 @@ constexpr Renamed renamed[] = {
     {"disable_bias_linear", "add_bias_linear", "False"},
     {"no_overlap_p2p_communication", "overlap_p2p_comm", "False"},
     {"fp8_format", "fp8", ""},
+    // Names of 2022 and 2023.
+    {"fp8_hybrid", "fp8", "hybrid"},
+    {"fp8_e4m3", "fp8", "e4m3"},
     {"fp4_format", "fp4", ""},
     {"recompute_activations", "recompute_granularity", "selective"},
     // Megatron-DeepSpeed (microsoft, megatron/arguments.py).

@@ -8,6 +8,7 @@
 #include "sim/core/value_list.hpp"
 #include "sim/formats/megatron/megatron_run.hpp"
 #include "sim/formats/nemo/performance_script.hpp"
+#include "sim/formats/recipe/decisive_keys.hpp"
 #include "sim/formats/recipe/other_launchers.hpp"
 #include "sim/formats/settings/settings_files.hpp"
 
@@ -115,6 +116,7 @@ class Translator {
     precision();
     optimizer();
     shards();
+    refuse_others();
     size();
     return std::move(values_);
   }
@@ -261,9 +263,30 @@ class Translator {
     for (const char* of :
          {"main_params_dtype", "exp_avg_dtype", "exp_avg_sq_dtype", "main_grads_dtype"}) {
       const std::string at = std::string{"optimizer."} + of;
-      const std::string given = s_.word(at + "._target_", "");
+      const std::string given = s_.word(at + "._target_|" + at, "");
       if (!given.empty()) put(of, at, short_type(given));
     }
+  }
+
+  // Decisive values that stand among the hundreds of a printed configuration, too.
+  void refuse_others() {
+    const std::string name = s_.word("optimizer.optimizer|optim.config.optimizer", "adam");
+    if (name != "adam" && name != "adamw")
+      refuse_decisive("optimizer.optimizer", "is " + shown_text(name),
+                      s_.place_of("optimizer.optimizer|optim.config.optimizer"));
+    for (const char* path :
+         {"dist.use_torch_fsdp2", "ddp.use_torch_fsdp2", "trainer.strategy.fsdp"})
+      if (is_on(s_, path) && s_.word(path, "") != "megatron")
+        refuse_decisive(path, "shards by PyTorch's FSDP", s_.place_of(path));
+    if (s_.word("trainer.strategy.fsdp", "") == "megatron") {
+      put("use_megatron_fsdp", "trainer.strategy.fsdp", true);
+      if (!s_.has("trainer.strategy.ddp.data_parallel_sharding_strategy"))
+        put("data_parallel_sharding_strategy", "trainer.strategy.fsdp",
+            std::string{"optim_grads_params"});
+    }
+    const std::string backend = "model.attention_backend|model.config.attention_backend";
+    if (const std::string word = s_.word(backend, ""); !word.empty())
+      put("attention_backend", backend, word.substr(word.rfind('.') + 1));
   }
 
   // NeMo 1: PyTorch's FSDP. NeMo itself refuses "hybrid" (nlp_overrides.py, NLPFSDPStrategy).
@@ -481,7 +504,14 @@ ImportedRun import_nemo_run(const std::string& text, const std::string& file,
   resolve_references(settings);
   const std::string layers = "model.num_layers|model.config.num_layers";
   std::optional<Model> model = model_of_answer(answers);
-  if (!model && !settings.has(layers)) model = model_of_class(settings);
+  const std::string hidden = "model.hidden_size|model.config.hidden_size";
+  if (!model && !settings.has(hidden)) {
+    model = model_of_class(settings);
+    // The class's sizes with as many layers as the recipe says.
+    if (model && settings.has(layers))
+      model = parse_model(model->document->with(
+          "layers", JsonValue::parse(std::to_string(settings.number(layers, 1)), file)));
+  }
   const MegatronArguments arguments = nemo_arguments(settings, answers.gpus);
   if (!model && !settings.has(layers))
     fail_input(settings.place(), "has no model.num_layers, and names no model that is known",

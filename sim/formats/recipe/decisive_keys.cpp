@@ -16,6 +16,7 @@ namespace {
 struct Subject {
   std::string_view what, keys, words;
 };
+constexpr std::string_view of_optimizer = "--exp_avg, --exp_avg_sq";
 constexpr Subject subjects[] = {
     {"offloading", "--offload_layers, --offload_optimizer, --offload_weights", "offload nvme"},
     {"recomputation", "--recompute",
@@ -30,8 +31,7 @@ constexpr Subject subjects[] = {
      "pp_size cp_size ep_size dp_size sp_size tp_degree pp_degree cp_degree ep_degree"},
     {"sharding", "--zero, --dp_replicate",
      "zero_stage zero_optimization zero1 zero2 zero3 fsdp hsdp mics_ shard distributed_optimizer"},
-    {"the optimizer", "--exp_avg, --exp_avg_sq",
-     "optim_ optimizer galore apollo badam muon lomo adafactor"},
+    {"the optimizer", of_optimizer, "optim_ optimizer galore apollo badam muon lomo adafactor"},
     {"the length of sequences", "--seq",
      "seq_len sequence_len seqlen max_len context_len block_size cutoff_len"},
 };
@@ -87,8 +87,11 @@ namespace {
 // The command line would take a flag's dashes for those of an option of its own.
 std::string remedy(const std::string& name, bool one, const std::string& keys) {
   return "leave " + std::string{one ? "it" : "each"} + " out (--set " +
-         shown_text(name.substr(name.starts_with("--") ? 2 : 0)) +
-         "=null), and give the plan what " + (one ? "it means: " : "they mean: ") + keys;
+         shown_text(name.substr(name.starts_with("--") ? 2 : 0)) + "=null), and " +
+         (keys == of_optimizer
+              ? std::string{"AdamW is priced in its place; "} +
+                    "--exp_avg and --exp_avg_sq set the formats of its states"
+              : "give the plan what " + std::string{one ? "it means: " : "they mean: "} + keys);
 }
 
 }  // namespace

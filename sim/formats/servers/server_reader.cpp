@@ -79,6 +79,22 @@ void ServerReader::take_share(const std::string& paths) {
   part_.keys["kv_share"] = share;
 }
 
+// "16k" is 16,000, "16K" 16,384 (vllm/utils/argparse_utils.py, human_readable_int).
+std::int64_t ServerReader::tokens_of(const std::string& paths) const {
+  const std::string text = word(paths, "");
+  char* end = nullptr;
+  double tokens = std::strtod(text.c_str(), &end);
+  constexpr std::array<std::pair<const char*, double>, 4> units{
+      {{"k", 1e3}, {"K", 1024.0}, {"m", 1e6}, {"M", 1024.0 * 1024.0}}};
+  for (const auto& [unit, size] : units)
+    if (std::string_view{end} == unit) tokens *= size, end += 1;
+  if (text.empty() || *end != '\0' ||
+      !(tokens >= 1.0 && tokens <= static_cast<double>(most_tokens)))
+    having(paths).fail(paths, "is '" + shown_text(text) + "'",
+                       "write a number of tokens: 32768, 32k or 32K");
+  return static_cast<std::int64_t>(tokens);
+}
+
 void ServerReader::take_length(const std::string& paths) {
   const std::int64_t own =
       checkpoint_.max_length > 0
@@ -91,18 +107,9 @@ void ServerReader::take_length(const std::string& paths) {
     if (own > 0) part_.keys["max_length"] = own;
     return;
   }
-  // "16k" is 16,000, "16K" 16,384 (vllm/utils/argparse_utils.py, human_readable_int).
-  char* end = nullptr;
-  double length = std::strtod(text.c_str(), &end);
-  constexpr std::array<std::pair<const char*, double>, 4> units{
-      {{"k", 1e3}, {"K", 1024.0}, {"m", 1e6}, {"M", 1024.0 * 1024.0}}};
-  for (const auto& [unit, size] : units)
-    if (std::string_view{end} == unit) length *= size, end += 1;
-  if (*end != '\0' || !(length >= 1.0 && length <= static_cast<double>(most_tokens)))
-    having(paths).fail(paths, "is '" + shown_text(text) + "'",
-                       "write a number of tokens: 32768, 32k or 32K");
-  part_.keys["max_length"] = static_cast<std::int64_t>(length);
-  if (own > 0 && static_cast<std::int64_t>(length) > own)
+  const std::int64_t length = tokens_of(paths);
+  part_.keys["max_length"] = length;
+  if (own > 0 && length > own)
     note(paths, "is longer than the model's " + plural(own, "token") +
                     ", with which engines start only if they are told so");
 }

@@ -41,7 +41,9 @@ class ServerReader {
 
  private:
   const Settings& having(const std::string& paths) const {
-    return preferred_.has(paths) ? preferred_ : other_;
+    if (!preferred_.has(paths)) return other_;
+    other_.word(paths, "");  // What it says too counts as read.
+    return preferred_;
   }
   bool has(const std::string& paths) const { return having(paths).has(paths); }
   bool flag(const std::string& paths, bool absent) const {
@@ -53,6 +55,8 @@ class ServerReader {
   std::int64_t count(const std::string& paths, std::int64_t absent) const;
   void take_count(const char* key, const std::string& paths);
   void take_share(const std::string& paths);
+  /// A number of tokens as vLLM reads it: 32768, 32k, 32K.
+  std::int64_t tokens_of(const std::string& paths) const;
   /// The longest request: what `paths` say, or the checkpoint's own length.
   void take_length(const std::string& paths);
   /// Host memory of one GPU: the value at `paths`, in units of `unit` bytes, over `ranks`.

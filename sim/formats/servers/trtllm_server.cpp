@@ -35,6 +35,9 @@ void ServerReader::read_trtllm() {
     part_.keys["ep"] = ep;
     part_.keys["moe_tp"] = each;
   }
+  if (is_on(having("quant_config"), "quant_config"))
+    refuse("quant_config", "quantises weights as they are loaded, which is not read",
+           "leave it out (--set quant_config=null), and give orrery serve --weights fp8 or nvfp4");
   const std::string cache = "kv_cache_config.dtype|kv_cache_dtype";
   read_formats("", "dtype", cache);
   if (word(cache, "auto") == "auto" && checkpoint_.is_quantised() && !checkpoint_.kv)

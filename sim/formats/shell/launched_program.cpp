@@ -183,10 +183,13 @@ std::optional<int> launched_gpus(const std::vector<ShellWord>& launcher,
                    has_flag(launcher, {"--num_nodes"}) ? count_behind(launcher, {"--num-nodes"})
                                                        : std::optional{1});
   if (const auto ranks = count_behind(launcher, {"-np", "--np"})) return ranks;  // mpirun's
-  if (slurm.tasks_per_node && slurm.nodes) return product(slurm.nodes, slurm.tasks_per_node);
-  if (slurm.tasks) return slurm.tasks;
-  if (slurm.gpus) return slurm.gpus;
-  return product(slurm.nodes, slurm.gpus_per_node);
+  // A task starts one rank, or a program that starts one a GPU.
+  const std::optional<int> asked =
+      slurm.gpus ? slurm.gpus : product(slurm.nodes, slurm.gpus_per_node);
+  const std::optional<int> tasks = slurm.tasks_per_node && slurm.nodes
+                                       ? product(slurm.nodes, slurm.tasks_per_node)
+                                       : slurm.tasks;
+  return tasks && asked ? std::max(tasks, asked) : tasks ? tasks : asked;
 }
 
 }  // namespace orrery

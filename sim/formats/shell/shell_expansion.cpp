@@ -21,6 +21,11 @@ constexpr int deepest_expansion = 30;  // Expansions inside of expansions.
 
 bool is_all(const std::string& index) { return index == "@" || index == "*"; }
 
+// "$*", "${A[*]}": one word where it is quoted; "$@", "${A[@]}": words of their own.
+bool joins(const std::string& parameter) {
+  return parameter.starts_with('*') || parameter.find("[*]") != parameter.npos;
+}
+
 std::string with_spaces(const Words& words) {
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) text += (i > 0 ? " " : "") + words[i].text;
@@ -90,7 +95,9 @@ Words ShellExpander::words(const WrittenWord& word) {
       add(part.text, variables_.word("", word.line));
       continue;
     }
-    const Words brought = piece(part, word.line);
+    Words brought = piece(part, word.line);
+    if (part.quoted && brought.size() > 1 && joins(part.text))
+      brought = {variables_.word(with_spaces(brought), brought.front().line)};
     for (std::size_t i = 0; i < brought.size(); ++i) {
       if (i > 0) open = false;
       if (part.quoted) {
@@ -225,8 +232,26 @@ Words ShellExpander::variable(const std::string& inside, std::size_t line) {
   const bool may_be_none = is_all(p.index) || p.name == "@" || p.name == "*";
   if (!is_set) return may_be_none ? Words{} : Words{variables_.word(unset_mark(p.name), line)};
   if (sign == '\0' || sign == '?') return found;
+  if (may_be_none && sign == ':') return slice(found, p.change, p.index.empty(), line);
   for (ShellWord& word : found) word.text = changed(word.text, change, line);
   return found;
+}
+
+// :from:count of the words of an array; the parameters of a call begin with the name of the file.
+Words ShellExpander::slice(Words words, const std::string& change, bool of_call, std::size_t line) {
+  if (of_call) words.insert(words.begin(), variables_.word(variables_.file(), line));
+  const std::string rest = change.substr(1);
+  const std::size_t colon = std::min(rest.find(':'), rest.size());
+  const std::string first = rest.substr(0, colon);
+  const auto from = plain_integer(first.empty() ? "0" : arithmetic(first, line), 1 << 20);
+  const auto count = colon < rest.size()
+                         ? plain_integer(arithmetic(rest.substr(colon + 1), line), 1 << 20)
+                         : std::optional{1 << 20};
+  if (!from || !count) return {variables_.word(unknown_mark("${..." + change + "}"), line)};
+  const auto begin = std::min(static_cast<std::size_t>(*from), words.size());
+  const auto end = std::min(begin + static_cast<std::size_t>(*count), words.size());
+  return {words.begin() + static_cast<std::ptrdiff_t>(begin),
+          words.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
 // #a ##a %a %%a /a/b //a/b ^ ^^ , ,, :from:count

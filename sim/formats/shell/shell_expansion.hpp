@@ -32,6 +32,8 @@ class ShellExpander {
   std::vector<ShellWord> piece(const ShellPiece& piece, std::size_t line);
   std::vector<ShellWord> variable(const std::string& inside, std::size_t line);
   std::vector<ShellWord> value_of(const Parameter& parameter, std::size_t line, bool& is_set);
+  std::vector<ShellWord> slice(std::vector<ShellWord> words, const std::string& change,
+                               bool of_call, std::size_t line);
   std::string changed(const std::string& text, const std::string& change, std::size_t line);
   std::string operand(const std::string& text, std::size_t line);
   void count(const std::string& text, std::size_t line);

@@ -38,7 +38,10 @@ std::optional<std::string> printed_by(const std::vector<std::string>& words) {
   std::string joined;
   for (std::size_t i = 1; i < words.size(); ++i) {
     if (!is_known(words[i])) return std::nullopt;
-    if (words[i].size() > 1 && words[i][0] == '-' && rest.empty() && program != "expr") continue;
+    const bool is_option = words[i].size() > 1 && words[i][0] == '-' && rest.empty();
+    // echo has few options of its own, and prints all others.
+    const bool of_echo = words[i].find_first_not_of("neE", 1) == words[i].npos;
+    if (is_option && program != "expr" && (program != "echo" || of_echo)) continue;
     rest.push_back(words[i]);
     joined += (joined.empty() ? "" : " ") + words[i];
   }
@@ -66,6 +69,10 @@ constexpr int deepest_call = 40;       // Functions and files in one another.
 constexpr int most_commands = 50'000;  // Limit of commands that loops repeat, in all.
 constexpr int most_rounds = 200;
 constexpr std::size_t most_texts = 200;  // Limit of parsed files, documents and words.
+
+// Parts of names that variables with further arguments have.
+constexpr const char* argument_names[] = {"ARG", "OPT", "FLAG", "EXTRA", "PARAM",
+                                          "arg", "opt", "flag", "extra", "param"};
 
 /// The result of a command. A program is taken to succeed, but decides nothing.
 enum class Status { yes, no, program, unknown };
@@ -333,6 +340,7 @@ class Interpreter {
       start_text(words[text].text, words[text].line);
       return Status::program;
     }
+    tell_unknown(words);
     commands_.push_back(words);
     if (is_one_of(name, {"sbatch", "bash", "sh"})) read_file(words, false);
     return Status::program;
@@ -367,7 +375,7 @@ class Interpreter {
         variables_.called_with.erase(variables_.called_with.begin());
     } else if (name == "set" && words.size() > 1 && words[1].text == "--") {
       variables_.called_with.assign(words.begin() + 2, words.end());
-    } else if (name == "read") {
+    } else if (name == "read" || name == "mapfile" || name == "readarray") {
       for (std::size_t i = 1; i < words.size(); ++i)
         if (is_shell_name(words[i].text))
           variables_.set(words[i].text,
@@ -458,6 +466,28 @@ class Interpreter {
     const std::string note =
         name_of_path(variables_.file()) + ": line " + std::to_string(line + 1) + ": " + what;
     if (std::find(notes_.begin(), notes_.end(), note) == notes_.end()) notes_.push_back(note);
+  }
+
+  // Words of a long command that stand for arguments, and that nothing says: an unset variable, the
+  // output of a program, a file's text. Behind a flag such a word is mostly its value.
+  void tell_unknown(const Words& words) {
+    constexpr std::size_t least_words = 6;
+    if (words.size() < least_words) return;
+    std::string all;
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      const std::string& text = words[i].text;
+      if (is_known(text) && unset_names(text).empty()) continue;
+      const std::string shown = shown_marks(text);
+      if (!shown.starts_with('$')) continue;
+      const bool is_value = words[i - 1].text.starts_with('-');
+      const bool holds_arguments =
+          shown.starts_with("$(cat") || shown.starts_with("$(<") ||
+          std::any_of(std::begin(argument_names), std::end(argument_names),
+                      [&](const char* name) { return shown.find(name) != shown.npos; });
+      const bool is_whole = unset_mark(shown.substr(1)) == text || unknown_mark(shown) == text;
+      if (is_whole && (!is_value || holds_arguments)) all += " " + shown;
+    }
+    if (!all.empty()) tell(words[0].line, "left out, as nothing says what it is:" + all);
   }
 
   void tell_left_out(const ShellNode& node) {

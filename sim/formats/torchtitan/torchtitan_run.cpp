@@ -180,7 +180,7 @@ const std::vector<std::string> inactive = words_in(R"(
     model.norm_type model.print_after_conversion model.tokenizer optimizer.beta optimizer.eps
     optimizer.lr optimizer.weight_decay profiling. quantize training.data_parallel_type
     training.dataloader training.dataset training.deterministic training.gc_ training.max_norm
-    training.mixed_precision_reduce training.seed training.steps training.warmup_steps
+    training.seed training.steps training.warmup_steps
     validation.)");
 
 // "Interleaved1F1B" and "interleaved_1f1b" are the same.
@@ -372,6 +372,11 @@ class TorchtitanReader {
       s_.fail("training.mixed_precision_param",
               "is '" + shown_text(param) + "', which has no prices",
               "write bfloat16: --set training.mixed_precision_param=bfloat16");
+    const std::string reduced = s_.word("training.mixed_precision_reduce", "float32");
+    if (reduced != "float32")
+      note("training.mixed_precision_reduce",
+           "is " + shown_text(reduced) +
+               ", which halves what is reduced; assumed: gradients are reduced in float32");
     if (param == "float32") {
       r_.dtype = "fp32";
       note("training.mixed_precision_param",

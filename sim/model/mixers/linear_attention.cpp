@@ -73,6 +73,30 @@ KeptBytes KimiDelta::kept(std::int64_t) const {
   return {.states = heads * head_dim * head_dim * 4 + (conv - 1) * 3 * heads * head_dim * 2};
 }
 
+// Every rank has the low ranks of decay and gate.
+std::optional<StateWork> KimiDelta::work(std::int64_t, std::int64_t tp) const {
+  const std::int64_t own = heads / tp, channels = own * head_dim;
+  StateWork work;
+  work.heads = work.groups = heads;
+  work.convolved = 3 * channels;
+  work.taps = conv;
+  work.inputs = {3 * channels, head_dim, own};
+  work.inner = {{"decay_up", head_dim, channels}};
+  if (full_rank_gate) {
+    work.inputs.push_back(channels);
+  } else {
+    work.inputs.push_back(head_dim);
+    work.inner.push_back({"gate_up", head_dim, channels});
+  }
+  work.scan = {ScanKind::channel_delta_rule, own, head_dim, head_dim};
+  work.gated = work.output = channels;
+  // As a gated delta net, with a decay a channel.
+  work.kept_channels = work.convolved + work.output;
+  work.kept_bytes = static_cast<double>(own * (64 * 2 + 4 + 4 * head_dim));
+  work.vectors = conv * work.convolved + own + channels + head_dim;
+  return work;
+}
+
 MixerPointer parse_kimi_delta(const JsonValue& json) {
   MixerKeys keys{json, {"heads", "head_dim", "conv", "full_rank_gate"}};
   auto delta = std::make_shared<KimiDelta>();
@@ -95,6 +119,17 @@ std::int64_t Lightning::vectors(std::int64_t) const {
 
 KeptBytes Lightning::kept(std::int64_t) const {
   return {.states = heads * head_dim * head_dim * 4};
+}
+
+std::optional<StateWork> Lightning::work(std::int64_t, std::int64_t tp) const {
+  const std::int64_t own = heads / tp, channels = own * head_dim;
+  StateWork work;
+  work.heads = work.groups = heads;
+  work.inputs = {3 * channels, channels};
+  work.scan = {ScanKind::fixed_decay, own, head_dim, head_dim};
+  work.gated = work.output = work.kept_channels = channels;
+  work.vectors = channels;
+  return work;
 }
 
 MixerPointer parse_lightning(const JsonValue& json) {

@@ -31,6 +31,7 @@ class KimiDelta : public Mixer {
   std::vector<WeightMatrix> matrices(std::int64_t hidden) const override;
   std::int64_t vectors(std::int64_t hidden) const override;
   KeptBytes kept(std::int64_t hidden) const override;
+  std::optional<StateWork> work(std::int64_t hidden, std::int64_t tp) const override;
 };
 
 /// Linear attention with a fixed decay a head (lightning attention, arXiv 2401.04658).
@@ -43,6 +44,7 @@ class Lightning : public Mixer {
   std::vector<WeightMatrix> matrices(std::int64_t hidden) const override;
   std::int64_t vectors(std::int64_t hidden) const override;
   KeptBytes kept(std::int64_t hidden) const override;
+  std::optional<StateWork> work(std::int64_t hidden, std::int64_t tp) const override;
 };
 
 MixerPointer parse_gated_delta_net(const JsonValue& json);

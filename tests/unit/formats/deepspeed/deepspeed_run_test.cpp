@@ -27,6 +27,9 @@ ImportedRun run_of(const std::vector<RecipeFile>& files,
                    std::map<std::string, std::string> set = {}) {
   return import_deepspeed_run(files, {"run", std::nullopt, std::nullopt, std::move(set), {}});
 }
+std::string plan_on_8(const std::vector<RecipeFile>& files) {
+  return plan_text(import_deepspeed_run(files, {"run", std::nullopt, 8, {}, {}}));
+}
 std::string refusal(const std::vector<RecipeFile>& files,
                     std::map<std::string, std::string> set = {}) {
   return refusal_of([&] { run_of(files, std::move(set)); });
@@ -366,6 +369,74 @@ TEST(DeepspeedRun, AVariableThatIsNeverSet) {
       refusal({{replaced(script, "batch_size 4", "batch_size $MBS"), "run.sh"}, {zero3, "z.json"}}),
       "run.sh: line 11: per_device_train_batch_size is $MBS, which the script does not say; "
       "give it: --set MBS=N");
+}
+
+// trl, trainer/sft_config.py: bf16 and gradient checkpointing unless said otherwise.
+TEST(DeepspeedRun, TrlHasDefaultsOfItsOwn) {
+  const std::string words =
+      "--model_name_or_path Qwen/Qwen2.5-7B --max_length 4096 --packing "
+      "--per_device_train_batch_size 2 --gradient_accumulation_steps 4";
+  for (const char* launch : {"accelerate launch --num_processes 8 trl/scripts/sft.py ",
+                             "torchrun --nproc_per_node 8 -m trl.scripts.sft ", "trl sft "}) {
+    const std::string text = plan_on_8({{launch + words, "sft.sh"}});
+    EXPECT_THAT(text, AllOf(HasSubstr("dtype=\"bf16\""), HasSubstr("recompute=\"full\"")))
+        << launch;
+  }
+  const std::string other = "accelerate launch --num_processes 8 sft.py " + words;
+  EXPECT_THAT(plan_on_8({{other + " --fp16 --gradient_checkpointing false", "sft.sh"}}),
+              AllOf(HasSubstr("dtype=\"fp16\""), HasSubstr("recompute=\"none\"")));
+}
+
+// Optimizers with other states than AdamW's two are no AdamW, whatever they are called.
+TEST(DeepspeedRun, OnlyAdamWIsAdamW) {
+  for (const char* name : {"galore_adamw", "apollo_adamw", "stable_adamw", "schedule_free_adamw",
+                           "adamw_anyprecision", "ao_adamw_4bit", "adopt_adamw", "sgd", "lion"})
+    EXPECT_THAT(refusal({{arguments + "optim: " + name + "\n", "run.yaml"}}),
+                HasSubstr("AdamW is priced in its place"))
+        << name;
+  for (const auto& [name, state] :
+       {std::pair{"adamw_torch_fused", ""}, std::pair{"paged_adamw_8bit", "exp_avg=\"int8\""},
+        std::pair{"ao_adamw_fp8", "exp_avg=\"fp8\""}})
+    EXPECT_THAT(plan_on_8({{arguments + "optim: " + name + "\n", "run.yaml"}}), HasSubstr(state))
+        << name;
+}
+
+TEST(DeepspeedRun, AttentionKernels) {
+  const std::string axolotl =
+      "base_model: Qwen/Qwen3-8B\nmicro_batch_size: 1\nsequence_len: 2048\nbf16: true\n";
+  const auto attention = [](const std::string& text) {
+    const std::string plan = plan_on_8({{text, "run.yaml"}});
+    return plan.find("unfused") == plan.npos ? "flash" : "unfused";
+  };
+  EXPECT_STREQ(attention(axolotl), "flash");
+  EXPECT_STREQ(attention(axolotl + "flash_attention: false\nsdp_attention: true\n"), "flash");
+  EXPECT_STREQ(attention(axolotl + "eager_attention: true\n"), "unfused");
+  const std::string factory = arguments + "cutoff_len: 2048\nfinetuning_type: full\n";
+  EXPECT_STREQ(attention(factory + "flash_attn: fa2\n"), "flash");
+  EXPECT_STREQ(attention(factory + "flash_attn: disabled\n"), "unfused");
+}
+
+TEST(DeepspeedRun, FullBf16OfAxolotlHasNoMasters) {
+  const std::string run =
+      "base_model: Qwen/Qwen3-8B\nmicro_batch_size: 1\nsequence_len: 2048\nfsdp_version: 2\n"
+      "fsdp_config:\n  reshard_after_forward: true\n";
+  EXPECT_THAT(plan_on_8({{run + "bf16: full\n", "run.yaml"}}),
+              AllOf(HasSubstr("main_params=\"none\""), HasSubstr("exp_avg=\"bf16\"")));
+  EXPECT_THAT(plan_on_8({{run + "bf16: auto\n", "run.yaml"}}), Not(HasSubstr("main_params")));
+}
+
+TEST(DeepspeedRun, Fp8OfAccelerateCanBeReplaced) {
+  const RecipeFile accelerate{
+      "mixed_precision: fp8\ndistributed_type: MULTI_GPU\n"
+      "num_processes: 8\n",
+      "accelerate.yaml"};
+  const RecipeFile trainer{
+      "model_name_or_path: Qwen/Qwen3-8B\nper_device_train_batch_size: 2\n"
+      "max_seq_length: 2048\n",
+      "run.yaml"};
+  EXPECT_THAT(refusal({trainer, accelerate}), HasSubstr("--set mixed_precision=bf16"));
+  EXPECT_THAT(plan_text(run_of({trainer, accelerate}, {{"mixed_precision", "bf16"}})),
+              HasSubstr("dtype=\"bf16\""));
 }
 
 }  // namespace

@@ -333,6 +333,12 @@ TEST(LaunchScripts, Launchers) {
   EXPECT_EQ(gpus("#SBATCH --nodes=4 --gres=gpu:8", "srun python"), 32);
   EXPECT_EQ(gpus("#SBATCH --nodes=4", "srun --ntasks-per-node 4 python"), 16);
   EXPECT_EQ(gpus("#SBATCH -n 24", "srun python"), 24);
+  // A task a node starts what starts a rank a GPU.
+  EXPECT_EQ(gpus("#SBATCH --nodes=8 --ntasks-per-node=1 --gpus-per-node=8", "srun run.sh python"),
+            64);
+  EXPECT_EQ(gpus("#SBATCH --nodes=8 --ntasks-per-node=1 --gres=gpu:h100:8", "srun run.sh python"),
+            64);
+  EXPECT_EQ(gpus("#SBATCH --nodes=8 --ntasks-per-node=8 --gpus-per-node=8", "srun python"), 64);
   EXPECT_EQ(gpus("", "mpirun -np 64 -x NCCL_DEBUG=INFO python"), 64);
   EXPECT_EQ(gpus("", "deepspeed --num_nodes 2 --num_gpus 8"), 16);
   EXPECT_EQ(gpus("", "python"), 0);

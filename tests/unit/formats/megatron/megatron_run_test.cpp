@@ -280,6 +280,12 @@ TEST(MegatronRun, StateOfTheOptimizer) {
             "- bf16 -" + wide);
 }
 
+// Names of 2022 and 2023.
+TEST(MegatronRun, Fp8UnderItsOldNames) {
+  for (const char* flag : {"--fp8-hybrid", "--fp8-e4m3", "--fp8-format hybrid"})
+    EXPECT_EQ(plan_of(tiny + "--bf16 " + flag).at("dtype").text(), "fp8") << flag;
+}
+
 TEST(MegatronRun, NotesWhatItDoesNotRead) {
   EXPECT_THAT(run_of(tiny + "--bf16 --some-new-flag 3 --lr 1e-4").notes,
               testing::ElementsAre(HasSubstr("give --gpus"), "not read: --some-new-flag"));

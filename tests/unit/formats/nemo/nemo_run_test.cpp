@@ -290,5 +290,21 @@ TEST(NemoRun, EveryPerformanceRecipe) {
   EXPECT_EQ(recipes, 158);
 }
 
+// A configuration that its program printed has hundreds of keys that nobody set; these decide.
+TEST(NemoRun, DecisiveKeysOfPrintedConfigurations) {
+  const std::string printed = bridge_70b + "_target_: megatron.bridge.training.config\n";
+  const auto with = [&](const std::string& key, const std::string& value) {
+    return plan_text(run_of(printed, {{key, value}}, 64));
+  };
+  EXPECT_THAT(refusal(printed, {{"optimizer.optimizer", "muon"}}),
+              HasSubstr("optimizer.optimizer is muon, and is not priced"));
+  EXPECT_THAT(refusal(printed, {{"dist.use_torch_fsdp2", "true"}}),
+              HasSubstr("dist.use_torch_fsdp2 shards by PyTorch's FSDP"));
+  EXPECT_THAT(with("model.attention_backend", "unfused"), HasSubstr("attention=\"unfused\""));
+  EXPECT_THAT(with("model.attention_backend", "AttnBackend.fused"),
+              HasSubstr("attention=\"flash\""));
+  EXPECT_THAT(with("optimizer.optimizer", "adam"), HasSubstr("zero=1"));
+}
+
 }  // namespace
 }  // namespace orrery::nemo_run_test

@@ -215,6 +215,7 @@ TEST(ImportedServers, TheLongestRequestIsKept) {
   EXPECT_THAT(run_of(vllm + "--max-model-len 200000\n").notes,
               ElementsAre("max_model_len is longer than the model's 131,072 tokens, with which "
                           "engines start only if they are told so"));
+  EXPECT_THAT(words_of(vllm + "--max-num-batched-tokens 16K\n"), HasSubstr("budget=16384"));
   EXPECT_EQ(refusal(vllm + "--max-model-len many\n"),
             "run.sh: line 1: max_model_len is 'many'; write a number of tokens: 32768, 32k or 32K");
 }

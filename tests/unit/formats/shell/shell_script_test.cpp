@@ -233,5 +233,38 @@ TEST(ShellScript, AnyTextHasWords) {
   EXPECT_NO_THROW(read_shell_script(deep, "run.sh", {}));
 }
 
+// The output of Bash 5.2 for the same lines.
+TEST(ShellScript, AStarJoinsTheWordsOfAnArray) {
+  EXPECT_EQ(commands("A=(a b 'c d')\nx \"${A[*]}\" \"${A[@]}\" \"<${A[*]}>\" \"<${A[@]}>\""),
+            (Lines{"[x][a b c d][a][b][c d][<a b c d>][<a][b][c d>]"}));
+  EXPECT_EQ(commands("f() { x \"$*\" \"$@\"; }\nf 1 2"), (Lines{"[x][1 2][1][2]"}));
+  EXPECT_EQ(commands("A=(--tp 2 --pp 4)\nsrun bash -c \"torchrun ${A[*]} x.py --bf16\""),
+            (Lines{"[srun][bash][-c]", "[torchrun][--tp][2][--pp][4][x.py][--bf16]"}));
+}
+
+TEST(ShellScript, PartsOfArrays) {
+  EXPECT_EQ(commands("A=(a b c d)\nx \"${A[@]:2}\" / ${A[@]:1:2} / ${A[*]:9} / ${A[@]::1}"),
+            (Lines{"[x][c][d][/][b][c][/][/][a]"}));
+  EXPECT_EQ(commands("f() { x \"${@:2}\"; }\nf 1 2 3"), (Lines{"[x][2][3]"}));
+}
+
+TEST(ShellScript, EchoPrintsWhatLooksLikeOptions) {
+  EXPECT_EQ(commands("A=(--a 1)\nx $(echo --flag) `echo --b 2` $(echo -n 3) $(echo ${A[@]})"),
+            (Lines{"[x][--flag][--b][2][3][--a][1]"}));
+}
+
+// Arguments that only a program or a file could tell.
+TEST(ShellScript, UnknownArgumentsAreNoted) {
+  const std::string begin = "python train.py --tp 2 --pp 2 ";
+  for (const char* end : {"/ $EXTRA_ARGS", "/ $(cat more.txt)", "--bf16 $EXTRA_ARGS",
+                          "--bf16 $(cat more.txt)", "--bf16 `cat more.txt`"})
+    EXPECT_THAT(notes(begin + end), testing::Contains(HasSubstr("as nothing says what it is")))
+        << end;
+  EXPECT_THAT(notes("mapfile -t X < args.txt\n" + begin + "/ $X"),
+              testing::Contains(HasSubstr("as nothing says what it is")));
+  // A value that a flag has is refused where it matters.
+  EXPECT_THAT(notes(begin + "--master_addr $(hostname) --node_rank $RANK --bf16"), IsEmpty());
+}
+
 }  // namespace
 }  // namespace orrery::shell_script_test
