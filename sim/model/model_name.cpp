@@ -12,8 +12,9 @@ namespace {
 
 // Words after a family's name that mean another training of the same shape.
 constexpr std::string_view same_shape[] = {
-    "base", "bf16", "chat", "fp8",  "hf",   "it",   "instruct",       "pretrain", "pt",  "thinking",
-    "v0.1", "v1.5", "0324", "0528", "2407", "2503", "quantized.w8a8", "2507",     "2508"};
+    "base", "bf16",     "chat", "fp8",  "nvfp4", "hf",   "it",   "instruct", "pretrain",
+    "pt",   "thinking", "v0.1", "v1.5", "0324",  "0528", "2407", "2503",     "quantized.w8a8",
+    "2507", "2508"};
 
 // Models of the same shape as another, except for the longest sequence (arXiv 2302.13971, table 2,
 // and 2307.09288, table 1). DeepSeek-R1 and V3.1 are trained from DeepSeek-V3 (arXiv 2501.12948,
@@ -53,7 +54,7 @@ std::vector<std::string> words_of_shape(const std::string& name) {
   std::string path = name;
   while (path.ends_with('/')) path.pop_back();
   std::vector<std::string> words = words_of_name(path.substr(path.rfind('/') + 1));
-  if (words.size() > 1 && words[0] == "meta") words.erase(words.begin());
+  if (words.size() > 1 && (words[0] == "meta" || words[0] == "nvidia")) words.erase(words.begin());
   if (words.empty()) return words;
   words.erase(std::remove_if(words.begin() + 1, words.end(),
                              [](const std::string& word) {
@@ -81,7 +82,7 @@ std::optional<std::int64_t> longest_of_name(const std::string& name) {
 bool names_weight_format(const std::string& name) {
   const std::vector<std::string> words = words_of_name(name);
   return std::any_of(words.begin(), words.end(), [](const std::string& word) {
-    return word == "fp8" || word.starts_with("quantized");
+    return word == "fp8" || word == "nvfp4" || word.starts_with("quantized");
   });
 }
 

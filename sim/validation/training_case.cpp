@@ -20,6 +20,16 @@ const std::vector<std::string> not_of_the_plan{"framework", "compile"};
 
 }  // namespace
 
+namespace {
+
+// Sizes, or the name of a model of the catalog.
+JsonValue described_model(const JsonValue& model) {
+  if (model.is_object()) return model;
+  return JsonValue::read_file(find_in_catalog("workloads/models", model.text(), model.place()));
+}
+
+}  // namespace
+
 std::vector<TrainingCase> read_training_cases(const JsonValue& json) {
   std::vector<TrainingCase> cases;
   for (const JsonValue& entry : json.elements()) {
@@ -30,7 +40,7 @@ std::vector<TrainingCase> read_training_cases(const JsonValue& json) {
                      entry.at("source").at("locator").text(),
                      entry.at("system").text(),
                      static_cast<int>(entry.at("gpus").integer(1, 1 << 24)),
-                     entry.at("model"),
+                     described_model(entry.at("model")),
                      entry.at("plan"),
                      {},
                      {},

@@ -279,6 +279,17 @@ def models(program, pages):
     def row(name):
         lines = program.lines("check", "--model", name)
         facts = dict(re.split(r"  +", line.strip(), maxsplit=1) for line in lines[1:])
+        if "heads x head size" not in facts:  # Layers of several kinds.
+            mixers = [value for key, value in facts.items() if key.startswith("mixer ")]
+            return [
+                f"`{name}`",
+                facts["layers"],
+                thousands(int(facts["hidden"])),
+                "",
+                facts["parameters"],
+                facts.get("active a token", ""),
+                ", ".join(sorted({mixer.replace("_", " ") for mixer in mixers})),
+            ]
         heads = re.match(r"(\d+) x \d+, (\d+) ", facts["heads x head size"])
         kinds = [kind for kind in ("experts", "windows") if kind in facts]
         if any("latent" in key or "latent" in value for key, value in facts.items()):

@@ -31,10 +31,11 @@ std::optional<StateWork> Mamba2::work(std::int64_t, std::int64_t tp) const {
   work.gated = own_inner;
   work.norm = norm;
   work.output = own_inner;
-  // The fused operator of convolution, scan and norm computes all else again (mamba_ssm,
-  // ops/triton/ssd_combined.py, MambaSplitConv1dScanCombinedFn): it keeps the scan's output, and a
-  // root mean square a token.
-  work.kept_channels = own_inner;
+  // The fused operator of convolution, scan and gate computes all else again (mamba_ssm,
+  // ops/triton/ssd_combined.py, MambaSplitConv1dScanCombinedFn): it keeps the scan's output before
+  // the gate. The norm behind it keeps its input and a root mean square a token (Megatron Core,
+  // ssm/mamba_mixer.py, _ssm_training).
+  work.kept_channels = (norm ? 2 : 1) * own_inner;
   work.kept_bytes = norm ? 4.0 : 0.0;
   work.vectors = (conv + 1) * work.convolved + 3 * own_heads + (norm ? own_inner : 0);
   return work;

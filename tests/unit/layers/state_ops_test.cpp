@@ -104,12 +104,12 @@ TEST(StateMixer, RanksHoldItsParameters) {
 }
 
 // A layer of the mixer alone: its input, its norm's output, then by hand.
-//   Mamba-2: z and x of 4,096, B and C of 8 x 128, dt of 64; the scan's output and the gated norm's,
-//   a root mean square.
-//   Delta net: q and k of 2,048, v and z of 4,096, b and a of 32; q, k, v behind the convolution, the
-//   scan's output, 64 x 2 + 8 bytes a value head; the gated norm's output.
+//   Mamba-2: z and x of 4,096, B and C of 8 x 128, dt of 64; the scan's output, the gated one and
+//   its norm, a root mean square.
+//   Delta net: q and k of 2,048, v and z of 4,096, b and a of 32; q, k, v behind the convolution,
+//   the scan's output, 64 x 2 + 8 bytes a value head; the gated norm's output.
 TEST(StateMixer, KeepsWhatItsBackwardPassReads) {
-  const double mamba_bytes = 2.0 * (4096 + 4096 + 2 * 1024 + 64 + 4096 + 4096) + 4.0;
+  const double mamba_bytes = 2.0 * (4096 + 4096 + 2 * 1024 + 64 + 4096 + 4096 + 4096) + 4.0;
   const double delta_bytes =
       2.0 * (2 * 2048 + 2 * 4096 + 64 + 2 * 2048 + 4096 + 4096 + 4096) + 32.0 * (64 * 2 + 8);
   for (const auto& [model, of_mixer] :
@@ -120,7 +120,8 @@ TEST(StateMixer, KeepsWhatItsBackwardPassReads) {
   }
 }
 
-// Context ranks exchange what they have of all heads for what all have of some, and scan all tokens.
+// Context ranks exchange what they have of all heads for what all have of some, and scan all
+// tokens.
 TEST(StateMixer, ContextRanksScanWholeSequences) {
   const Scenario one = scenario_with(mamba()), four = scenario_with(mamba(), 1, 4);
   const Ops alone = state_mixer_forward(LayerSizes{one, one.kind_of(0)});

@@ -24,7 +24,7 @@ TEST(NamedModel, NamesOfTheHub) {
 
 // Another size or generation is another model.
 TEST(NamedModel, OtherModelsAreNone) {
-  for (const char* name : {"gpt2-xl", "deepseek-ai/DeepSeek-V3.2", "Qwen/Qwen3-8B-VL", "", "/",
+  for (const char* name : {"gpt2-xl", "deepseek-ai/DeepSeek-V3.9", "Qwen/Qwen3-8B-VL", "", "/",
                            "meta-llama/Llama-3.1-8B-Vision", "instruct",
                            "mistralai/Mistral-7B-Instruct-v0.2", "facebook/opt-350m"})
     EXPECT_FALSE(catalog_model(name)) << name;

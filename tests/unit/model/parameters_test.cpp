@@ -142,6 +142,7 @@ TEST(Parameters, PartsAddUpToTheTotalOfEveryCatalogModel) {
   for (const auto& file : std::filesystem::directory_iterator{source + "/workloads/models"}) {
     const Model model = read_model(file.path().string(), {});
     SCOPED_TRACE(model.name);
+    if (model.pattern) continue;  // LayerPattern.CountsThatWereWorkedOut
     const ParameterCount count = count_parameters(model);
     ASSERT_EQ(count.layers.size(), static_cast<std::size_t>(model.layers));
     std::int64_t sum = count.embedding + count.head + count.final_norm;

@@ -89,8 +89,8 @@ TEST(SteadyWindow, ABacklogThatGrowsIsAnOverload) {
   EXPECT_FALSE(steady.measured().overloaded);
 }
 
-// An engine that takes `slots` requests at once, each for `service` seconds, first come first served;
-// all have ten tokens. `a_second` requests come.
+// An engine that takes `slots` requests at once, each for `service` seconds, first come first
+// served; all have eleven tokens. `a_second` requests come.
 Made engine_of(double a_second, int requests, int slots, double service) {
   std::vector<double> free(static_cast<std::size_t>(slots), 0.0);
   std::vector<double> begun;
