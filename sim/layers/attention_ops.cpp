@@ -330,6 +330,13 @@ Ops latent_up_forward(const LayerSizes& s) {
   return ops;
 }
 
+namespace {
+
+// The output's gate is a product of the layer's input (Kimi-K3).
+Linear gate(const LayerSizes& s) { return {"gate", "gate_dgrad", "gate_wgrad", s.head_width}; }
+
+}  // namespace
+
 Ops latent_attention_forward(const LayerSizes& s, const Ops& core) {
   const Widths w{s};
   Ops ops;
@@ -342,6 +349,10 @@ Ops latent_attention_forward(const LayerSizes& s, const Ops& core) {
   add_down(s, "kv_down", w.kv_down, ops);
   append(ops, key_up(s, w));
   append(ops, core);
+  if (s.model.output_gate) {
+    append(ops, column_parallel_forward(s, {gate(s)}));
+    ops.push_back(memory("output_gate", 3.0 * s.element * s.of_tokens(s.head_width)));
+  }
   append(ops, row_parallel_forward(s, {{"proj", "proj_dgrad", "proj_wgrad", s.head_width}}));
   return ops;
 }
@@ -349,6 +360,10 @@ Ops latent_attention_forward(const LayerSizes& s, const Ops& core) {
 Ops latent_attention_backward(const LayerSizes& s, const Ops& core) {
   const Widths w{s};
   Ops ops = row_parallel_backward(s, {{"proj", "proj_dgrad", "proj_wgrad", s.head_width}});
+  if (s.model.output_gate) {
+    ops.push_back(memory("output_gate_bwd", 5.0 * s.element * s.of_tokens(s.head_width)));
+    append(ops, column_parallel_backward(s, {gate(s)}));
+  }
   append(ops, core);
   ops.push_back(memory("rope_bwd", rotary_bytes(s, w)));
   add_up_backward(s, "kv_up_dgrad", "kv_up_wgrad", w.keys_and_values, w.kv, ops);

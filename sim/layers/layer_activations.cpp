@@ -64,8 +64,8 @@ double attention_bytes(const Scenario& s, const Model& layer, const RecomputeCho
     const auto latents = static_cast<double>(latent->q_rank + latent->kv_rank);
     const double saved = (element(s) - product_input(s)) * latents / (s.plan.sp ? t : 1.0);
     const double added = output_is_copied(s) ? product_input(s) * output / t : 0.0;
-    return tokens(s) *
-           (element(s) * down / (s.plan.sp ? t : 1.0) + attended(s) * wide / t - saved + added);
+    return tokens(s) * (element(s) * down / (s.plan.sp ? t : 1.0) + attended(s) * wide / t - saved +
+                        added + (layer.output_gate ? element(s) * 2.0 * output / t : 0.0));
   }
   const auto head_width = static_cast<double>(layer.heads * layer.head_dim);
   const auto output = static_cast<double>(layer.heads * value_width(layer));

@@ -23,7 +23,8 @@ std::int64_t mixer_on_rank(const LayerSizes& s) {
     const std::int64_t queries = latent->q_rank == 0 ? s.hidden * query_width
                                                      : s.hidden * latent->q_rank + latent->q_rank +
                                                            latent->q_rank * query_width;
-    return queries + s.hidden * (latent->kv_rank + latent->rope_dim) + latent->kv_rank +
+    const std::int64_t gate = s.model.output_gate ? s.hidden * s.head_width : 0;
+    return gate + queries + s.hidden * (latent->kv_rank + latent->rope_dim) + latent->kv_rank +
            latent->kv_rank * s.heads * (latent->nope_dim + latent->v_dim) + s.head_width * s.hidden;
   }
   std::int64_t qkv = 0;
