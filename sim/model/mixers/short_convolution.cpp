@@ -14,6 +14,21 @@ KeptBytes ShortConvolution::kept(std::int64_t hidden) const {
   return {.states = (taps - 1) * hidden * 2};
 }
 
+// transformers, models/lfm2/modeling_lfm2.py, Lfm2ShortConv: channels are cut, and two gates lie
+// before and behind the convolution, whose input and output are kept.
+std::optional<StateWork> ShortConvolution::work(std::int64_t hidden, std::int64_t tp) const {
+  const std::int64_t own = hidden / tp;
+  StateWork work;
+  work.heads = work.groups = hidden;
+  work.inputs = {3 * own};
+  work.convolved = work.output = own;
+  work.taps = taps;
+  work.gated = work.kept_channels = 2 * own;
+  work.norm = false;
+  work.vectors = taps * own + (bias ? 4 * own + hidden : 0);
+  return work;
+}
+
 MixerPointer parse_short_convolution(const JsonValue& json) {
   MixerKeys keys{json, {"taps", "bias"}};
   auto convolution = std::make_shared<ShortConvolution>();

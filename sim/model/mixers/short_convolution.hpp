@@ -14,6 +14,7 @@ class ShortConvolution : public Mixer {
   std::vector<WeightMatrix> matrices(std::int64_t hidden) const override;
   std::int64_t vectors(std::int64_t hidden) const override;
   KeptBytes kept(std::int64_t hidden) const override;
+  std::optional<StateWork> work(std::int64_t hidden, std::int64_t tp) const override;
 };
 
 MixerPointer parse_short_convolution(const JsonValue& json);

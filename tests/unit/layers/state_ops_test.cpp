@@ -41,6 +41,10 @@ Model lightning() {
   return model_of(R"({"kind": "lightning", "heads": 32, "head_dim": 128, "chunk": 256})");
 }
 
+Model short_convolution() {
+  return model_of(R"({"kind": "short_convolution", "taps": 3, "bias": true})");
+}
+
 Scenario scenario_with(const Model& model, int tp = 1, int cp = 1) {
   PlanRequest request;
   request.tp = tp;
@@ -76,7 +80,8 @@ double weights_of(const Mixer& mixer) {
 
 // Two operations a weight and token forward, twice that backward; tensor ranks share them.
 TEST(StateMixer, ProductsAreThoseOfItsMatrices) {
-  for (const Model& model : {mamba(), delta_net(), kda(true), kda(false), lightning()}) {
+  for (const Model& model :
+       {mamba(), delta_net(), kda(true), kda(false), lightning(), short_convolution()}) {
     const double weights = weights_of(*model.pattern->mixers.front().mixer);
     for (const int tp : {1, 2, 8}) {
       const Scenario scenario = scenario_with(model, tp);
@@ -93,7 +98,8 @@ TEST(StateMixer, ProductsAreThoseOfItsMatrices) {
 }
 
 TEST(StateMixer, RanksHoldItsParameters) {
-  for (const Model& model : {mamba(), delta_net(), kda(true), kda(false), lightning()}) {
+  for (const Model& model :
+       {mamba(), delta_net(), kda(true), kda(false), lightning(), short_convolution()}) {
     const Mixer& mixer = *model.pattern->mixers.front().mixer;
     const StateWork work = *mixer.work(hidden, 1);
     std::int64_t held = work.vectors + work.output * hidden;
