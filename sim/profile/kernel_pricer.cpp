@@ -344,8 +344,6 @@ std::vector<NearRow> near_rows(const ServingTable& table, std::span<const std::i
   return rows;
 }
 
-using Of = KernelKind::Of;
-
 bool is_exchange(const KernelQuestion& question) {
   return question.kind->of == Of::dispatch || question.kind->of == Of::combine;
 }
