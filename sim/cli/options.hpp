@@ -145,7 +145,7 @@ class Options {
                                                       const std::string& help, T& into,
                                                       How how = {}) {
     constexpr bool repeats = std::is_same_v<T, std::vector<std::string>>;
-    const auto take = [&into, how, name](const std::string& text, const Place& at) {
+    const auto take = [=, &into](const std::string& text, const Place& at) {
       if constexpr (!std::is_same_v<How, AsTyped>)
         into = read_as<T>(how, text, at);
       else if constexpr (repeats)

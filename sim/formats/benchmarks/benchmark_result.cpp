@@ -103,7 +103,8 @@ BenchmarkResult of_bench_serve(const JsonValue& json) {
                                      {"itl_ms", "itl"},
                                      {"e2el_ms", "e2e"},
                                      {"e2e_latency_ms", "e2e"}})
-    take_latency(result, ours, json, 1.0, [&](const std::string& of) { return of + "_" + theirs; });
+    take_latency(result, ours, json, 1.0,
+                 [&suffix = theirs](const std::string& of) { return of + "_" + suffix; });
   take(result, "output_tokens_per_s", number(json, "output_throughput"));
   take(result, "total_tokens_per_s",
        number(json,

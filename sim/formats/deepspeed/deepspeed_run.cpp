@@ -263,21 +263,43 @@ class TrainerReader {
   }
 
   // accelerate, ParallelismConfig: dp_replicate x dp_shard x cp x sp x tp are all processes, and
-  // FSDP shards over dp_shard x cp.
+  // FSDP shards over dp_shard x cp. axolotl (utils/schemas/config.py) has names of its own for them.
   void mesh() {
     const auto path = [](const char* name) {
       return std::string{"parallelism_config.parallelism_config_"} + name;
     };
-    const auto size = [&](const char* name) { return a_.number(path(name), 1); };
+    const auto size = [&](const char* name, const char* of_axolotl) {
+      const std::int64_t ranks = a_.number(path(name), 1);
+      return is_axolotl() ? t_.number(of_axolotl, ranks) : ranks;
+    };
     for (const char* how : {"sp_backend", "sp_seq_length", "sp_seq_length_is_variable"})
       a_.find(path(how));
-    r_.tp = std::max(r_.tp, size("tp_size"));
-    if (const std::int64_t ranks = size("sp_size"); ranks > 1) r_.cp = ranks, r_.cp_comm = "a2a";
+    r_.tp = std::max(r_.tp, size("tp_size", "tensor_parallel_size"));
+    if (const std::int64_t ranks = a_.number(path("sp_size"), 1); ranks > 1)
+      r_.cp = ranks, r_.cp_comm = "a2a";
     // PyTorch, context_parallel: allgather, or alltoall, which passes keys and values round.
-    const std::string how =
+    std::string how =
         a_.choice(path("cp_comm_strategy"), {{"allgather", "all_gather"}, {"alltoall", "p2p"}});
-    if (const std::int64_t ranks = size("cp_size"); ranks > 1) r_.cp = ranks, r_.cp_comm = how;
-    const std::int64_t copies = size("dp_replicate_size"), shards = size("dp_shard_size");
+    std::int64_t ranks = size("cp_size", "context_parallel_size");
+    if (is_axolotl()) {
+      ranks = t_.number("sequence_parallel_degree", ranks);
+      // utils/schemas/enums.py, RingAttnFunc: packed data gather all keys and values, as Llama 3
+      // did, and batches pass theirs round.
+      how = t_.choice("ring_attn_func", {{"varlen_llama3", "all_gather"},
+                                         {"batch_ring", "p2p"},
+                                         {"batch_zigzag", "p2p"},
+                                         {"batch_stripe", "p2p"}});
+      if (!t_.has("ring_attn_func")) how = t_.flag("sample_packing", false) ? "all_gather" : "p2p";
+      t_.find("heads_k_stride");  // Heads that are gathered at a time: the same bytes.
+    }
+    if (ranks > 1) r_.cp = ranks, r_.cp_comm = how;
+    const std::int64_t copies = size("dp_replicate_size", "dp_replicate_size");
+    const std::int64_t shards = size("dp_shard_size", "dp_shard_size");
+    if (shards > 1 && !is_engine() && r_.zero == 0)
+      fail_input(place_,
+                 "dp_shard_size shards weights over " + std::to_string(shards) +
+                     " ranks, for which no fsdp is asked",
+                 "write fsdp and fsdp_config beside it, or leave it out");
     if (copies == 1 || is_engine() || r_.zero == 0) return;
     if (shards == 1 && r_.cp == 1)
       r_.zero = 0;

@@ -98,21 +98,20 @@ CheckpointFormats formats_of_name(const std::string& name, const Model* model) {
     formats.said_by = "its publisher's config.json";
     return formats;
   }
-  const CheckpointName words = read_checkpoint_name(name);
+  const CheckpointName said = read_checkpoint_name(name);
   CheckpointFormats formats = model ? published_formats(*model) : CheckpointFormats{};
-  if (words.weights) {
-    formats.weights = formats.attention = formats.experts = *words.weights;
+  if (said.weights) {
+    formats.weights = formats.attention = formats.experts = *said.weights;
     formats.said_by = "its name";
   } else if (formats.is_quantised()) {
     formats.said_by = "its publisher's config.json";
   }
   // hf_quant_config.json of NVIDIA's checkpoints in FP8 and NVFP4 has kv_cache_quant_algo FP8.
-  if (key.starts_with("nvidia/") &&
-      (words.weights == Dtype::fp8 || words.weights == Dtype::nvfp4)) {
+  if (key.starts_with("nvidia/") && (said.weights == Dtype::fp8 || said.weights == Dtype::nvfp4)) {
     formats.kv = Dtype::fp8;
     // exclude_modules of DeepSeek-V3.1-NVFP4, DeepSeek-V3.2-NVFP4 and Kimi-K2.5-NVFP4: all products
     // of latent attention, at most its last one aside.
-    if (words.weights == Dtype::nvfp4 && model && model->latent) formats.attention = Dtype::bf16;
+    if (said.weights == Dtype::nvfp4 && model && model->latent) formats.attention = Dtype::bf16;
     formats.said_by = "its name, and hf_quant_config.json of NVIDIA's checkpoints";
   }
   return formats;

@@ -173,6 +173,28 @@ TEST(DeepspeedRun, TheMeshOfAccelerate) {
               HasSubstr("cp=4 cp_comm=\"a2a\""));
 }
 
+// axolotl, utils/schemas/config.py and enums.py (RingAttnFunc).
+TEST(DeepspeedRun, TheMeshOfAxolotl) {
+  const auto plan_of = [](const std::string& more) {
+    const std::string text = "base_model: meta-llama/Llama-3.1-8B\nsequence_len: 32768\n" + more;
+    return plan_text(import_deepspeed_run({{text, "run.yml"}}, {"run", std::nullopt, 16, {}, {}}));
+  };
+  const std::string fsdp =
+      "fsdp_version: 2\nfsdp_config: {reshard_after_forward: true}\nsample_packing: true\n";
+  EXPECT_THAT(plan_of("context_parallel_size: 4\n"), HasSubstr("cp=4 cp_comm=\"p2p\""));
+  EXPECT_THAT(plan_of(fsdp + "context_parallel_size: 4\n"),
+              HasSubstr("cp=4 cp_comm=\"all_gather\""));
+  EXPECT_THAT(plan_of(fsdp + "sequence_parallel_degree: 2\nring_attn_func: batch_zigzag\n"),
+              HasSubstr("cp=2 cp_comm=\"p2p\""));
+  const std::string mesh =
+      plan_of(fsdp + "tensor_parallel_size: 2\ndp_shard_size: 4\ndp_replicate_size: 2\n");
+  EXPECT_THAT(mesh, HasSubstr("tp=2"));
+  EXPECT_THAT(mesh, HasSubstr("dp_replicate=2"));
+  EXPECT_THAT(mesh, HasSubstr("zero=3"));
+  EXPECT_THAT(refusal_of([&] { plan_of("dp_shard_size: 4\n"); }),
+              HasSubstr("dp_shard_size shards weights over 4 ranks, for which no fsdp is asked"));
+}
+
 // deepspeed/runtime/zero/mics.py.
 TEST(DeepspeedRun, MicsShardsOverAPart) {
   const auto engine = [](const std::string& more) {
@@ -359,8 +381,8 @@ TEST(DeepspeedRun, OfAxolotl) {
   EXPECT_THAT(refusal_of([&] { run_on_eight(yaml + "adapter: lora\n"); }),
               HasSubstr("adapter means the training of a part of the weights"));
   EXPECT_THAT(refusal_of([&] { run_on_eight(yaml + "rl: dpo\n"); }), HasSubstr("rl means texts"));
-  EXPECT_THAT(refusal_of([&] { run_on_eight(yaml + "context_parallel_size: 2\n"); }),
-              HasSubstr("context_parallel_size decides parallelism"));
+  EXPECT_THAT(refusal_of([&] { run_on_eight(yaml + "expert_parallel_size: 2\n"); }),
+              HasSubstr("expert_parallel_size decides parallelism"));
 }
 
 // A count that the shell does not know.

@@ -304,8 +304,10 @@ TEST(MegatronFlags, LoseNoKeyOfAModelWithoutANote) {
   const System system = read_system("dgx-b200", test_place);
   int models = 0, without_notes = 0;
   for (const std::string& name : list_catalog("workloads/models")) {
+    const Model model = read_model(name, test_place);
+    if (model.pattern) continue;  // Refused, whatever the keys.
     const PlanRequest request = plan_request(1, 1, 1, 64, 2048, "megatron-core");
-    const Scenario first = scenario_of(read_model(name, test_place), system, request, 8);
+    const Scenario first = scenario_of(model, system, request, 8);
     const MegatronFlags flags = megatron_flags(first);
     expect_no_key_lost(first, flags);
     ++models;
