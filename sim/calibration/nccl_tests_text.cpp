@@ -174,7 +174,8 @@ class Reader {
     const std::string line = prefix_.removed(written);
     constexpr std::string_view version = "NCCL version ";
     if (const std::size_t at = line.find(version); at != line.npos && run().nccl.empty())
-      if (const Words rest = words_of(line.substr(at + version.size())); !rest.empty())
+      if (const Words rest = words_of(std::string_view{line}.substr(at + version.size()));
+          !rest.empty())
         run().nccl = rest[0].substr(0, rest[0].find('+'));
     if (line.find("Out of bounds values") != line.npos) {
       run().is_complete = true;

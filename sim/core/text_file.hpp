@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <optional>
 #include <set>
 #include <string>
@@ -53,6 +54,11 @@ void require_text(const std::string& text, const std::string& file, const std::s
 std::vector<std::string_view> lines_of(std::string_view text);
 std::string_view trimmed(std::string_view text);
 std::vector<std::string_view> words_of(std::string_view line);
+/// What they return are parts of their text, which a temporary string would take along.
+template <std::same_as<std::string> Text>
+void lines_of(Text&& text) = delete;
+template <std::same_as<std::string> Text>
+void words_of(Text&& line) = delete;
 /// Words of a list as a shell, YAML or Python writes it: "a b", "a, b", "['a', 'b']".
 std::vector<std::string> items_of(std::string list);
 
