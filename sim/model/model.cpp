@@ -6,6 +6,7 @@
 
 #include "sim/core/catalog.hpp"
 #include "sim/core/object_reader.hpp"
+#include "sim/core/value_list.hpp"
 #include "sim/model/hugging_face.hpp"
 #include "sim/model/layer_pattern.hpp"
 #include "sim/model/model_defaults.hpp"
@@ -298,12 +299,14 @@ void check(const Model& model, const JsonValue& json) {
 
 void require_alike(const Model& model, const std::string& what, const Place& at) {
   if (!model.pattern) return;
-  std::string kinds;
+  std::vector<std::string> kinds;
   for (const LayerPattern::NamedMixer& one : model.pattern->mixers)
-    kinds += (kinds.empty() ? "" : ", ") + one.mixer->kind();
+    if (const std::string kind{one.mixer->kind()};
+        std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
+      kinds.push_back(kind);
   fail_infeasible(at,
-                  what + " of models whose layers differ is not known yet, as of '" +
-                      shown_text(model.name) + "' (" + kinds + ")",
+                  what + " of such layers as '" + shown_text(model.name) + "' has (" +
+                      joined(kinds) + ") is not known yet",
                   "orrery check --model shows their sizes, and orrery estimate what most of them "
                   "take in training");
 }

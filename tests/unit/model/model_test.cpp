@@ -218,5 +218,21 @@ TEST(OwnModelErrors, SizesThatOverflowTogether) {
             refusal);
 }
 
+// Each kind once, whatever the layers that have it are called.
+TEST(Model, LayersThatDifferAreRefusedWithTheirKinds) {
+  const auto refusal = [](const std::string& name) {
+    return error_text([&] {
+      require_alike(read_model(name, {"", "--model"}), "serving", {"", "--model"});
+    });
+  };
+  EXPECT_EQ(refusal("llama3-8b"), "no error");
+  EXPECT_EQ(refusal("glm-5.2"),
+            "--model: serving of such layers as 'glm-5.2' has (latent_attention) is not known yet; "
+            "orrery check --model shows their sizes, and orrery estimate what most of them take in "
+            "training");
+  EXPECT_NE(refusal("qwen3.5-35b-a3b").find("has (attention, gated_delta_net) is"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace orrery::model_test
