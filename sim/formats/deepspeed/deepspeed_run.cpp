@@ -263,7 +263,7 @@ class TrainerReader {
   }
 
   // accelerate, ParallelismConfig: dp_replicate x dp_shard x cp x sp x tp are all processes, and
-  // FSDP shards over dp_shard x cp. axolotl (utils/schemas/config.py) has names of its own for them.
+  // FSDP shards over dp_shard x cp. axolotl (utils/schemas/config.py) has its own names for them.
   void mesh() {
     const auto path = [](const char* name) {
       return std::string{"parallelism_config.parallelism_config_"} + name;
