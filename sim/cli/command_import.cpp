@@ -284,7 +284,6 @@ using ReadDraft = SystemDraft (*)(const std::string& text, const std::string& fi
 
 // The kind of value of the option of `import cluster` with the same name.
 std::string value_of_answer(const std::string& name) {
-  if (name == "nics") return "N";  // Their rate is an answer of its own.
   if (name == "nic-bandwidth") return "RATE";
   for (const ClusterOption& option : cluster_options())
     if (option.name == name) return option.value;
@@ -304,6 +303,7 @@ int import_system(const Arguments& arguments, const std::string& format, const s
     return exit_ok;
   const std::string& file =
       options.only_word("nothing to import", "one system is one file", "name one file");
+  answers = with_rate_of_nics(std::move(answers));
   const ImportedSystem imported = system_json(read(read_text_file(file), file, answers), answers);
   write_result(options, output, imported.json, imported.notes);
   return exit_ok;

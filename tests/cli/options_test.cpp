@@ -202,7 +202,6 @@ TEST(OptionNames, AreExplainedAlike) {
                                               "ep",
                                               "vpp",
                                               "ep_overlap",
-                                              "nics",
                                               "network",
                                               "network-latency",
                                               "wiring",
@@ -329,7 +328,8 @@ TEST(OptionNames, OfOtherToolsAreAnswered) {
                                  {"estimate", "--zero-stage", "--zero"},
                                  {"estimate", "--train_batch_size", "--gbs"},
                                  {"estimate", "--train_micro_batch_size_per_gpu", "--mbs"},
-                                 {"estimate", "--gradient_accumulation_steps", "--gbs"}};
+                                 {"estimate", "--gradient_accumulation_steps",
+                                  "--gbs (micro-batch x data-parallel ranks x accumulated steps)"}};
   EXPECT_GT(all.size(), 60u);
   for (const auto& [command, theirs, ours] : all) {
     const std::string answer = std::string{ours}.empty()

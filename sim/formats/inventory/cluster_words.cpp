@@ -42,21 +42,14 @@ int count(const std::string& text, const std::string& name, int most) {
   return static_cast<int>(*value);
 }
 
-// "2x200G", "8 x 400 Gb/s"
 void read_nics(const std::string& text, SystemDraft& draft) {
-  const std::string remedy = "write how many and how fast: --nics 8x400G";
-  const std::size_t times = text.find('x');
-  if (times == text.npos)
-    fail_input(Place{} / "nics", "'" + shown_text(text) + "' has no x", remedy);
-  const auto without_spaces = [](std::string word) {
-    std::erase(word, ' ');
-    return word;
-  };
+  const NicWords words = nic_words(text);
+  if (words.rate.empty())
+    fail_input(Place{} / "nics", "'" + shown_text(text) + "' has no x",
+               "write how many and how fast: --nics 8x400G");
   constexpr int most_nics = 1024;
-  draft.nics_per_node = count(without_spaces(text.substr(0, times)), "nics", most_nics);
-  std::string rate = without_spaces(text.substr(times + 1));
-  if (rate.ends_with('G')) rate += "b/s";  // The usual short form: "200G" is 200 Gb/s.
-  draft.nic_gbit_per_s = parse_bandwidth(rate, Place{} / "nics").si() * 8e-9;
+  draft.nics_per_node = count(words.count, "nics", most_nics);
+  draft.nic_gbit_per_s = parse_bandwidth(words.rate, Place{} / "nics").si() * 8e-9;
 }
 
 // "3" and "3:1"

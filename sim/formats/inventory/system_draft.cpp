@@ -234,6 +234,26 @@ NodeWiring wiring_of(const SystemDraft& draft, const Document& document) {
 
 }  // namespace
 
+NicWords nic_words(const std::string& text) {
+  std::string word = text;
+  std::erase(word, ' ');
+  const std::size_t times = word.find('x');
+  if (times == word.npos) return {word, ""};
+  std::string rate = word.substr(times + 1);
+  if (rate.ends_with('G')) rate += "b/s";  // The usual short form: "200G" is 200 Gb/s.
+  return {word.substr(0, times), rate};
+}
+
+SystemAnswers with_rate_of_nics(SystemAnswers answers) {
+  const auto nics = answers.find("nics");
+  if (nics == answers.end()) return answers;
+  const NicWords words = nic_words(nics->second);
+  if (!words.rate.empty() && !answers.try_emplace("nic-bandwidth", words.rate).second)
+    fail_input(Place{} / "nics", "has a rate, and so has --nic-bandwidth", "give it once");
+  nics->second = words.count;
+  return answers;
+}
+
 const std::vector<std::pair<std::string, std::string>>& system_answer_options() {
   static const std::vector<std::pair<std::string, std::string>> all{
       {"name", "of the system; else that of the file"},
@@ -244,7 +264,7 @@ const std::vector<std::pair<std::string, std::string>>& system_answer_options() 
       {"scale-up-bandwidth", "of one GPU to its domain, each way: \"450 GB/s\""},
       {"scale-up-latency", "software to software: \"0.6 us\""},
       {"socket-bandwidth", "from one CPU socket to the other, each way: \"16 GB/s\""},
-      {"nics", "NICs of a node that carry GPU traffic"},
+      {"nics", "NICs of a node that carry GPU traffic, as 8x400G"},
       {"nic-bandwidth", "\"400 Gb/s\""},
       {"network-latency", "software to software through an idle fabric: \"5 us\""},
       {"network-efficiency", "payload over line rate: 0.97"},

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/support/error_text.hpp"
 #include "tests/unit/calibration/sample.hpp"
 
 namespace orrery::nccl_topology_test {
@@ -120,6 +121,19 @@ TEST(NcclTopology, AnswersWinOverTheDumpAndTheCatalog) {
   EXPECT_EQ(error_of(sample("eight_h100.xml"), {{"network-latency", "8"}}),
             "system of topo.xml: /network_latency/value: '8' has no known unit; use s, ms, us or "
             "ns");
+}
+
+// As `import cluster` has it.
+TEST(NcclTopology, NicsMayHaveTheirRate) {
+  const SystemAnswers answers = with_rate_of_nics({{"nics", "8 x 400G"}, {"name", "mine"}});
+  EXPECT_EQ(answers,
+            (SystemAnswers{{"nics", "8"}, {"nic-bandwidth", "400Gb/s"}, {"name", "mine"}}));
+  const SystemAnswers alone{{"nics", "8"}, {"nic-bandwidth", "400 Gb/s"}};
+  EXPECT_EQ(with_rate_of_nics(alone), alone);
+  EXPECT_EQ(error_text([] {
+              with_rate_of_nics({{"nics", "8x400G"}, {"nic-bandwidth", "1 Gb/s"}});
+            }),
+            "--nics: has a rate, and so has --nic-bandwidth; give it once");
 }
 
 TEST(NcclTopology, WhatCannotBeAssumedMustBeGiven) {
