@@ -171,12 +171,12 @@ Words ShellExpander::value_of(const Parameter& p, std::size_t line, bool& is_set
   if (p.name == "#") return {variables_.word(std::to_string(variables_.called_with.size()), line)};
   if (p.name == "?") return {variables_.word("0", line)};
   if (p.name == "PWD") return {variables_.word(".", line)};
-  if (p.name == "0" || p.name == "BASH_SOURCE") return {variables_.word(variables_.file(), line)};
+  const auto number = plain_integer(p.name, 99);  // bash: ${00} is $0, ${01} is $1.
+  if (number == 0 || p.name == "BASH_SOURCE") return {variables_.word(variables_.file(), line)};
   if (p.name == "@" || p.name == "*") {
     is_set = !variables_.called_with.empty();
     return variables_.called_with;
   }
-  const auto number = plain_integer(p.name, 99);
   if (number && static_cast<std::size_t>(*number) <= variables_.called_with.size())
     return {variables_.called_with[static_cast<std::size_t>(*number) - 1]};
   const ShellValue* found = variables_.find(p.name);

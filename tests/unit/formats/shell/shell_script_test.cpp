@@ -45,6 +45,8 @@ TEST(ShellScript, Variables) {
             (Lines{"[run][$TP][$(hostname)][$1][$][$A/x]"}));
   EXPECT_EQ(commands("A=' x  y '\nrun $A \"$A\" a${A}b"),
             (Lines{"[run][x][y][ x  y ][a][x][y][b]"}));
+  EXPECT_EQ(commands("f() { run ${1} ${01} ${00} ${02-none}; }\nf a"),
+            (Lines{"[run][a][a][jobs/run.sh][none]"}));
 }
 
 // The output of Bash 5.2 for the same lines.
