@@ -54,7 +54,7 @@ void require_text(const std::string& text, const std::string& file, const std::s
 std::vector<std::string_view> lines_of(std::string_view text);
 std::string_view trimmed(std::string_view text);
 std::vector<std::string_view> words_of(std::string_view line);
-/// What they return are parts of their text, which a temporary string would take along.
+/// The lines and words are parts of the text: a temporary string would end before they are used.
 template <std::same_as<std::string> Text>
 void lines_of(Text&& text) = delete;
 template <std::same_as<std::string> Text>

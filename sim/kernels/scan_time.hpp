@@ -34,14 +34,15 @@ int scan_kernels(ScanKind kind, bool backward);
 /// a scan reaches 5 to 10 % of the peak.
 ///
 /// state space  t0 + b tokens ceil(sequences x heads / multiprocessors): 34 of 34 rows of B200 from
-///              32,768 tokens on within 4 %, H100's within 8 %.
+///              32,768 tokens on within 4 %; H100's within 7 % from there on, 14 % too long for
+///              8,192 and 16,384 tokens.
 /// delta rule   t0 + a sequences tokens heads + c ceil(tokens / 64): within 5 % (median) and 11 %
 ///              (nine in ten) of 103 rows each of H200 and GB200.
 /// KDA          t0 + a sequences tokens heads: within 6 % of 13 of 15 rows of H200, GB200 and GB300
 ///              from 4,096 tokens on. Backward takes 3.3 times as long, as on RTX 5090.
 /// fixed decay  the same: within 9 % of 11 rows of GB200 and GB300; Hopper's follow by KDA's ratio.
-/// Tag          interpolated on Hopper and Blackwell, default elsewhere, and for the state space's
-///              and fixed decays' backward pass, which nobody published.
+/// Tag          interpolated on Hopper and Blackwell; default elsewhere, and for the backward
+///              passes of state spaces and fixed decays, of which no measurement is published.
 KernelTime scan_time(const Gpu& gpu, const ScanShape& shape, bool backward);
 
 }  // namespace orrery

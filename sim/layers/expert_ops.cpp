@@ -15,7 +15,7 @@ struct ExpertSizes {
         ffn{experts.ffn / s.plan.etp},
         ffn_in{(s.model.gated ? 2 : 1) * ffn},
         shared_ffn{experts.shared_ffn / s.plan.tp},
-        row{experts.latent > 0 ? experts.latent : s.hidden},
+        row{experts.channels(s.hidden)},
         own{s.element * s.of_own_tokens(s.hidden)},
         own_rows{s.element * s.of_own_tokens(row)},
         of_copies{s.element * static_cast<double>(copies * row)} {}

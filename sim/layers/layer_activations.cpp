@@ -98,11 +98,10 @@ double experts_bytes(const Scenario& s, const Model& layer, const RecomputeChoic
   const double rows = fullest * own * static_cast<double>(experts.per_token * s.plan.etp);
   // The returned rows are summed and freed: the router's weights were applied by the experts'
   // activation (Megatron Core, moe/experts.py, permuted_probs).
-  const bool narrows = experts.latent > 0;
-  const auto row = static_cast<double>(narrows ? experts.latent : s.model.hidden);
+  const auto row = static_cast<double>(experts.channels(s.model.hidden));
   double sum = product_input(s) * row * rows;
   // The products that lead to latent channels and back: the second one's input.
-  if (narrows) sum += element(s) * row * own;
+  if (experts.latent > 0) sum += element(s) * row * own;
   sum += activation_sides(s, layer, rows, static_cast<double>(experts.ffn) / s.plan.etp,
                           !choice.selects(RecomputeModule::moe_act));
   // The clamped halves, next to the unclamped ones.

@@ -1,7 +1,6 @@
 #include "sim/layers/layer_ops.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "sim/layers/attention_ops.hpp"
 #include "sim/layers/expert_ops.hpp"
@@ -28,10 +27,6 @@ Ops residual_forward(const Sizes& s) {
 Ops residual_backward(const Sizes& s) {
   const double bytes = s.software.dropout ? 6.0 * s.element + 1.0 : 3.0 * s.element;
   return {memory("residual_bwd", bytes * s.own_tensor)};
-}
-
-std::int64_t sum_of(const std::vector<std::int64_t>& widths) {
-  return std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
 }
 
 double queries_and_keys(const Sizes& s) {

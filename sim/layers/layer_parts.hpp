@@ -65,6 +65,9 @@ struct LayerSizes {
   static double arriving_share(const Scenario& s, const Model& shape);
 };
 
+/// The channels of several products together.
+std::int64_t sum_of(const std::vector<std::int64_t>& widths);
+
 void append(Ops& ops, const Ops& more);
 void append(Ops& ops, Ops&& more);
 

@@ -38,10 +38,6 @@ PassCost slowest_of(const Pricer& pricer, std::size_t ranks, const OpsOf& ops_of
   return cost;
 }
 
-}  // namespace
-
-namespace {
-
 double slowdown_of(const Scenario& scenario) {
   return scenario.system.host_slowdown *
          (scenario.plan.ep_overlap ? scenario.software.overlapped_host : 1.0);
@@ -99,7 +95,7 @@ ExchangeCost LayerPrices::exchange(const ExchangeLoad& load) const {
   const Experts& experts = *scenario_.model.experts;
   const Dtype dtype = scenario_.plan.dtype;
   const ExchangeShape shape{.group = group_,
-                            .hidden = experts.latent > 0 ? experts.latent : scenario_.model.hidden,
+                            .hidden = experts.channels(scenario_.model.hidden),
                             .experts = experts.count,
                             .top_k = experts.per_token,
                             .dispatched = is_wide(dtype) ? dtype : Dtype::bf16};

@@ -1,10 +1,15 @@
 #include <iterator>
+#include <numeric>
 
 #include "sim/layers/layer_parts.hpp"
 
 namespace orrery {
 
 using Sizes = LayerSizes;
+
+std::int64_t sum_of(const std::vector<std::int64_t>& widths) {
+  return std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
+}
 
 void append(Ops& ops, const Ops& more) { ops.insert(ops.end(), more.begin(), more.end()); }
 void append(Ops& ops, Ops&& more) {

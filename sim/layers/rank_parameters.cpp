@@ -27,8 +27,7 @@ std::int64_t mixer_on_rank(const LayerSizes& s) {
     return gate + queries + s.hidden * (latent->kv_rank + latent->rope_dim) + latent->kv_rank +
            latent->kv_rank * s.heads * (latent->nope_dim + latent->v_dim) + s.head_width * s.hidden;
   }
-  std::int64_t qkv = 0;
-  for (const std::int64_t width : s.qkv_products()) qkv += width;
+  const std::int64_t qkv = sum_of(s.qkv_products());
   std::int64_t sum = s.hidden * qkv + s.head_width * s.hidden;
   if (s.model.qkv_bias) sum += qkv;
   if (s.model.out_bias) sum += s.hidden;
@@ -52,11 +51,11 @@ void add_layer(const LayerSizes& s, LayerKind kind, RankParameters& sum) {
   const Experts& experts = *s.model.experts;
   sum.dense += mlp_on_rank(s, s.hidden, experts.shared_ffn / s.plan.tp) + s.hidden * experts.count;
   if (experts.shared_gate) sum.dense += s.hidden;
-  if (experts.latent > 0) sum.dense += 2 * s.hidden * experts.latent;
+  sum.dense += 2 * s.hidden * experts.latent;
   if (experts.latent_norm) sum.dense += experts.latent;
   if (s.model.mlp_bias) sum.dense += experts.count;
-  const std::int64_t row = experts.latent > 0 ? experts.latent : s.hidden;
-  sum.experts += experts.count / s.plan.ep * mlp_on_rank(s, row, experts.ffn / s.plan.etp);
+  sum.experts += experts.count / s.plan.ep *
+                 mlp_on_rank(s, experts.channels(s.hidden), experts.ffn / s.plan.etp);
 }
 
 }  // namespace

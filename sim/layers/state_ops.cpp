@@ -1,7 +1,5 @@
 #include "sim/layers/state_ops.hpp"
 
-#include <numeric>
-
 namespace orrery {
 namespace {
 
@@ -15,10 +13,6 @@ Linears inputs(const StateWork& work) {
 }
 Linear output(const StateWork& work) {
   return {"mixer_out", "mixer_out_dgrad", "mixer_out_wgrad", work.output};
-}
-
-std::int64_t width_of(const StateWork& work) {
-  return std::accumulate(work.inputs.begin(), work.inputs.end(), std::int64_t{0});
 }
 
 Ops swap(const LayerSizes& s, std::string_view name, std::int64_t width) {
@@ -46,7 +40,7 @@ Ops inner_backward(const LayerSizes& s, const StateWork& work) {
 
 // Channels that a context rank sends to those that scan their heads.
 std::int64_t scanned_width(const StateWork& work) {
-  std::int64_t width = width_of(work);
+  std::int64_t width = sum_of(work.inputs);
   for (const WeightMatrix& matrix : work.inner) width += matrix.out - matrix.in;
   return width;
 }

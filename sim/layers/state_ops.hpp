@@ -8,16 +8,16 @@ namespace orrery {
 /// that read the layer's input, a causal convolution, a scan over the sequence, a gated norm, and
 /// the product of its output (StateWork).
 ///
-/// Tensor  ranks have some of the heads; the first products are column-parallel and the last one is
+/// Tensor  Ranks have some of the heads; the first products are column-parallel and the last one is
 ///         row-parallel, as attention's are.
-/// Context ranks exchange tokens for heads before the convolution and back after the norm (Megatron
+/// Context Ranks exchange tokens for heads before the convolution and back after the norm (Megatron
 ///         Core, ssm/mamba_context_parallel.py): a scan needs whole sequences.
-/// Formats the convolution, the scan and the norm stay in 16 bits.
+/// Formats The convolution, the scan and the norm stay in 16 bits.
 Ops state_mixer_forward(const LayerSizes& s);
 Ops state_mixer_backward(const LayerSizes& s);
 
-/// Bytes of a token that the backward pass of the mixer needs, beside the layer's norm, with `own`
-/// an element of what products read and `element` one of other tensors.
+/// Bytes that the mixer keeps of each token for its backward pass, without the layer's norm. `own`
+/// is the size of an element that products read, `element` that of other tensors' elements.
 double kept_by_state_mixer(const LayerSizes& s, double own, double element);
 
 }  // namespace orrery

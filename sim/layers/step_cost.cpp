@@ -199,8 +199,8 @@ double mlp_weights(const Model& model, bool experts) {
   const double matrices = model.gated ? 3.0 : 2.0;
   if (!experts) return matrices * hidden * static_cast<double>(model.ffn);
   const Experts& e = *model.experts;
-  const double row = e.latent > 0 ? static_cast<double>(e.latent) : hidden;
-  const double latent = e.latent > 0 ? 2.0 * hidden * row : 0.0;
+  const auto row = static_cast<double>(e.channels(model.hidden));
+  const double latent = 2.0 * hidden * static_cast<double>(e.latent);
   return matrices * (row * static_cast<double>(e.per_token * e.ffn) +
                      hidden * static_cast<double>(e.shared_ffn)) +
          latent + hidden * static_cast<double>(e.count + (e.shared_gate ? 1 : 0));
@@ -215,7 +215,8 @@ double mixer_weights(const Model& layer) {
   return sum;
 }
 
-// Flop of a layer's mixer beside its matrices, for a sequence: scores and values, or a scan.
+// Operations of a layer's mixer on one sequence, without its matrices: those of scores and values,
+// or of a scan.
 double core_flop(const Model& layer, bool is_local, std::int64_t sequence, bool causal) {
   if (layer.mixer)
     return scan_flop({layer.mixer->work(layer.hidden, 1)->scan, 1, sequence}, false).si();
@@ -240,15 +241,16 @@ Flop model_flop(const Model& model, std::int64_t sequences, std::int64_t sequenc
     weights += mixer_weights(shape) + mlp_weights(shape, experts);
     core += core_flop(shape, local, sequence, causal);
   };
+  const auto add_shape = [&](int place) {
+    const Model& shape = model.pattern->shapes[static_cast<std::size_t>(place)];
+    add(shape, shape.experts.has_value(), shape.window > 0);
+  };
   const auto add_layer = [&](int layer) {
     const auto place = static_cast<std::size_t>(layer);
+    if (model.pattern) return add_shape(model.pattern->shape_of[place]);
     const bool local = !model.layer_is_local.empty() && model.layer_is_local[place];
-    const Model& shape = shape_of_layer(model, layer);
-    if (model.pattern)
-      add(shape, shape.experts.has_value(), shape.window > 0);
-    else
-      add(model, !model.layer_has_experts.empty() && model.layer_has_experts[place],
-          local && model.window > 0);
+    add(model, !model.layer_has_experts.empty() && model.layer_has_experts[place],
+        local && model.window > 0);
   };
   for (int layer = 0; layer < model.layers; ++layer) add_layer(layer);
   for (int module = 0; module < model.prediction_layers; ++module) {
@@ -257,10 +259,7 @@ Flop model_flop(const Model& model, std::int64_t sequences, std::int64_t sequenc
       add_layer(model.layers - 1);
       continue;
     }
-    for (const int place : model.pattern->prediction_shapes) {
-      const Model& shape = model.pattern->shapes[static_cast<std::size_t>(place)];
-      add(shape, shape.experts.has_value(), shape.window > 0);
-    }
+    for (const int place : model.pattern->prediction_shapes) add_shape(place);
   }
   return Flop{3.0 * static_cast<double>(sequences) * (2.0 * tokens * weights + core)};
 }

@@ -107,6 +107,16 @@ class PatternBuilder {
   LayerPattern pattern_;
 };
 
+// Makes a pattern of two mixers. Layers that `is_second` marks have the second one.
+void of_two_mixers(Model& model, const FeedForward& experts, const std::vector<bool>& is_second,
+                   const LayerPattern::NamedMixer& first, const LayerPattern::NamedMixer& second) {
+  PatternBuilder pattern;
+  const int one = pattern.mixer(first.name, first.mixer);
+  const int other = pattern.mixer(second.name, second.mixer);
+  pattern.layers(model, experts, is_second, one, other);
+  pattern.finish(model);
+}
+
 // The entries of a list with one a layer.
 std::vector<JsonValue> entries_of(const JsonValue& list, int layers) {
   std::vector<JsonValue> entries = list.elements();
@@ -219,29 +229,22 @@ std::shared_ptr<Mamba2> nemotron_mamba_of(ConfigKeys& config) {
 
 void read_gated_delta_nets(ConfigKeys& config, Model& model) {
   const std::vector<bool> is_full = full_layers(config, model);
-  PatternBuilder pattern;
-  const int net = pattern.mixer("gdn", delta_net_of(config));
+  const auto net = delta_net_of(config);
   auto attention = attention_of(model);
   attention->output_gate = config.flag("attn_output_gate", true);
-  const int full = pattern.mixer("full", attention);
   FeedForward experts = experts_of(model);
   if (experts.experts) experts.experts->shared_gate = true;
   const auto& placed = model.layer_has_experts;
   if (std::find(placed.begin(), placed.end(), false) != placed.end())
     config.json().at("intermediate_size");  // Of layers without experts.
-  pattern.layers(model, experts, is_full, net, full);
   model.prediction_layers =
       static_cast<int>(config.count({"mtp_num_hidden_layers"}, max_layers, 0));
-  pattern.finish(model);
+  of_two_mixers(model, experts, is_full, {"gdn", net}, {"full", attention});
 }
 
 void read_olmo_hybrid(ConfigKeys& config, Model& model) {
   const std::vector<bool> is_full = full_layers(config, model);
-  PatternBuilder pattern;
-  const int net = pattern.mixer("gdn", delta_net_of(config));
-  const int full = pattern.mixer("full", attention_of(model));
-  pattern.layers(model, {}, is_full, net, full);
-  pattern.finish(model);
+  of_two_mixers(model, {}, is_full, {"gdn", delta_net_of(config)}, {"full", attention_of(model)});
 }
 
 // Its lists count layers from 1.
@@ -262,11 +265,7 @@ void read_kimi_linear(ConfigKeys& config, Model& model) {
     experts.experts->latent = size("routed_expert_hidden_size");
     experts.experts->latent_norm = config.flag("latent_moe_use_norm", false);
   }
-  PatternBuilder pattern;
-  const int kda = pattern.mixer("kda", delta);
-  const int mla = pattern.mixer("mla", latent);
-  pattern.layers(model, experts, is_full, kda, mla);
-  pattern.finish(model);
+  of_two_mixers(model, experts, is_full, {"kda", delta}, {"mla", latent});
 }
 
 void read_sparse_latent(ConfigKeys& config, Model& model) {
@@ -356,11 +355,7 @@ void read_minimax_m3(ConfigKeys& config, Model& model) {
                              size("sparse_topk_blocks", 16) + size("sparse_local_block", 1)};
   if (const auto width = config.find({"dense_intermediate_size"}))
     model.ffn = width->integer(1, max_width);
-  PatternBuilder pattern;
-  const int all = pattern.mixer("full", full);
-  const int some = pattern.mixer("msa", blocks);
-  pattern.layers(model, experts_of(model), is_sparse, all, some);
-  pattern.finish(model);
+  of_two_mixers(model, experts_of(model), is_sparse, {"full", full}, {"msa", blocks});
 }
 
 void read_lightning(ConfigKeys& config, Model& model) {
@@ -373,11 +368,8 @@ void read_lightning(ConfigKeys& config, Model& model) {
     is_full = second_of(*types, model.layers, "linear_attention", "full_attention");
   else
     is_full = ones_of(config.required("attn_type_list"), model.layers);
-  PatternBuilder pattern;
-  const int linear = pattern.mixer("lightning", lightning);
-  const int full = pattern.mixer("full", attention_of(model));
-  pattern.layers(model, experts_of(model), is_full, linear, full);
-  pattern.finish(model);
+  of_two_mixers(model, experts_of(model), is_full, {"lightning", lightning},
+                {"full", attention_of(model)});
 }
 
 // Each layer is a mixer or a feed-forward part alone: a word of M, *, E and -, or a list of words.
@@ -458,11 +450,8 @@ void read_granite_hybrid(ConfigKeys& config, Model& model) {
 void read_bamba(ConfigKeys& config, Model& model) {
   const std::vector<bool> is_full =
       listed_layers(config.required("attn_layer_indices"), model.layers);
-  PatternBuilder pattern;
-  const int mamba = pattern.mixer("mamba2", mamba2_of(config, model));
-  const int full = pattern.mixer("full", attention_of(model));
-  pattern.layers(model, {}, is_full, mamba, full);
-  pattern.finish(model);
+  of_two_mixers(model, {}, is_full, {"mamba2", mamba2_of(config, model)},
+                {"full", attention_of(model)});
 }
 
 void read_falcon_h1(ConfigKeys& config, Model& model) {
@@ -514,11 +503,8 @@ void add_lfm2_layers(ConfigKeys& config, Model& model) {
   auto convolution = std::make_shared<ShortConvolution>();
   convolution->taps = config.size({"conv_L_cache"}, max_mixer_size, 3);
   convolution->bias = config.flag("conv_bias", false);
-  PatternBuilder pattern;
-  const int conv = pattern.mixer("conv", convolution);
-  const int full = pattern.mixer("full", attention_of(model));
-  pattern.layers(model, experts_of(model), is_full, conv, full);
-  pattern.finish(model);
+  of_two_mixers(model, experts_of(model), is_full, {"conv", convolution},
+                {"full", attention_of(model)});
 }
 
 void read_lfm2(ConfigKeys& config, Model& model) {
@@ -589,11 +575,7 @@ void read_mimo_v2(ConfigKeys& config, Model& model) {
   local->value_dim = config.size({"swa_v_head_dim"}, max_mixer_size, global->value_dim);
   local->sinks = config.flag("add_swa_attention_sink_bias", false);
   const std::vector<bool> is_local = ones_of(config.required("hybrid_layer_pattern"), model.layers);
-  PatternBuilder pattern;
-  const int all = pattern.mixer("global", global);
-  const int some = pattern.mixer("local", local);
-  pattern.layers(model, experts_of(model), is_local, all, some);
-  pattern.finish(model);
+  of_two_mixers(model, experts_of(model), is_local, {"global", global}, {"local", local});
 }
 
 }  // namespace orrery

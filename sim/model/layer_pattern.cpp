@@ -98,15 +98,14 @@ LayerPattern::Layer parse_layer(const LayerPattern& pattern, const JsonValue& wo
 std::int64_t FeedForward::parameters(std::int64_t hidden, bool active) const {
   std::int64_t count = mlp(hidden, width, gated, bias) + extra_norms * hidden;
   if (!experts) return count;
-  const std::int64_t latent = experts->latent, channels = latent > 0 ? latent : hidden;
   const std::int64_t routed = active ? experts->per_token : experts->count;
-  count += routed * mlp(channels, experts->ffn, gated, bias) +
+  count += routed * mlp(experts->channels(hidden), experts->ffn, gated, bias) +
            mlp(hidden, experts->shared_ffn, gated, bias) + hidden * experts->count;
   if (experts->correction_bias) count += experts->count;
   if (bias) count += experts->count;  // The router's.
   if (experts->shared_gate) count += hidden;
-  if (latent > 0) count += 2 * hidden * latent;
-  if (experts->latent_norm) count += latent;
+  count += 2 * hidden * experts->latent;
+  if (experts->latent_norm) count += experts->latent;
   return count;
 }
 
@@ -185,7 +184,7 @@ Model shape_of_kind(const Model& model, const LayerPattern& pattern,
   shape.mlp_bias = ffn.bias;
   shape.norms_per_layer += static_cast<int>(ffn.extra_norms);
   shape.experts = ffn.experts;
-  // An MLP beside experts reads and adds to what they do, as a shared expert.
+  // An MLP beside experts reads their input and adds to their output, as a shared expert does.
   if (shape.experts)
     shape.experts->shared_ffn += ffn.width;
   else
@@ -195,12 +194,6 @@ Model shape_of_kind(const Model& model, const LayerPattern& pattern,
 }
 
 }  // namespace
-
-const Model& shape_of_layer(const Model& model, int layer) {
-  if (!model.pattern) return model;
-  const int place = model.pattern->shape_of.at(static_cast<std::size_t>(layer));
-  return model.pattern->shapes[static_cast<std::size_t>(place)];
-}
 
 void describe_layers(Model& model) {
   if (!model.pattern) return;

@@ -9,7 +9,7 @@ namespace orrery {
 
 /// The part of a layer behind the mixer: an MLP, experts, or both side by side (Gemma 4).
 struct FeedForward {
-  std::int64_t width = 0;  ///< Of the MLP, also where it lies beside experts; 0: none.
+  std::int64_t width = 0;  ///< Channels of the MLP, also of one beside experts; 0: none.
   bool gated = true;
   bool bias = false;
   std::optional<Experts> experts;
@@ -65,9 +65,6 @@ LayerPattern parse_layer_pattern(const JsonValue& json);
 /// Fills in `shapes` and `shape_of` of a model's pattern, and in the model itself the experts and
 /// the layers that have them, if all experts are alike; nothing without a pattern.
 void describe_layers(Model& model);
-
-/// The model as if all layers were like this one; the model itself without a pattern.
-const Model& shape_of_layer(const Model& model, int layer);
 
 /// Parameters of one layer of a model with a pattern, with its norms and residual scheme.
 std::int64_t layer_parameters(const Model& model, const LayerPattern::Layer& layer, bool active);

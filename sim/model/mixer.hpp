@@ -52,15 +52,14 @@ struct StateWork {
   std::int64_t convolved = 0, taps = 0;  ///< Channels of the convolution.
   Scan scan;
   std::int64_t gated = 0;    ///< Channels that a gate scales.
-  bool norm = true;          ///< The gate comes with a norm.
   std::int64_t output = 0;   ///< Channels that the last product reads.
   std::int64_t vectors = 0;  ///< Parameters outside of products.
-  /// What the backward pass needs of a token beside the inputs of products and the outputs of the
-  /// first ones: channels in 16 bits, and bytes.
+  /// Activations of a token that the backward pass needs, without the inputs of products and the
+  /// outputs of the first ones: channels in 16 bits, and bytes of other formats.
   std::int64_t kept_channels = 0;
   double kept_bytes = 0.0;
-  /// What ranks cut, of the whole mixer: heads that their number must divide, and groups that it
-  /// must divide or be a multiple of.
+  /// Heads and groups of the whole mixer. The number of tensor-parallel ranks must divide the
+  /// heads, and must divide the groups or be a multiple of them.
   std::int64_t heads = 0, groups = 0;
 };
 

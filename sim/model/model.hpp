@@ -45,6 +45,9 @@ struct Experts {
   std::int64_t latent = 0;
   bool latent_norm = false;  ///< Of these channels, behind the experts (Kimi-K3).
 
+  /// Channels that a routed expert reads and writes, in a model of `hidden` channels.
+  std::int64_t channels(std::int64_t hidden) const { return latent > 0 ? latent : hidden; }
+
   bool operator==(const Experts&) const = default;
 };
 
@@ -148,7 +151,8 @@ Model read_model(const std::string& word, const Place& at);
 /// name is that of the file.
 Model parse_model(const JsonValue& json);
 
-/// Errors (infeasible): the model's layers differ, and `what` ("serving") is not known of such.
+/// Errors (infeasible): the model has a pattern of layers, and `what` ("serving") knows only models
+/// whose layers are alike.
 void require_alike(const Model& model, const std::string& what, const Place& at);
 
 }  // namespace orrery

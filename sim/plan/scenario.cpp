@@ -352,8 +352,9 @@ MaybeRefused refuse_layers(const Model& model) {
               "orrery check --model shows its sizes");
   for (const Model& shape : pattern.shapes) {
     if (shape.mixer && !shape.mixer->work(shape.hidden, 1))
-      return no("training has no prices of " + shape.mixer->kind() + " layers yet",
-                "orrery check --model shows their sizes");
+      return no(
+          "training has no prices yet of such " + shape.mixer->kind() + " layers as the model has",
+          "orrery check --model shows their sizes");
     if (shape.experts && *shape.experts != *model.experts)
       return no("training has prices of layers whose experts are alike, and the model's are not",
                 "orrery check --model shows their sizes");

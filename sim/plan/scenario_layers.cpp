@@ -71,13 +71,12 @@ int Scenario::layers_of_kind(LayerKind kind, int stage) const {
 
 std::vector<LayerKind> Scenario::kinds() const {
   std::vector<LayerKind> found;
-  for (int layer = 0; layer < model.layers; ++layer) {
-    const LayerKind kind = kind_of(layer);
+  const auto add = [&](LayerKind kind) {
     if (std::find(found.begin(), found.end(), kind) == found.end()) found.push_back(kind);
-  }
+  };
+  for (int layer = 0; layer < model.layers; ++layer) add(kind_of(layer));
   if (model.prediction_layers > 0 && model.pattern)
-    for (const LayerKind kind : prediction_kinds())
-      if (std::find(found.begin(), found.end(), kind) == found.end()) found.push_back(kind);
+    for (const LayerKind kind : prediction_kinds()) add(kind);
   return found;
 }
 

@@ -18,11 +18,7 @@ namespace {
 // and the others do not change the step.
 const std::vector<std::string> not_of_the_plan{"framework", "compile"};
 
-}  // namespace
-
-namespace {
-
-// Sizes, or the name of a model of the catalog.
+// The sizes of the case's model, which may be a name of the catalog.
 JsonValue described_model(const JsonValue& model) {
   if (model.is_object()) return model;
   return JsonValue::read_file(find_in_catalog("workloads/models", model.text(), model.place()));

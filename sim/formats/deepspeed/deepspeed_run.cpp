@@ -262,6 +262,18 @@ class TrainerReader {
                 "write the plan by hand (--pp of `orrery estimate`)");
   }
 
+  // axolotl, utils/schemas/enums.py, RingAttnFunc: packed data gather all keys and values, as
+  // Llama 3 did, and batches pass theirs round.
+  std::string axolotl_exchange() {
+    t_.find("heads_k_stride");  // Heads that are gathered at a time: the same bytes.
+    const char* packed = t_.flag("sample_packing", false) ? "all_gather" : "p2p";
+    const std::string given = t_.choice("ring_attn_func", {{"varlen_llama3", "all_gather"},
+                                                           {"batch_ring", "p2p"},
+                                                           {"batch_zigzag", "p2p"},
+                                                           {"batch_stripe", "p2p"}});
+    return t_.has("ring_attn_func") ? given : packed;
+  }
+
   // accelerate, ParallelismConfig: dp_replicate x dp_shard x cp x sp x tp are all processes, and
   // FSDP shards over dp_shard x cp. axolotl (utils/schemas/config.py) has its own names for them.
   void mesh() {
@@ -283,14 +295,7 @@ class TrainerReader {
     std::int64_t ranks = size("cp_size", "context_parallel_size");
     if (is_axolotl()) {
       ranks = t_.number("sequence_parallel_degree", ranks);
-      // utils/schemas/enums.py, RingAttnFunc: packed data gather all keys and values, as Llama 3
-      // did, and batches pass theirs round.
-      how = t_.choice("ring_attn_func", {{"varlen_llama3", "all_gather"},
-                                         {"batch_ring", "p2p"},
-                                         {"batch_zigzag", "p2p"},
-                                         {"batch_stripe", "p2p"}});
-      if (!t_.has("ring_attn_func")) how = t_.flag("sample_packing", false) ? "all_gather" : "p2p";
-      t_.find("heads_k_stride");  // Heads that are gathered at a time: the same bytes.
+      how = axolotl_exchange();
     }
     if (ranks > 1) r_.cp = ranks, r_.cp_comm = how;
     const std::int64_t copies = size("dp_replicate_size", "dp_replicate_size");

@@ -12,12 +12,14 @@ namespace orrery {
 /// The user's additions to a file: option name without dashes -> its words.
 using SystemAnswers = std::map<std::string, std::string>;
 
-/// What "8x400G" or "8 x 400 Gb/s" says about NICs; "8" has no rate.
+/// The number of NICs and the rate of each in a text such as "8x400G" or "8 x 400 Gb/s"; "8" alone
+/// has no rate.
 struct NicWords {
   std::string count, rate;
 };
 NicWords nic_words(const std::string& text);
-/// The same answers with the rate that --nics has as --nic-bandwidth. Errors (bad_input): both.
+/// The same answers, where a rate in --nics becomes --nic-bandwidth. Errors (bad_input): the rate
+/// is given twice.
 SystemAnswers with_rate_of_nics(SystemAnswers answers);
 
 /// The options that system_json understands, each with its meaning, for --help.

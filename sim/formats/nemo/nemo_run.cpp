@@ -268,7 +268,7 @@ class Translator {
     }
   }
 
-  // Decisive values that stand among the hundreds of a printed configuration, too.
+  // A printed configuration has hundreds of keys: these decide the step and are refused or read.
   void refuse_others() {
     const std::string name = s_.word("optimizer.optimizer|optim.config.optimizer", "adam");
     if (name != "adam" && name != "adamw")

@@ -90,7 +90,7 @@ std::optional<StateWork> KimiDelta::work(std::int64_t, std::int64_t tp) const {
   }
   work.scan = {ScanKind::channel_delta_rule, own, head_dim, head_dim};
   work.gated = work.output = channels;
-  // As a gated delta net, with a decay a channel.
+  // The same tensors as those of a gated delta net, but each channel has a decay.
   work.kept_channels = work.convolved + work.output;
   work.kept_bytes = static_cast<double>(own * (64 * 2 + 4 + 4 * head_dim));
   work.vectors = conv * work.convolved + own + channels + head_dim;

@@ -29,7 +29,6 @@ std::optional<StateWork> Mamba2::work(std::int64_t, std::int64_t tp) const {
   work.inputs = {own_inner + work.convolved + own_heads};
   work.scan = {ScanKind::state_space, own_heads, state, head_dim};
   work.gated = own_inner;
-  work.norm = norm;
   work.output = own_inner;
   // The fused operator of convolution, scan and gate computes all else again (mamba_ssm,
   // ops/triton/ssd_combined.py, MambaSplitConv1dScanCombinedFn): it keeps the scan's output before

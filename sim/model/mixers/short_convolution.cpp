@@ -24,7 +24,6 @@ std::optional<StateWork> ShortConvolution::work(std::int64_t hidden, std::int64_
   work.convolved = work.output = own;
   work.taps = taps;
   work.gated = work.kept_channels = 2 * own;
-  work.norm = false;
   work.vectors = taps * own + (bias ? 4 * own + hidden : 0);
   return work;
 }
