@@ -57,6 +57,32 @@ OPS = {
     "mla_bmm_table": ("latent_products", ["heads"], "tokens"),
 }
 
+# Kernels of mixers with a state. Heads are those of values, each with a state of 128 x 128, or of
+# 64 x 128 in a state space; key heads do not matter (2 % in vLLM's tables). What is not named here
+# is left out: fused kernels that convolve as well, since not all engines' releases have them, and
+# steps that verify drafts.
+SCAN = (["heads", "batch"], "seq")
+STEP = (["heads"], "batch")
+CONVOLUTION = (["channels", "batch"], "seq")
+CONVOLUTION_STEP = (["channels"], "batch")
+STATE_OPS = {
+    ("gdn_table", "chunk_gated_delta_rule"): ("delta_rule", *SCAN),
+    ("gdn_table", "chunk_gated_delta_rule_flashinfer"): ("delta_rule", *SCAN),
+    ("gdn_table", "chunk_gated_delta_rule_triton"): ("delta_rule", *SCAN),
+    ("gdn_table", "fused_recurrent_gated_delta_rule"): ("delta_rule_step", *STEP),
+    ("gdn_table", "fused_recurrent_gated_delta_rule_packed_decode"): ("delta_rule_step", *STEP),
+    ("gdn_table", "causal_conv1d_fn"): ("convolution", *CONVOLUTION),
+    ("gdn_table", "causal_conv1d_update"): ("convolution_step", *CONVOLUTION_STEP),
+    ("kda_table", "chunk_kda"): ("channel_delta_rule", *SCAN),
+    ("kda_table", "chunk_kda_with_fused_gate"): ("channel_delta_rule", *SCAN),
+    ("kda_table", "flashkda_fwd"): ("channel_delta_rule", *SCAN),
+    ("kda_table", "fused_recurrent_kda_packed_decode"): ("channel_delta_rule_step", *STEP),
+    ("mamba2_table", "mamba_chunk_scan_combined"): ("state_space", *SCAN),
+    ("mamba2_table", "causal_conv1d_fn"): ("convolution", *CONVOLUTION),
+    ("mamba2_table", "causal_conv1d_update"): ("convolution_step", *CONVOLUTION_STEP),
+}
+STATE_KINDS = sorted({kind for kind, _ in STATE_OPS})
+
 # Tables of experts and of those behind an all-to-all.
 EXPERTS = ["moe_table", "dispatched_prompts_table", "dispatched_experts_table"]
 
@@ -88,7 +114,7 @@ LAUNCHED_GEMM = ("rtx-pro-6000-blackwell", "fp8_block", "vllm")
 def left_out(table, engine):
     """Why a table is not converted; "" where it is."""
     kind = table["kind"]
-    if kind not in OPS:
+    if kind not in OPS and kind not in STATE_KINDS:
         return "the simulator has no use for it"
     if kind == "gemm_table" and table["dtype"] not in FORMATS:
         return "a format that no deployment can ask for"
@@ -163,13 +189,39 @@ def rows_of(table):
         yield sizes, row[-1]
 
 
-def converted(table, part=None):
-    op, columns, along = OPS[table["kind"]]
-    engine, version = table["engine"].split(" ", 1)
-    times = collections.defaultdict(dict)
-    for sizes, time in rows_of(table):
-        if part and sizes["op"] != part:
+def state_rows(table):
+    """(op, sizes by column, time) of the kernels of a mixer with a state."""
+    names = table["columns"][:-1]
+    engine = table["engine"].split(" ")[0]
+    for row in table["rows"]:
+        sizes = {**table.get("fixed", {}), **dict(zip(names, row))}
+        if (table["kind"], sizes["kernel"]) not in STATE_OPS or sizes["phase"] == "verify":
             continue
+        op = STATE_OPS[table["kind"], sizes["kernel"]][0]
+        if table["kind"] == "mamba2_table":
+            sizes["channels"] = sizes["heads"] * sizes["head_dim"] + \
+                2 * sizes["groups"] * sizes["state"]
+        else:
+            if op.startswith("convolution") and engine == "trtllm":
+                continue  # Of key channels alone; its rows of state spaces have all.
+            sizes["channels"] = 128 * (2 * sizes["k_heads"] + sizes["v_heads"])
+            sizes["heads"] = sizes["v_heads"]
+        yield op, sizes, row[-1]
+
+
+def converted(table, part=None):
+    engine, version = table["engine"].split(" ", 1)
+    if table["kind"] in STATE_KINDS:
+        columns, along = next(shape[1:] for shape in STATE_OPS.values() if shape[0] == part)
+        rows = ((sizes, time) for op, sizes, time in state_rows(table) if op == part)
+        op = part
+    else:
+        op, columns, along = OPS[table["kind"]]
+        rows = ((sizes, time) for sizes, time in rows_of(table)
+                if not part or sizes["op"] == part)
+        op = op if not part else part.replace("mla_gen_", "latent_")
+    times = collections.defaultdict(dict)
+    for sizes, time in rows:
         key = tuple(sizes[column] for column in columns)
         kept = times[key].get(sizes[along])
         times[key][sizes[along]] = time if kept is None else min(kept, time)
@@ -184,7 +236,7 @@ def converted(table, part=None):
     return {
         "schema": "orrery.serving_kernels/1",
         "gpu": GPUS[table["gpu"]],
-        "op": op if not part else part.replace("mla_gen_", "latent_"),
+        "op": op,
         **formats,
         "engine": engine,
         "version": version,
@@ -224,7 +276,9 @@ def main():
         if reason:
             print(f"{path.name}: left out: {reason}")
             continue
-        parts = ["mla_gen_pre", "mla_gen_post"] if table["kind"] == "mla_bmm_table" else [None]
+        parts = ["mla_gen_pre", "mla_gen_post"] if table["kind"] == "mla_bmm_table" else \
+            sorted({op for op, _, _ in state_rows(table)}) if table["kind"] in STATE_KINDS else \
+            [None]
         for part in parts:
             result = converted(table, part)
             if not result["rows"]:

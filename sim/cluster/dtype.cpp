@@ -16,13 +16,14 @@ constexpr std::array of_weights{bf16, fp16, fp8,      fp8_block, nvfp4, mxfp4,
                                 int8, int4, int4_g32, nf4,       nf4_dq};
 constexpr std::array of_kv_cache{bf16, fp16, fp8, nvfp4};
 constexpr std::array of_moments{fp32, bf16, fp16, fp8, int8_block};
+constexpr std::array of_states{fp32, bf16, fp16};
 
 // One for each FormatUse, in its order.
-constexpr std::array<std::span<const Dtype>, 4> uses{of_products, of_weights, of_kv_cache,
-                                                     of_moments};
+constexpr std::array<std::span<const Dtype>, 5> uses{of_products, of_weights, of_kv_cache,
+                                                     of_moments, of_states};
 
-constexpr const char* holders[] = {"training's products", "weights", "a KV cache",
-                                   "Adam's moments"};
+constexpr const char* holders[] = {"training's products", "weights", "a KV cache", "Adam's moments",
+                                   "states"};
 
 std::vector<std::string> names_of(std::span<const Dtype> formats) {
   std::vector<std::string> names;
@@ -44,8 +45,9 @@ const std::string& name(Dtype dtype) {
 std::span<const Dtype> formats_for(FormatUse use) { return uses[static_cast<std::size_t>(use)]; }
 
 const std::vector<std::string>& format_names(FormatUse use) {
-  static const std::array<std::vector<std::string>, 4> names{
-      names_of(of_products), names_of(of_weights), names_of(of_kv_cache), names_of(of_moments)};
+  static const std::array<std::vector<std::string>, 5> names{
+      names_of(of_products), names_of(of_weights), names_of(of_kv_cache), names_of(of_moments),
+      names_of(of_states)};
   return names[static_cast<std::size_t>(use)];
 }
 

@@ -171,8 +171,8 @@ constexpr Dtype cache_measured_as(Dtype dtype) {
 }
 
 /// Uses of a format: operands of training's products, weights and the KV cache of a deployment,
-/// Adam's moments.
-enum class FormatUse { products, weights, kv_cache, moments };
+/// Adam's moments, states of mixers that keep one.
+enum class FormatUse { products, weights, kv_cache, moments, states };
 
 /// The formats of a use, and their names, in the order in which options list them.
 std::span<const Dtype> formats_for(FormatUse use);

@@ -40,7 +40,7 @@ Ops inner_backward(const LayerSizes& s, const StateWork& work) {
 
 // Channels that a context rank sends to those that scan their heads.
 std::int64_t scanned_width(const StateWork& work) {
-  std::int64_t width = sum_of(work.inputs);
+  std::int64_t width = work.input_width();
   for (const WeightMatrix& matrix : work.inner) width += matrix.out - matrix.in;
   return width;
 }

@@ -29,6 +29,13 @@ const std::map<std::string, Columns>& columns_by_op() {
       {"experts", {"hidden", "inter", "topk", "experts", "moe_tp", "moe_ep", "tokens"}},
       {"dispatched_prompts", {"hidden", "inter", "topk", "experts", "moe_tp", "moe_ep", "tokens"}},
       {"dispatched_experts", {"hidden", "inter", "topk", "experts", "moe_tp", "moe_ep", "tokens"}},
+      {"delta_rule", {"heads", "batch", "seq"}},
+      {"channel_delta_rule", {"heads", "batch", "seq"}},
+      {"state_space", {"heads", "batch", "seq"}},
+      {"delta_rule_step", {"heads", "batch"}},
+      {"channel_delta_rule_step", {"heads", "batch"}},
+      {"convolution", {"channels", "batch", "seq"}},
+      {"convolution_step", {"channels", "batch"}},
       {"all_reduce", {"gpus", "elements"}}};
   return all;
 }

@@ -46,6 +46,11 @@ struct ServingTable {
 ///     dispatched_prompts, dispatched_experts         as experts: of tokens that an all-to-all
 ///                        brought, in kernels for long prompts and in those of CUDA graphs, with
 ///                        every rank's share of the tokens even
+///     delta_rule, channel_delta_rule, state_space    heads batch seq: scans of prompts of mixers
+///                        with a state, each head with one of 128 x 128, a state space's of 64 x 128
+///     delta_rule_step, channel_delta_rule_step       heads batch: of one token a request
+///     convolution        channels batch seq          causal, over 4 tokens
+///     convolution_step   channels batch
 ///     all_reduce         gpus elements               elements of 16 bits
 std::vector<std::string> serving_table_columns(const std::string& op);
 

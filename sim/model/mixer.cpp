@@ -1,5 +1,7 @@
 #include "sim/model/mixer.hpp"
 
+#include <numeric>
+
 #include "sim/model/mixers/attention.hpp"
 #include "sim/model/mixers/latent_attention.hpp"
 #include "sim/model/mixers/linear_attention.hpp"
@@ -9,6 +11,10 @@
 #include "sim/model/model.hpp"
 
 namespace orrery {
+
+std::int64_t StateWork::input_width() const {
+  return std::accumulate(inputs.begin(), inputs.end(), std::int64_t{0});
+}
 
 const std::vector<MixerKind>& mixer_kinds() {
   static const std::vector<MixerKind> kinds{

@@ -58,6 +58,9 @@ struct StateWork {
   /// outputs of the first ones: channels in 16 bits, and bytes of other formats.
   std::int64_t kept_channels = 0;
   double kept_bytes = 0.0;
+
+  /// Channels of the products that read the input.
+  std::int64_t input_width() const;
   /// Heads and groups of the whole mixer. The number of tensor-parallel ranks must divide the
   /// heads, and must divide the groups or be a multiple of them.
   std::int64_t heads = 0, groups = 0;

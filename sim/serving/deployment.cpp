@@ -8,6 +8,8 @@
 #include "sim/core/object_reader.hpp"
 #include "sim/core/value_list.hpp"
 #include "sim/serving/kernel_roof.hpp"
+#include "sim/serving/kv_capacity.hpp"
+#include "sim/serving/served_layers.hpp"
 
 namespace orrery {
 namespace {
@@ -54,12 +56,14 @@ std::vector<CutColumns> cuts_of_blocks(const Model& model, const ServingEngine& 
   std::vector<CutColumns> cuts;
   if (!engine.cuts_whole_blocks) return cuts;
   if (plan.weights == Dtype::fp8_block) {
-    cuts.push_back({"tp", "columns of the MLP", model.ffn, plan.tp});
+    for (const std::int64_t ffn : mlp_widths(model))
+      cuts.push_back({"tp", "columns of the MLP", ffn, plan.tp});
     if (model.experts && model.experts->shared_ffn > 0)
       cuts.push_back({"tp", "columns of the shared experts", model.experts->shared_ffn, plan.tp});
   }
-  if (plan.attention == Dtype::fp8_block && !model.latent)
-    cuts.push_back({"tp", "columns of the queries", model.heads * model.head_dim, plan.tp});
+  if (plan.attention == Dtype::fp8_block)
+    for (const std::int64_t queries : query_widths(model))
+      cuts.push_back({"tp", "columns of the queries", queries, plan.tp});
   if (model.experts && plan.experts == Dtype::fp8_block)
     cuts.push_back({"moe_tp", "columns of an expert", model.experts->ffn, plan.moe_tp});
   return cuts;
@@ -68,6 +72,11 @@ std::vector<CutColumns> cuts_of_blocks(const Model& model, const ServingEngine& 
 bool cuts_blocks(const CutColumns& cut) {
   return cut.ranks > 1 &&
          (cut.columns % cut.ranks != 0 || cut.columns / cut.ranks % block_columns != 0);
+}
+
+// Ranks have whole groups of heads, or copies of one.
+bool shares_heads(const CutHeads& of, int tp) {
+  return of.shared == 0 || of.shared % tp == 0 || tp % of.shared == 0;
 }
 
 bool shares_experts(const ServingEngine& engine, const Deployment& plan) {
@@ -80,9 +89,12 @@ bool shares_attention(const ServingEngine& engine, const Deployment& plan) {
 
 // The engine can cut the model so.
 bool cuts(const Model& model, const ServingEngine& engine, const Deployment& plan) {
-  const bool cuts_keys =
-      model.latent || model.kv_heads % plan.tp == 0 || plan.tp % model.kv_heads == 0;
-  if (model.heads % plan.tp != 0 || !cuts_keys || model.ffn % plan.tp != 0) return false;
+  if (!std::ranges::all_of(cut_heads(model), [&](const CutHeads& of) {
+        return of.heads % plan.tp == 0 && shares_heads(of, plan.tp);
+      }))
+    return false;
+  if (std::ranges::any_of(mlp_widths(model), [&](std::int64_t ffn) { return ffn % plan.tp != 0; }))
+    return false;
   if (!model.experts) {
     if (plan.ep != 1 || plan.moe_tp != 1 || plan.dp != 1) return false;
   } else if (std::int64_t{plan.moe_tp} * plan.ep != plan.stage_gpus() ||
@@ -124,7 +136,7 @@ std::string use(const OptionTexts& options, const Place& at) {
   return options.empty() ? "leave out degrees" : "use " + options_text(options, at);
 }
 
-void need_divides(const Place& at, const char* what, std::int64_t whole, std::int64_t part,
+void need_divides(const Place& at, const std::string& what, std::int64_t whole, std::int64_t part,
                   const std::string& remedy) {
   if (whole % part != 0)
     fail_infeasible(
@@ -136,13 +148,16 @@ void cut_attention(const Model& model, const ServingEngine& engine,
                    const DeploymentRequest& request, const Deployment& plan, int gpus,
                    const Place& at) {
   const std::string remedy = use(smaller_tp(model, engine, request, plan, gpus), at);
-  need_divides(at / "tp", "heads", model.heads, plan.tp, remedy);
-  need_divides(at / "tp", "columns of the MLP", model.ffn, plan.tp, remedy);
-  if (!model.latent && model.kv_heads % plan.tp != 0 && plan.tp % model.kv_heads != 0)
-    fail_infeasible(at / "tp",
-                    std::to_string(model.kv_heads) + " key heads cannot be cut or copied over " +
-                        std::to_string(plan.tp) + " ranks",
-                    remedy);
+  for (const CutHeads& of : cut_heads(model))
+    need_divides(at / "tp", of.what, of.heads, plan.tp, remedy);
+  for (const std::int64_t ffn : mlp_widths(model))
+    need_divides(at / "tp", "columns of the MLP", ffn, plan.tp, remedy);
+  for (const CutHeads& of : cut_heads(model))
+    if (!shares_heads(of, plan.tp))
+      fail_infeasible(at / "tp",
+                      std::to_string(of.shared) + " " + of.what_shared +
+                          " cannot be cut or copied over " + std::to_string(plan.tp) + " ranks",
+                      remedy);
 }
 
 // The nearest ep that shares the experts of a stage, copies of experts that fill its ranks, or a
@@ -326,6 +341,35 @@ void settle_mixing(const ServingEngine& engine, const DeploymentRequest& request
                     "leave it out, or use " + schedulers_with(&SchedulerKind::may_change_mixing));
 }
 
+// Mixers with a state: its format, and where the engine keeps it.
+void settle_states(const Model& model, const ServingEngine& engine,
+                   const DeploymentRequest& request, const Place& at, Deployment& plan) {
+  if (!has_states(model)) {
+    if (request.states || request.state_ratio)
+      fail_input(at / (request.states ? "states" : "state_ratio"),
+                 "the model has no mixer that keeps a state", "leave it out");
+    return;
+  }
+  if (!engine.states)
+    fail_infeasible(
+        at / "model",
+        "the engine '" + engine.name + "' serves no mixers with a state, as " + model.name + " has",
+        "use --engine vllm, sglang or trtllm");
+  plan.states = request.states.value_or(engine.states->format);
+  plan.state_pages = engine.states->in_pages;
+  if (request.state_ratio && engine.states->ratio == 0.0)
+    fail_infeasible(at / "state_ratio",
+                    "the engine '" + engine.name + "' does not share its memory so",
+                    "leave it out, or use --engine sglang");
+  plan.state_ratio = request.state_ratio.value_or(engine.states->ratio);
+  if (plan.host_kv > Bytes{})
+    fail_infeasible(
+        at / "host_kv",
+        "keeps keys and values, without which the states of " + model.name + " are of no use",
+        "leave it out");
+  if (plan.state_pages) plan.block = block_for_states(model, plan);
+}
+
 void settle_speculation(const Model& model, const ServingEngine& engine,
                         const Speculation& requested, const Place& at, Deployment& plan) {
   need_format(at / "speculate", engine, name(requested.method), engine.drafts);
@@ -409,7 +453,7 @@ std::vector<std::string> unmeasured_notes(const System& system, const Deployment
 
 Deployment make_deployment(const Model& model, const System& system, const ServingEngine& engine,
                            const DeploymentRequest& request, int gpus, const Place& at) {
-  require_alike(model, "serving", at / "model");
+  need_priced_mixers(model, at / "model");
   Deployment plan;
   plan.request = request;
   settle_formats(model, system, engine, request, at, plan);
@@ -445,6 +489,7 @@ Deployment make_deployment(const Model& model, const System& system, const Servi
                     "the engine '" + engine.name + "' keeps no keys and values on the host",
                     "leave it out, or use " + schedulers_with(&SchedulerKind::continuous));
   if (request.speculate) settle_speculation(model, engine, *request.speculate, at, plan);
+  settle_states(model, engine, request, at, plan);
   return plan;
 }
 
@@ -572,6 +617,12 @@ std::vector<DeploymentKey> all_keys() {
       field("ends_16bit", &D::ends_16bit, whole(0, 1 << 10),
             "so many of the first and of the last layers stay in 16 bits (default 0)"),
       field("kv", &D::kv, format_of(FormatUse::kv_cache), "format of the KV cache (default bf16)"),
+      field("states", &D::states, format_of(FormatUse::states),
+            "format of the states of linear attention and state spaces: --mamba-ssm-cache-dtype "
+            "(default: the engine's)"),
+      field("state_ratio", &D::state_ratio, real(0.001, 1000.0),
+            "memory of the states over that of the KV cache, sglang's --mamba-full-memory-ratio "
+            "(default: the engine's)"),
       field("budget", &D::budget, tokens, "tokens of an iteration (default: the engine's)"),
       field("max_seqs", &D::max_seqs, tokens, "requests of an iteration (default: the engine's)"),
       field("max_length", &D::max_length, tokens,

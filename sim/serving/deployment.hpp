@@ -21,7 +21,8 @@ namespace orrery {
 struct DeploymentRequest {
   std::optional<int> tp, pp, ep, dp, moe_tp, replicas;
   std::optional<Dtype> weights, attention, experts;
-  std::optional<Dtype> kv;
+  std::optional<Dtype> kv, states;
+  std::optional<double> state_ratio;
   std::optional<std::int64_t> ends_16bit;
   std::optional<std::int64_t> budget, max_seqs, max_length, block;
   std::optional<double> kv_share;
@@ -41,6 +42,9 @@ struct Deployment {
   Dtype attention = Dtype::bf16;  ///< Format of attention's linear layers.
   Dtype experts = Dtype::bf16;
   Dtype kv = Dtype::bf16;
+  Dtype states = Dtype::fp32;   ///< Of mixers that keep a state.
+  bool state_pages = false;     ///< EngineStates::in_pages.
+  double state_ratio = 0.0;     ///< EngineStates::ratio.
   std::int64_t ends_16bit = 0;  ///< So many of the first and of the last layers have 16 bits.
   std::int64_t budget = 0;      ///< Tokens of an iteration of one attention rank.
   std::int64_t max_seqs = 0;    ///< Requests of an iteration of it.

@@ -123,15 +123,9 @@ IterationPrices::IterationPrices(const Model& model, const System& system,
       engine_{engine},
       kernels_{kernels ? std::move(kernels)
                        : std::make_shared<const ServingKernels>(system.gpu, engine)},
-      reduce_{system, *kernels_} {
-  for (int layer = 0; layer < model.layers; ++layer) {
-    const auto at = static_cast<std::size_t>(layer);
-    const bool experts =
-        model.experts && (model.layer_has_experts.empty() || model.layer_has_experts[at]);
-    ++(experts ? expert_layers_ : dense_layers_);
-    const bool local = !model.layer_is_local.empty() && model.layer_is_local[at];
-    ++layers_by_window_[local ? model.window : 0];
-  }
+      reduce_{system, *kernels_},
+      layers_{served_layers(model_, plan_)},
+      whole_layers_{whole_layers(model_)} {
   if (plan_.dispatches) set_exchange();
   if (!plan_.drafter) return;
   Deployment drafts = plan_;
@@ -191,6 +185,10 @@ Seconds IterationPrices::prefill_attention(const PrefillChunk& chunk) const {
   return engine_.gpu_slowdown * total(prefill_parts(chunk));
 }
 
+Seconds IterationPrices::scans(std::int64_t prompts, std::int64_t tokens) const {
+  return prompts == 0 ? Seconds{} : engine_.gpu_slowdown * total(scan_parts(prompts, tokens));
+}
+
 Seconds IterationPrices::head(std::int64_t rows) const {
   if (rows == 0) return {};
   const auto [place, fresh] = known_head_.try_emplace(rows);
@@ -200,7 +198,7 @@ Seconds IterationPrices::head(std::int64_t rows) const {
 
 Seconds IterationPrices::host(std::int64_t requests) const {
   const IterationHost& host = engine_.host;
-  return host.base + static_cast<double>(model_.layers) * host.per_layer +
+  return host.base + whole_layers_ * host.per_layer +
          static_cast<double>(requests) * host.per_request;
 }
 
@@ -210,7 +208,7 @@ Seconds IterationPrices::gap(std::int64_t requests) const {
 
 Seconds IterationPrices::eager(std::int64_t tokens) const {
   if (tokens <= engine_.host.largest_graph) return {};
-  return static_cast<double>(model_.layers) * engine_.host.eager_layer;
+  return whole_layers_ * engine_.host.eager_layer;
 }
 
 double IterationPrices::longest_stage() const {
@@ -248,6 +246,8 @@ IterationPrice IterationPrices::price(const Iteration& iteration) const {
   add(dense_parts(tokens));
   if (iteration.decodes > 0) add(decode_parts(iteration.decodes, iteration.context));
   for (const PrefillChunk& chunk : iteration.chunks) add(prefill_parts(chunk));
+  if (const auto prompts = static_cast<std::int64_t>(iteration.chunks.size()); prompts > 0)
+    add(scan_parts(prompts, iteration.tokens() - iteration.decodes));
   if (iteration.heads > 0) add(head_parts(iteration.heads + drafted));
   if (drafter_ && iteration.decodes > 0)
     price.parts.push_back(

@@ -10,6 +10,7 @@
 #include "sim/kernels/kernel_time.hpp"
 #include "sim/moe/expert_exchange.hpp"
 #include "sim/serving/deployment.hpp"
+#include "sim/serving/served_layers.hpp"
 #include "sim/serving/serving_kernels.hpp"
 
 namespace orrery {
@@ -85,7 +86,7 @@ struct AttentionFloor {
 
 /// Costs of a deployment's iterations, uncontended (docs/explanation/serving.md).
 ///
-///     gpu  = dense(tokens) + decode_attention + prefill_attention + head(rows)
+///     gpu  = dense(tokens) + decode_attention + prefill_attention + scans + head(rows)
 ///     step = max(gpu, host) + gap, or gpu + host + gap where the engine does not hide its host
 ///
 /// With speculative decoding a step works on all drafted tokens of its requests: price() counts
@@ -102,15 +103,19 @@ class IterationPrices {
   IterationPrices(const IterationPrices&) = delete;  // reduce_ refers to *kernels_.
   IterationPrices& operator=(const IterationPrices&) = delete;
 
-  /// All kernels except attention over the cache and the head. Exact up to 64 tokens, then
+  /// All kernels except attention over the cache, scans and the head. Exact up to 64 tokens, then
   /// interpolated between 16 points an octave.
   Seconds dense(std::int64_t tokens) const;
-  /// `context`: summed over all `requests`. Interpolated between 8 points an octave.
+  /// Attention, and a step of the states of mixers that keep one. `context`: summed over all
+  /// `requests`. Interpolated between 8 points an octave.
   Seconds decode_attention(std::int64_t requests, std::int64_t context) const;
   /// A lower bound of decode_attention() for all batches, by the memory's bandwidth. Layers with
   /// windows count no token.
   AttentionFloor least_decode_attention() const;
   Seconds prefill_attention(const PrefillChunk& chunk) const;
+  /// The scans and convolutions of mixers with a state over parts of `prompts` prompts, `tokens`
+  /// tokens together; 0: there are no such mixers.
+  Seconds scans(std::int64_t prompts, std::int64_t tokens) const;
   Seconds head(std::int64_t rows) const;
   Seconds host(std::int64_t requests) const;
   Seconds gap(std::int64_t requests) const;
@@ -142,20 +147,35 @@ class IterationPrices {
   std::vector<IterationPart> undivided_parts(std::int64_t tokens) const;
   std::vector<IterationPart> decode_parts(std::int64_t requests, std::int64_t context) const;
   std::vector<IterationPart> prefill_parts(const PrefillChunk& chunk) const;
+  std::vector<IterationPart> scan_parts(std::int64_t prompts, std::int64_t tokens) const;
   std::vector<IterationPart> head_parts(std::int64_t rows) const;
   IterationPart product(const std::string& op, int count, Dtype format, std::int64_t n,
                         std::int64_t k, std::int64_t m) const;
-  void products(const std::string& op, int layers, Dtype format, std::int64_t n, std::int64_t k,
-                std::int64_t m, std::vector<IterationPart>& parts) const;
-  void attention_products(std::int64_t tokens, std::vector<IterationPart>& parts) const;
-  void mlp_products(std::int64_t tokens, std::vector<IterationPart>& parts) const;
-  void expert_layers(std::int64_t tokens, std::vector<IterationPart>& parts) const;
-  void router(std::vector<IterationPart>& parts) const;
+  void products(const std::string& op, const ServedLayers& of, int layers, Dtype format,
+                std::int64_t n, std::int64_t k, std::int64_t m,
+                std::vector<IterationPart>& parts) const;
+  void attention_products(const ServedLayers& of, std::int64_t tokens,
+                          std::vector<IterationPart>& parts) const;
+  void state_products(const ServedLayers& of, std::int64_t tokens,
+                      std::vector<IterationPart>& parts) const;
+  void mlp_products(const ServedLayers& of, std::int64_t tokens,
+                    std::vector<IterationPart>& parts) const;
+  void expert_layers(const ServedLayers& of, std::int64_t tokens,
+                     std::vector<IterationPart>& parts) const;
+  void router(const ServedLayers& of, std::vector<IterationPart>& parts) const;
   void set_exchange();
-  void dispatched_experts(std::int64_t tokens, std::vector<IterationPart>& parts) const;
-  IterationPart gathered_exchange(std::int64_t tokens) const;
-  Bytes bytes_between_products() const;
-  void between_products(std::int64_t tokens, std::vector<IterationPart>& parts) const;
+  void dispatched_experts(const ServedLayers& of, std::int64_t tokens,
+                          std::vector<IterationPart>& parts) const;
+  IterationPart gathered_exchange(const ServedLayers& of, std::int64_t tokens) const;
+  Bytes bytes_between_products(const ServedLayers& of) const;
+  void between_products(const ServedLayers& of, std::int64_t tokens,
+                        std::vector<IterationPart>& parts) const;
+  IterationPart decode_attention_of(const ServedLayers& of, std::int64_t window, int layers,
+                                    std::int64_t requests, std::int64_t context) const;
+  void decode_states(const ServedLayers& of, std::int64_t requests,
+                     std::vector<IterationPart>& parts) const;
+  IterationPart prefill_attention_of(const ServedLayers& of, std::int64_t window, int layers,
+                                     const PrefillChunk& chunk) const;
 
   Model model_;
   System system_;
@@ -164,10 +184,10 @@ class IterationPrices {
   std::shared_ptr<const ServingKernels> kernels_;
   GroupReduce reduce_;
   std::unique_ptr<const IterationPrices> drafter_;  // One token's draft; null: no kernels.
-  int dense_layers_ = 0, expert_layers_ = 0;
+  std::vector<ServedLayers> layers_;
+  double whole_layers_ = 0.0;
   ExchangeShape exchange_;  // Both are of Deployment::dispatches.
   ExchangeLoad load_of_a_token_;
-  std::map<std::int64_t, int> layers_by_window_;
   mutable std::map<std::int64_t, Seconds> known_dense_, known_head_;
   mutable std::map<std::pair<std::int64_t, std::int64_t>, Seconds> known_decode_;
 };

@@ -26,8 +26,39 @@ const std::map<std::string, Seconds>& starts() {
                                                   {"experts", microseconds(8)},
                                                   {"dispatched_prompts", microseconds(8)},
                                                   {"dispatched_experts", microseconds(8)},
+                                                  {"delta_rule", microseconds(12)},
+                                                  {"channel_delta_rule", microseconds(12)},
+                                                  {"state_space", microseconds(12)},
+                                                  {"delta_rule_step", microseconds(4)},
+                                                  {"channel_delta_rule_step", microseconds(4)},
+                                                  {"convolution", microseconds(4)},
+                                                  {"convolution_step", microseconds(2)},
                                                   {"all_reduce", microseconds(4)}};
   return all;
+}
+
+// States of the tables, and the chunk of tokens of their scans. A step of a delta rule multiplies
+// each element of a state some seven times.
+constexpr double state_keys = 128.0, state_bytes = 4.0, chunk = 64.0, step_operations = 7.0;
+
+// Values of a head of the tables.
+double state_values(const std::string& op) { return op == "state_space" ? 64.0 : 128.0; }
+
+// Queries, keys and values are read and the output is written, and so is the state of each sequence
+// (docs/notes/hybrid-models.md has the products of a chunk).
+KernelWork scan_work(const std::string& op, double heads, double batch, double seq) {
+  const double values = state_values(op), tokens = batch * seq;
+  const double products =
+      op == "state_space" ? chunk * values + 2.0 * state_keys * values
+                          : chunk * (3.0 * state_keys + 2.0 * values) + 3.0 * state_keys * values;
+  const double moved = elements_16_bit * tokens * 2.0 * (state_keys + values) +
+                       2.0 * state_bytes * batch * state_keys * values;
+  return {Flop{2.0 * heads * tokens * products}, Bytes{heads * moved}};
+}
+
+KernelWork step_work(double heads, double batch, double bytes) {
+  const double states = heads * batch * state_keys * state_values("delta_rule");
+  return {Flop{step_operations * states}, Bytes{2.0 * bytes * states}};
 }
 
 // Each weight is read in its format and written in 16 bits.
@@ -48,6 +79,10 @@ KernelWork gemm_work(double n, double k, double m, Dtype format) {
 
 bool is_of_experts(const std::string& op) {
   return op == "experts" || op == "dispatched_prompts" || op == "dispatched_experts";
+}
+
+bool is_scan(const std::string& op) {
+  return op == "delta_rule" || op == "channel_delta_rule" || op == "state_space";
 }
 
 double distinct_experts(std::int64_t experts, std::int64_t ep, std::int64_t per_token,
@@ -104,6 +139,15 @@ KernelWork kernel_work(const std::string& op, const KernelFormats& formats,
             Bytes{read * weights * (fused ? element_bytes(formats.weights) : elements_16_bit) +
                   rows * hidden * 2.0 * elements_16_bit + written}};
   }
+  if (op == "convolution" || op == "convolution_step") {
+    const bool prompts = op == "convolution";
+    const double tokens = prompts ? size(1) * size(2) : size(1);
+    // A step reads and writes the inputs of the last three tokens as well.
+    const double each = prompts ? 2.0 : 8.0;
+    return {Flop{}, Bytes{elements_16_bit * each * size(0) * tokens}};
+  }
+  if (op.ends_with("_step")) return step_work(size(0), size(1), state_bytes);
+  if (is_scan(op)) return scan_work(op, size(0), size(1), size(2));
   assert(op == "all_reduce");
   const double gpus = size(0);
   return {Flop{}, Bytes{2.0 * (gpus - 1.0) / gpus * elements_16_bit * size(1)}};

@@ -32,12 +32,19 @@ struct KernelFormats {
 ///     latent_pre, _post  2 t a 512 128;                weights 512 x 128 a head, in and out
 ///     experts            6 t k h f / (tp ep);          the distinct experts' weights, in and out
 ///     dispatched_prompts, dispatched_experts    the same, with an even router
+///     delta_rule, ...    2 t a (64 (3 128 + 2 128) + 3 128 128);   q, k, v, the output and states
+///     state_space        2 t a (64 64 + 2 128 64)      the same
+///     delta_rule_step    7 b a 128 128;                states read and written, in fp32
+///     convolution        -;                            t channels read and written
 ///     all_reduce         -;                            2 (g - 1) / g of the tensor over one link
 KernelWork kernel_work(const std::string& op, const KernelFormats& formats,
                        std::span<const std::int64_t> sizes);
 
 /// The products of a layer's experts: "experts", or of tokens that an all-to-all brought.
 bool is_of_experts(const std::string& op);
+
+/// A scan of prompts by a mixer with a state.
+bool is_scan(const std::string& op);
 
 /// Expected number of a rank's experts (1/ep of `experts`) that `tokens` tokens visit, `per_token`
 /// each. Uneven routing counts as `evenness` times as many even draws: 0.75 for power_law_1.2, with

@@ -148,7 +148,8 @@ KvBlocks::KvBlocks(const KvShape& shape, std::uint32_t hash_tokens)
       copies_at_once_{shape.copies_at_once} {
   if (const std::int64_t tokens = node_tokens_of(shape, hash_tokens)) {
     node_in_one_ = tokens / block_tokens_;
-    node_blocks_ = node_in_one_ * groups_.all();
+    // States at its end are kept with it, since a prefix without them cannot be continued.
+    node_blocks_ = node_in_one_ * groups_.all() + groups_.states;
     node_hashes_ = tokens / hash_tokens;
   }
 }

@@ -135,7 +135,10 @@ struct KvGroups {
   std::int64_t whole = 1;     ///< Groups that keep all tokens.
   std::int64_t windowed = 0;  ///< Groups that keep a window.
   std::int64_t window = 0;    ///< Tokens that a token sees, with its own.
+  /// Blocks that a request has for states, whatever its tokens (MambaSpec, MambaManager there).
+  std::int64_t states = 0;
 
+  /// Groups that keep tokens.
   std::int64_t all() const { return whole + windowed; }
   /// The most blocks in a windowed group of a request of which `at_once` tokens are computed at
   /// once: those see window - 1 + at_once tokens, which need not begin where a block does.
@@ -144,10 +147,11 @@ struct KvGroups {
   }
   /// Blocks in all groups of a request with so many in one that keeps all of them.
   std::int64_t blocks(std::int64_t in_one, std::int64_t most_windowed) const {
-    return whole * in_one + windowed * std::min(in_one, most_windowed);
+    return states + whole * in_one + windowed * std::min(in_one, most_windowed);
   }
   /// The most in one of them that so many in all hold.
   std::int64_t longest(std::int64_t in_all, std::int64_t most_windowed) const {
+    in_all = std::max<std::int64_t>(0, in_all - states);
     if (in_all < all() * most_windowed) return in_all / all();
     return whole == 0 ? unlimited : (in_all - windowed * most_windowed) / whole;
   }

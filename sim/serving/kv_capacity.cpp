@@ -5,7 +5,9 @@
 #include <optional>
 
 #include "sim/core/number_text.hpp"
+#include "sim/model/layer_pattern.hpp"
 #include "sim/serving/kernel_roof.hpp"
+#include "sim/serving/served_layers.hpp"
 
 namespace orrery {
 namespace {
@@ -14,6 +16,13 @@ constexpr double bytes_16_bit = 2.0;
 
 std::int64_t stage_layers(const Model& model, const Deployment& plan) {
   return (model.layers + plan.pp - 1) / plan.pp;
+}
+
+// The model as if all layers were like this one.
+const Model& shape_at(const Model& model, int layer) {
+  if (!model.pattern) return model;
+  const auto at = static_cast<std::size_t>(layer);
+  return model.pattern->shapes[static_cast<std::size_t>(model.pattern->shape_of[at])];
 }
 
 bool has_experts(const Model& model, int layer) {
@@ -33,7 +42,7 @@ bool has_experts(const Model& model, int layer) {
 // gpt-oss-120b loads 64.38 GiB (vLLM issue 33155, Triton) and 65.97 GiB (issue 23278, Marlin).
 double expert_bytes(const Model& model, const Gpu& gpu, const Deployment& plan) {
   const double products = model.gated ? 3.0 : 2.0;
-  const auto hidden = static_cast<double>(model.hidden);
+  const auto hidden = static_cast<double>(model.experts->channels(model.hidden));
   const double ffn = static_cast<double>(model.experts->ffn) / plan.moe_tp;
   if (plan.experts != Dtype::mxfp4) return element_bytes(plan.experts) * products * hidden * ffn;
   const auto padded = [](double size, double tile) { return std::ceil(size / tile) * tile; };
@@ -47,48 +56,123 @@ double expert_bytes(const Model& model, const Gpu& gpu, const Deployment& plan) 
   return element_bytes(Dtype::mxfp4) * products * padded(hidden, 256) * padded(ffn, tile);
 }
 
-// Weights of one layer on one rank.
-Bytes layer_weights(const Model& model, const Gpu& gpu, const Deployment& plan, int layer) {
-  const bool wide = plan.is_16bit(layer, model.layers);
-  const double linear = wide ? bytes_16_bit : element_bytes(plan.weights);
-  // Key heads are copied where there are more ranks than heads.
-  const auto attention = static_cast<double>(attention_parameters(model));
+// Parameters of a layer's mixer on one rank: of attention or of another one.
+double mixer_parameters(const Model& model, const Deployment& plan, int layer) {
+  const Model& shape = shape_at(model, layer);
+  if (shape.mixer) {
+    const StateWork work = *shape.mixer->work(model.hidden, plan.tp);
+    std::int64_t count = work.vectors + model.hidden * (work.input_width() + work.output);
+    for (const WeightMatrix& matrix : work.inner) count += matrix.in * matrix.out;
+    return static_cast<double>(count);
+  }
+  if (shape.heads == 0) return 0.0;
+  const auto attention =
+      static_cast<double>(model.pattern ? model.pattern->mixer_of(layer)->parameters(model.hidden)
+                                        : attention_parameters(model));
   double own = attention / plan.tp;
-  if (!model.latent && plan.tp > model.kv_heads)
-    own += 2.0 * static_cast<double>(model.head_dim * model.hidden) *
-           (1.0 - static_cast<double>(model.kv_heads) / plan.tp);
-  if (model.latent) {
-    const LatentAttention& latent = *model.latent;
+  // Key heads are copied where there are more ranks than heads.
+  if (!shape.latent && plan.tp > shape.kv_heads)
+    own += static_cast<double>((shape.head_dim + (shape.values_are_keys ? 0 : value_width(shape))) *
+                               shape.hidden) *
+           (1.0 - static_cast<double>(shape.kv_heads) / plan.tp);
+  if (shape.latent) {
+    const LatentAttention& latent = *shape.latent;
     const auto whole =
-        static_cast<double>(model.hidden * (latent.q_rank + latent.kv_rank + latent.rope_dim));
+        static_cast<double>(shape.hidden * (latent.q_rank + latent.kv_rank + latent.rope_dim));
     own += whole * (1.0 - 1.0 / plan.tp);  // The down-projections are on every rank.
   }
-  double bytes = (wide ? bytes_16_bit : element_bytes(plan.attention)) * own;
-  const double gates = model.gated ? 3.0 : 2.0;
+  return own;
+}
+
+// Weights of one layer on one rank.
+Bytes layer_weights(const Model& model, const Gpu& gpu, const Deployment& plan, int layer) {
+  const Model& shape = shape_at(model, layer);
+  const bool wide = plan.is_16bit(layer, model.layers);
+  const double linear = wide ? bytes_16_bit : element_bytes(plan.weights);
+  double bytes =
+      (wide ? bytes_16_bit : element_bytes(plan.attention)) * mixer_parameters(model, plan, layer);
+  const double gates = shape.gated ? 3.0 : 2.0;
   if (!has_experts(model, layer))
-    return Bytes{bytes + linear * gates * static_cast<double>(model.hidden * model.ffn) / plan.tp};
-  const Experts& experts = *model.experts;
-  const auto hidden = static_cast<double>(model.hidden);
+    return Bytes{bytes + linear * gates * static_cast<double>(shape.hidden * shape.ffn) / plan.tp};
+  const Experts& experts = *shape.experts;
+  const auto hidden = static_cast<double>(shape.hidden);
   bytes += bytes_16_bit * hidden * static_cast<double>(experts.count);  // The router.
+  bytes += bytes_16_bit * 2.0 * hidden * static_cast<double>(experts.latent);
   bytes += linear * gates * hidden * static_cast<double>(experts.shared_ffn) / plan.tp;
-  bytes += expert_bytes(model, gpu, plan) *
+  bytes += expert_bytes(shape, gpu, plan) *
            static_cast<double>(experts.count + plan.redundant_experts) / plan.ep;
   return Bytes{bytes};
 }
 
-// Layers that pages are allotted for: groups as large as the rarer kind of layers, filled up.
+// Bytes of a token in the cache of one layer with attention, on one rank.
+double token_of_layer(const Model& shape, const Deployment& plan) {
+  const double value = element_bytes(plan.kv);
+  if (shape.latent)
+    return static_cast<double>(shape.latent->kv_rank + shape.latent->rope_dim) * value;
+  const auto heads = static_cast<double>(std::max<std::int64_t>(1, shape.kv_heads / plan.tp));
+  return heads * static_cast<double>(shape.head_dim + value_width(shape)) * value;
+}
+
+// Bytes of a sequence in the states of one layer, on one rank: the scan's, and the last tokens'
+// inputs of the convolution.
+double states_of_layer(const StateWork& work, const Deployment& plan) {
+  return static_cast<double>(work.scan.heads * work.scan.keys * work.scan.values) *
+             element_bytes(plan.states) +
+         bytes_16_bit *
+             static_cast<double>(work.convolved * std::max<std::int64_t>(0, work.taps - 1));
+}
+
+// What all layers keep, on one rank.
+struct Kept {
+  std::int64_t attention = 0, states = 0;  ///< Layers of either kind.
+  double whole = 0.0, windowed = 0.0;      ///< Bytes of a token where all or a window are kept.
+  std::int64_t window = 0;
+  double state = 0.0, largest_state = 0.0;  ///< Bytes of a sequence's states; of one layer's.
+
+  /// Bytes of a token in a layer with attention.
+  double token_of_layer() const { return (whole + windowed) / static_cast<double>(attention); }
+};
+
+Kept kept_by(const Model& model, const Deployment& plan) {
+  Kept kept;
+  for (const ServedLayers& of : served_layers(model, plan)) {
+    for (const auto& [window, count] : of.windows) {
+      const bool frees = plan.frees_windows && window > 0;
+      (frees ? kept.windowed : kept.whole) += count * token_of_layer(of.shape, plan);
+      if (frees) kept.window = std::max(kept.window, window);
+      kept.attention += count;
+    }
+    if (!of.state) continue;
+    const double one = states_of_layer(*of.state, plan);
+    kept.states += of.layers;
+    kept.state += of.layers * one;
+    kept.largest_state = std::max(kept.largest_state, one);
+  }
+  return kept;
+}
+
+// The cache of all layers: groups of layers that share pages, and the bytes of a token in one.
 struct AllottedLayers {
   KvGroups groups;
-  std::int64_t in_group = 0;
+  double token = 0.0;
 };
+
+// As vLLM allots pages: groups are as large as the rarest kind of layers, and the last one of a kind
+// is filled up. A page of attention holds a state as well, and each layer with states takes one for
+// a request, and another one for each drafted token.
 AllottedLayers allotted_layers(const Model& model, const Deployment& plan) {
-  if (!plan.frees_windows || model.layer_is_local.empty() || model.window == 0)
-    return {{}, model.layers};
-  const auto local = std::count(model.layer_is_local.begin(), model.layer_is_local.end(), true);
-  const std::int64_t whole = model.layers - local;
-  const std::int64_t group = whole == 0 || local == 0 ? model.layers : std::min(local, whole);
-  const auto groups_of = [&](std::int64_t layers) { return (layers + group - 1) / group; };
-  return {{groups_of(whole), groups_of(local), model.window}, group};
+  const Kept kept = kept_by(model, plan);
+  const bool in_pages = plan.state_pages && kept.states > 0;
+  const double states = in_pages ? static_cast<double>(kept.states) * kept.token_of_layer() : 0.0;
+  double group = kept.whole + kept.windowed;
+  for (const double kind : {kept.whole, kept.windowed, states})
+    if (kind > 0.0) group = std::min(group, kind);
+  const auto groups_of = [&](double bytes) {
+    return static_cast<std::int64_t>(std::ceil(bytes / group - 1e-9));
+  };
+  return {{groups_of(kept.whole), groups_of(kept.windowed), kept.window,
+           groups_of(states) * plan.step_tokens()},
+          group};
 }
 
 Bytes activations(const Model& model, const Deployment& plan, const ServingEngine& engine) {
@@ -96,7 +180,9 @@ Bytes activations(const Model& model, const Deployment& plan, const ServingEngin
   const double logits = engine.memory.logit_bytes * static_cast<double>(plan.max_seqs) *
                         static_cast<double>(model.vocab);
   // A layer's tensors: residual, norm, queries and result, and the MLP's two or three.
-  const std::int64_t width = std::max(model.ffn, model.experts ? model.experts->ffn : 0);
+  std::int64_t width = std::max(model.ffn, model.experts ? model.experts->ffn : 0);
+  if (model.pattern)
+    for (const Model& shape : model.pattern->shapes) width = std::max(width, shape.ffn);
   const double layer =
       bytes_16_bit * static_cast<double>(plan.budget) *
       (4.0 * static_cast<double>(model.hidden) + 3.0 * static_cast<double>(width) / plan.tp);
@@ -111,7 +197,8 @@ std::int64_t KvCapacity::blocks_of(std::int64_t tokens_each, std::int64_t at_onc
 
 std::int64_t KvCapacity::requests(std::int64_t tokens_each, std::int64_t at_once) const {
   const std::int64_t each = blocks_of(tokens_each, at_once);
-  return each == 0 ? 0 : blocks() / each;
+  const std::int64_t held = each == 0 ? 0 : blocks() / each;
+  return state_slots > 0 ? std::min(held, state_slots) : held;
 }
 
 std::int64_t KvCapacity::longest(std::int64_t at_once) const {
@@ -164,18 +251,12 @@ Bytes draft_weights(const Gpu& gpu, const Deployment& plan) {
 
 namespace {
 
-// Bytes of a token in one GPU's cache if so many of the model's layers keep it.
-double bytes_in_layers(const Model& model, const Deployment& plan, std::int64_t kept) {
-  const double layers =
-      static_cast<double>(kept) * static_cast<double>(stage_layers(model, plan)) / model.layers;
-  const double value = element_bytes(plan.kv);
-  if (model.latent)
-    return layers * static_cast<double>(model.latent->kv_rank + model.latent->rope_dim) * value;
-  const auto heads = static_cast<double>(std::max<std::int64_t>(1, model.kv_heads / plan.tp));
-  return layers * 2.0 * heads * static_cast<double>(model.head_dim) * value;
+// The part that the longest stage has of what all layers keep.
+double in_a_stage(double bytes, const Model& model, const Deployment& plan) {
+  return bytes * static_cast<double>(stage_layers(model, plan)) / model.layers;
 }
 
-// The same of the layers that draft.
+// Bytes of a token in one GPU's cache of the layers that draft.
 double drafting_bytes(const Deployment& plan) {
   if (!plan.drafter) return 0.0;
   Deployment drafts = plan;
@@ -187,23 +268,37 @@ double drafting_bytes(const Deployment& plan) {
 
 double kv_bytes_per_token(const Model& model, const Deployment& plan) {
   const AllottedLayers layers = allotted_layers(model, plan);
-  return bytes_in_layers(model, plan, layers.groups.all() * layers.in_group);
+  return in_a_stage(static_cast<double>(layers.groups.all()) * layers.token, model, plan);
+}
+
+Bytes states_of_request(const Model& model, const Deployment& plan) {
+  return Bytes{in_a_stage(kept_by(model, plan).state * plan.step_tokens(), model, plan)};
+}
+
+std::int64_t block_for_states(const Model& model, const Deployment& plan) {
+  const Kept kept = kept_by(model, plan);
+  if (kept.states == 0) return plan.block;
+  // vllm/model_executor/models/config.py, HybridAttentionMambaModelConfig: multiples of 16 tokens.
+  constexpr double step = 16.0;
+  const double tokens = kept.largest_state / kept.token_of_layer();
+  return std::max(plan.block, static_cast<std::int64_t>(step * std::ceil(tokens / step)));
 }
 
 Bytes kv_of_request(const Model& model, const Deployment& plan, std::int64_t tokens) {
   const auto in_blocks = [&](std::int64_t kept) {
     return static_cast<double>((kept + plan.block - 1) / plan.block * plan.block);
   };
-  const auto [groups, in_group] = allotted_layers(model, plan);
-  double bytes = in_blocks(tokens) *
-                 (bytes_in_layers(model, plan, groups.whole * in_group) + drafting_bytes(plan));
+  const auto [groups, token] = allotted_layers(model, plan);
+  const auto of_groups = [&](std::int64_t count) {
+    return in_a_stage(static_cast<double>(count) * token, model, plan);
+  };
+  double bytes = in_blocks(tokens) * (of_groups(groups.whole) + drafting_bytes(plan));
   if (groups.windowed > 0) {
     // A window need not begin where a block does.
-    const std::int64_t kept = std::min(model.window - 1 + plan.budget, tokens);
-    bytes +=
-        in_blocks(kept + plan.block) * bytes_in_layers(model, plan, groups.windowed * in_group);
+    const std::int64_t kept = std::min(groups.window - 1 + plan.budget, tokens);
+    bytes += in_blocks(kept + plan.block) * of_groups(groups.windowed);
   }
-  return Bytes{bytes};
+  return Bytes{bytes + static_cast<double>(plan.block) * of_groups(groups.states)};
 }
 
 std::int64_t longest_request(const Model& model, const Deployment& plan, Bytes cache) {
@@ -230,6 +325,16 @@ KvCapacity kv_capacity(const Model& model, const System& system, const Deploymen
   const Bytes held = memory.weights + memory.activations + memory.reserve;
   memory.kv = rule.share_of_rest ? plan.kv_share * (memory.total - held)
                                  : plan.kv_share * memory.total - held;
+  if (const Bytes states = states_of_request(model, plan);
+      states > Bytes{} && !plan.state_pages && memory.kv > Bytes{}) {
+    // SGLang shares what is left between both; others keep space for all requests of an iteration.
+    const double ratio = plan.state_ratio;
+    kv.state_slots = ratio > 0.0
+                         ? static_cast<std::int64_t>(ratio / (1.0 + ratio) * (memory.kv / states))
+                         : plan.max_seqs;
+    memory.states = static_cast<double>(kv.state_slots) * states;
+    memory.kv -= memory.states;
+  }
   if (memory.kv > Bytes{}) {
     const double per_block = kv.bytes_per_token * static_cast<double>(plan.block);
     kv.tokens = static_cast<std::int64_t>(memory.kv.si() / per_block) * plan.block;

@@ -14,6 +14,7 @@ struct ServingMemory {
   Bytes weights;      ///< Weights of the fullest rank.
   Bytes activations;  ///< Tensors of the largest iteration, if the engine counts them apart.
   Bytes reserve;      ///< Contexts, graphs, communicators.
+  Bytes states;       ///< Pool of the states of mixers that keep one; 0: they are in the cache.
   Bytes kv;           ///< Rest for keys and values; below 0: it misses as much.
 };
 
@@ -23,6 +24,8 @@ struct KvCapacity {
   std::int64_t tokens = 0;       ///< Whole blocks; 0: none fits.
   std::int64_t block = 1;
   KvGroups groups;  ///< Each token of `tokens` is in all of them.
+  /// Sequences whose states the pool holds; 0: there is no such pool.
+  std::int64_t state_slots = 0;
   ServingMemory memory;
 
   std::int64_t blocks() const { return tokens / block * groups.all(); }
@@ -40,6 +43,14 @@ std::int64_t at_once(const Deployment& deployment);
 /// Bytes of the weights of the fullest rank: linear layers in the deployment's formats; embedding,
 /// head, norms and biases in 16 bits; experts in mxfp4 padded as kernels of the GPU need them.
 Bytes rank_weights(const Model& model, const Gpu& gpu, const Deployment& deployment);
+
+/// Bytes of one request's states in a GPU, whatever its tokens: those of scans in the deployment's
+/// format, and the inputs of convolutions. Each drafted token has states of its own (docs/explanation/serving.md).
+Bytes states_of_request(const Model& model, const Deployment& deployment);
+
+/// Tokens of a block, raised until a page of a layer with attention holds the states of another
+/// one, where the engine keeps both in the same pages.
+std::int64_t block_for_states(const Model& model, const Deployment& deployment);
 
 /// Bytes that a token takes in one GPU's cache:
 ///

@@ -3,14 +3,16 @@
 #include <algorithm>
 
 #include "sim/engine/transfers.hpp"
+#include "sim/serving/kv_capacity.hpp"
+#include "sim/serving/served_layers.hpp"
 
 namespace orrery {
 namespace {
 
-double bytes_of_layer(const Model& model, Dtype format) {
-  const double values = model.latent
-                            ? static_cast<double>(model.latent->kv_rank + model.latent->rope_dim)
-                            : 2.0 * static_cast<double>(model.kv_heads * model.head_dim);
+double bytes_of_layer(const Model& shape, Dtype format) {
+  const double values =
+      shape.latent ? static_cast<double>(shape.latent->kv_rank + shape.latent->rope_dim)
+                   : static_cast<double>(shape.kv_heads * (shape.head_dim + value_width(shape)));
   return values * element_bytes(format);
 }
 
@@ -28,8 +30,13 @@ Run layers_of(const Model& model, int stages, int stage) {
   return {std::min(layers, stage * each), std::min(layers, (stage + 1) * each)};
 }
 
-// Key heads of a model; a latent cache, which is not cut, counts as one.
-std::int64_t heads_of(const Model& model) { return model.latent ? 1 : model.kv_heads; }
+// Key heads of a model; a latent cache, which is not cut, counts as one. Of several kinds of
+// attention those of the first, as whose the states are sent.
+std::int64_t heads_of(const Model& model) {
+  for (const ServedLayers& of : served_layers(model, {}))
+    if (of.has_attention()) return of.shape.latent ? 1 : of.shape.kv_heads;
+  return 1;
+}
 Run heads_of_rank(const Model& model, int ranks, int rank) {
   const std::int64_t heads = heads_of(model);
   if (ranks <= heads) return {rank * heads / ranks, (rank + 1) * heads / ranks};
@@ -39,13 +46,17 @@ Run heads_of_rank(const Model& model, int ranks, int rank) {
 
 }  // namespace
 
-Bytes kv_bytes(const Model& model, Dtype format, std::int64_t tokens) {
-  const double layer = bytes_of_layer(model, format);
-  if (model.layer_is_local.empty() || model.window == 0)
-    return Bytes{layer * static_cast<double>(model.layers) * static_cast<double>(tokens)};
-  const auto local = std::count(model.layer_is_local.begin(), model.layer_is_local.end(), true);
-  const std::int64_t kept = std::min<std::int64_t>(tokens, model.window);
-  return Bytes{layer * static_cast<double>(local * kept + (model.layers - local) * tokens)};
+Bytes kv_bytes(const Model& model, const Deployment& plan, std::int64_t tokens) {
+  Deployment whole = plan;
+  whole.tp = whole.pp = 1;
+  whole.speculation.reset();
+  double bytes = states_of_request(model, whole).si();
+  for (const ServedLayers& of : served_layers(model, whole))
+    for (const auto& [window, count] : of.windows) {
+      const std::int64_t kept = window > 0 ? std::min(tokens, window) : tokens;
+      bytes += bytes_of_layer(of.shape, plan.kv) * static_cast<double>(count * kept);
+    }
+  return Bytes{bytes};
 }
 
 std::vector<KvLane> kv_lanes(const Model& model, const Deployment& prefill,

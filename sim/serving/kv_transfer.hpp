@@ -13,7 +13,7 @@ namespace orrery {
 /// a decode step reads. Layers with a window count no token that has left it.
 ///
 ///     sum over layers of min(tokens, window) x 2 kv_heads head_dim B      latent: (512 + 64) B
-Bytes kv_bytes(const Model& model, Dtype format, std::int64_t tokens);
+Bytes kv_bytes(const Model& model, const Deployment& plan, std::int64_t tokens);
 
 /// A transfer from one GPU of a copy of the prefill pool to one of a copy of the decode pool. GPUs
 /// count within their copy, stage by stage and rank by rank: stage x tp + rank.

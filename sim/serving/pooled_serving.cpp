@@ -138,9 +138,7 @@ ServingRun serve_pools(const PricedPools& pools, const ServingLoad& load) {
   shape.decode.replica.rules.keeps_preempted = engine.decode_keeps_preempted;
   shape.decode.replica.kv.keeps_prefixes = load.prefix_cache && engine.decode_keeps_prefixes;
   shape.sending = pools.plan.sending;
-  shape.kv_bytes = [&](std::int64_t tokens) {
-    return kv_bytes(model, pools.plan.prefill.kv, tokens);
-  };
+  shape.kv_bytes = [&](std::int64_t tokens) { return kv_bytes(model, pools.plan.prefill, tokens); };
   shape.layers = model.layers;
   if (load.over_network) shape.handover = engine.handover;
   KvRoutes routes = routes_of(pools);
@@ -174,7 +172,7 @@ IsolatedTransfer isolated_transfer(const PricedPools& pools, std::int64_t tokens
   const KvRoute& route = routes.between(0, 0);
   IsolatedTransfer transfer;
   transfer.tokens = tokens;
-  transfer.kv = kv_bytes(pools.prefill->setup.model, pools.plan.prefill.kv, tokens);
+  transfer.kv = kv_bytes(pools.prefill->setup.model, pools.plan.prefill, tokens);
   transfer.sent = route.sent * transfer.kv;
   transfer.flows = static_cast<int>(route.flows.size());
   transfer.inside = routes.topology().same_domain(Rank{pools.plan.prefill_gpus.front()},

@@ -79,6 +79,14 @@ std::vector<Field<EngineHostKv>> host_kv_keys() {
           figure("copies_at_once", &K::copies_at_once, truth())};
 }
 
+std::vector<Field<EngineStates>> state_keys() {
+  using S = EngineStates;
+  return {figure("format", &S::format, format_of(FormatUse::states)),
+          figure("in_pages", &S::in_pages, truth()),
+          optional(figure("ratio", &S::ratio, real(0.0, 1000.0))),
+          optional(figure("with_prefixes", &S::with_prefixes, whole(1, 16)))};
+}
+
 std::vector<Field<ServingEngine>> drafting_keys() {
   using E = ServingEngine;
   return {figure("methods", &E::drafts, some_of(enum_words<DraftMethod>)),
@@ -130,6 +138,7 @@ std::vector<Field<ServingEngine>> engine_keys() {
                                 "leave it out");
                           engine.host_kv = object(host_kv_keys()).read(v);
                         }}),
+      optional(field("states", &E::states, object(state_keys()))),
       optional(
           Field<E>{"speculation",
                    [](E& engine, const JsonValue& v) { read_fields(v, drafting_keys(), engine); }}),

@@ -82,6 +82,18 @@ struct MemoryRule {
   bool frees_windows = false;
 };
 
+/// An engine's memory for the states of mixers that keep one, beside keys and values
+/// (docs/explanation/serving.md).
+struct EngineStates {
+  Dtype format = Dtype::fp32;  ///< Default format of a scan's state, and that of its tables.
+  /// States take pages of the KV cache. Else they have a pool of their own.
+  bool in_pages = false;
+  /// Memory of that pool over that of the KV cache; 0: it holds one of each of max_seqs requests.
+  double ratio = 0.0;
+  /// States of the pool for each request that runs, where prefixes are kept.
+  int with_prefixes = 1;
+};
+
 /// Defaults of what a deployment leaves unspecified.
 struct EngineDefaults {
   std::int64_t budget = 0;    ///< Tokens of an iteration.
@@ -123,6 +135,7 @@ struct ServingEngine {
   EnginePipeline pipeline;
   std::optional<EnginePools> pools;     ///< None: it has no pools.
   std::optional<EngineHostKv> host_kv;  ///< None: it keeps nothing in the host's memory.
+  std::optional<EngineStates> states;   ///< None: it serves no mixers with a state.
   std::vector<std::string> drafts;      ///< Draft methods (speculation.hpp); empty: none.
   Seconds draft_host;                   ///< Host time of a drafted token.
   double gpu_slowdown = 1.0;            ///< Time of its kernels over those of the tables.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "sim/kernels/scan_time.hpp"
 #include "sim/measurements/kernel_tables.hpp"
 #include "sim/measurements/serving_table.hpp"
 
@@ -264,6 +265,58 @@ KernelTime ServingKernels::dispatched_experts(Dtype format, std::span<const std:
   KernelTime time = fresh_price(tables_of(op, measured), op, formats, sizes, formats);
   if (measured != format) time.tag = Tag::default_value;
   return cold(time, kernel_work(op, formats, sizes).bytes, least_product);
+}
+
+namespace {
+
+// Heads of the tables with as large states: 128 x 128, of a state space 64 x 128.
+std::int64_t table_heads(const Scan& scan, double values) {
+  const double states = static_cast<double>(scan.heads * scan.keys * scan.values);
+  return std::max<std::int64_t>(1, std::llround(states / (128.0 * values)));
+}
+
+}  // namespace
+
+ServingKernels::Priced ServingKernels::scan(const Scan& scan, std::int64_t prompts,
+                                            std::int64_t tokens) const {
+  const bool state_space = scan.kind == ScanKind::state_space;
+  const std::string op = state_space                                 ? "state_space"
+                         : scan.kind == ScanKind::channel_delta_rule ? "channel_delta_rule"
+                                                                     : "delta_rule";
+  const std::array<std::int64_t, 3> sizes{table_heads(scan, state_space ? 64.0 : 128.0), prompts,
+                                          tokens};
+  const KernelWork work = kernel_work(op, {}, sizes);
+  if (scan.kind == ScanKind::fixed_decay || table_set(op, "", {}).tables.empty())
+    return {scan_time(gpu_, {scan, prompts, tokens}, false), work};
+  return {price(op, "", {}, sizes), work};
+}
+
+ServingKernels::Priced ServingKernels::state_step(const Scan& scan, Dtype states,
+                                                  std::int64_t requests) const {
+  const std::string op =
+      scan.kind == ScanKind::channel_delta_rule ? "channel_delta_rule_step" : "delta_rule_step";
+  const Dtype measured = engine_.states ? engine_.states->format : Dtype::fp32;
+  const double own = element_bytes(states) / element_bytes(measured);
+  const std::array<std::int64_t, 2> sizes{
+      std::max<std::int64_t>(1, std::llround(own * static_cast<double>(table_heads(scan, 128.0)))),
+      requests};
+  const KernelWork work = kernel_work(op, {}, sizes);
+  KernelTime time = price(op, "", {}, sizes);
+  if (scan.kind == ScanKind::state_space || scan.kind == ScanKind::fixed_decay)
+    time.tag = std::max(time.tag, Tag::interpolated);
+  return {time, work};
+}
+
+ServingKernels::Priced ServingKernels::convolution(std::int64_t channels, std::int64_t prompts,
+                                                   std::int64_t tokens) const {
+  const std::array<std::int64_t, 3> sizes{channels, prompts, tokens};
+  return {price("convolution", "", {}, sizes), kernel_work("convolution", {}, sizes)};
+}
+
+ServingKernels::Priced ServingKernels::convolution_step(std::int64_t channels,
+                                                        std::int64_t requests) const {
+  const std::array<std::int64_t, 2> sizes{channels, requests};
+  return {price("convolution_step", "", {}, sizes), kernel_work("convolution_step", {}, sizes)};
 }
 
 std::optional<KernelTime> ServingKernels::all_reduce(int gpus, std::int64_t elements) const {

@@ -65,6 +65,20 @@ class ServingKernels {
   KernelTime dispatched_experts(Dtype format, std::span<const std::int64_t> sizes,
                                 bool in_graph) const;
 
+  /// A kernel's time, and the work of the sizes that it is priced at.
+  struct Priced {
+    KernelTime time;
+    KernelWork work;
+  };
+  /// A scan of the parts of `prompts` prompts, `tokens` each. Those of state spaces and fixed decays
+  /// that no table has take as long as in training (scan_time()).
+  Priced scan(const Scan& scan, std::int64_t prompts, std::int64_t tokens) const;
+  /// A step of `requests` states in this format: of state spaces and fixed decays, whose traffic is
+  /// the same, as of the delta rule. An engine's tables are of its own format (`states`).
+  Priced state_step(const Scan& scan, Dtype states, std::int64_t requests) const;
+  Priced convolution(std::int64_t channels, std::int64_t prompts, std::int64_t tokens) const;
+  Priced convolution_step(std::int64_t channels, std::int64_t requests) const;
+
   /// A custom all-reduce; empty if none was measured over so many GPUs.
   std::optional<KernelTime> all_reduce(int gpus, std::int64_t elements) const;
 

@@ -35,6 +35,11 @@ ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
   shape.rules.scheduler = setup.engine.scheduler;
   shape.rules.budget = plan.budget;
   shape.rules.most_requests = batch_limit(setup.engine, plan);
+  if (kv.state_slots > 0) {
+    const int each = load.prefix_cache ? setup.engine.states->with_prefixes : 1;
+    shape.rules.most_requests =
+        std::clamp<std::int64_t>(kv.state_slots / each / plan.pp, 1, shape.rules.most_requests);
+  }
   shape.rules.chunked = plan.chunked;
   shape.rules.mixed = plan.mixed;
   // Batches that take turns in a pipeline are planned when they come back.

@@ -27,12 +27,20 @@ void need_memory(const ServingSetup& setup, const Iteration& iteration, const Kv
                  const Place& at) {
   const Deployment& plan = setup.deployment;
   const std::int64_t longest = longest_of(iteration);
+  const std::int64_t requests =
+      iteration.decodes + static_cast<std::int64_t>(iteration.chunks.size());
   const auto suffices = [&](const KvCapacity& other) {
-    return held_blocks(iteration, other, plan.step_tokens()) <= other.blocks();
+    return held_blocks(iteration, other, plan.step_tokens()) <= other.blocks() &&
+           (other.state_slots == 0 || requests <= other.state_slots);
   };
   need_length(plan, longest, at);
   need_kv(setup.model, setup.system, plan, setup.engine, longest, at, suffices);
   if (suffices(kv)) return;
+  if (kv.state_slots > 0 && requests > kv.state_slots)
+    fail_infeasible(at / "step",
+                    "the pool holds the states of " + plural(kv.state_slots, "request") +
+                        ", and the iteration has " + grouped(requests),
+                    "use fewer requests, --states bf16, or more GPUs a replica");
   const std::int64_t missing = held_blocks(iteration, kv, plan.step_tokens()) - kv.blocks();
   const std::string change =
       kv_remedy(setup.model, setup.system, plan, setup.engine, longest, at, suffices);
@@ -130,6 +138,10 @@ StepCosts step_costs(const IterationPrices& prices, const ServingSetup& setup) {
   costs.prefill_attention = [&](double tokens, double cached) {
     return prices.prefill_attention({whole(tokens), whole(cached)});
   };
+  if (has_states(setup.model))
+    costs.scans = [&](double prompts, double tokens) {
+      return prices.scans(whole(prompts), whole(tokens));
+    };
   costs.head = [&](double rows) { return prices.head(whole(rows)); };
   costs.host = [&](double requests) { return prices.host(whole(requests)); };
   costs.gap = [&](double requests) { return prices.gap(whole(requests)); };

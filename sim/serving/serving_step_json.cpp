@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/core/number_text.hpp"
+#include "sim/serving/served_layers.hpp"
 #include "sim/serving/serving_json.hpp"
 #include "sim/serving/serving_step_text.hpp"
 #include "sim/serving/token_cost.hpp"
@@ -52,12 +53,15 @@ Json memory_json(const KvCapacity& kv, const Deployment& plan) {
           {"weights_bytes", whole(kv.memory.weights)},
           {"activations_bytes", whole(kv.memory.activations)},
           {"reserve_bytes", whole(kv.memory.reserve)},
+          {"states_bytes", whole(kv.memory.states)},
           {"kv_bytes", whole(kv.memory.kv)},
           {"kv_bytes_per_token", kv.bytes_per_token},
           {"kv_cache_tokens", kv.tokens},
           {"longest_request_tokens",
            kv.groups.whole == 0 ? Json(nullptr) : Json(kv.longest(at_once(plan)))},
-          {"block_tokens", kv.block}};
+          {"block_tokens", kv.block},
+          {"state_blocks_a_request", kv.groups.states},
+          {"state_slots", kv.state_slots > 0 ? Json(kv.state_slots) : Json(nullptr)}};
 }
 
 Json deployment_json(const Deployment& plan, const Model& model) {
@@ -73,6 +77,7 @@ Json deployment_json(const Deployment& plan, const Model& model) {
       {"experts", model.experts ? Json(name(plan.experts)) : Json(nullptr)},
       {"ends_16bit", plan.ends_16bit},
       {"kv", name(plan.kv)},
+      {"states", has_states(model) ? Json(name(plan.states)) : Json(nullptr)},
       {"budget", plan.budget},
       {"max_seqs", plan.max_seqs},
       {"max_length", plan.max_length > 0 ? Json(plan.max_length) : Json(nullptr)},

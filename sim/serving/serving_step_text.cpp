@@ -4,6 +4,7 @@
 
 #include "sim/core/number_text.hpp"
 #include "sim/core/table.hpp"
+#include "sim/serving/served_layers.hpp"
 #include "sim/serving/token_cost.hpp"
 
 namespace orrery {
@@ -22,13 +23,22 @@ std::string memory(const ServingStep& step) {
   row("weights", memory.weights, "");
   if (memory.activations > Bytes{}) row("activations", memory.activations, "");
   row("engine", memory.reserve, "contexts, graphs, buffers");
+  if (step.kv.state_slots > 0)
+    row("states", memory.states,
+        "of " + plural(step.kv.state_slots, "request") + ", " + name(step.setup.deployment.states));
   row("KV cache", memory.kv,
       plural(step.kv.tokens, "token") + " of " +
           grouped(static_cast<std::int64_t>(step.kv.bytes_per_token + 0.5)) + " bytes, blocks of " +
           grouped(step.kv.block));
   if (const std::string longest = longest_text(step.setup.deployment, step.kv); !longest.empty())
     table.add_row({"", "", longest});
-  row("left free", memory.total - memory.weights - memory.activations - memory.reserve - memory.kv,
+  if (step.kv.groups.states > 0)
+    table.add_row({"", "",
+                   plural(step.kv.groups.states, "block") + " of each request for its states, " +
+                       name(step.setup.deployment.states)});
+  row("left free",
+      memory.total - memory.weights - memory.activations - memory.reserve - memory.states -
+          memory.kv,
       "kv_share " + fixed(step.setup.deployment.kv_share, 2));
   row("all", memory.total, "");
   if (step.setup.deployment.host_kv > Bytes{})
@@ -138,6 +148,7 @@ std::string deployment_text(const ServingSetup& setup) {
   if (plan.attention != plan.weights) text += ", attention " + name(plan.attention);
   if (plan.ends_16bit > 0) text += ", ends_16bit " + std::to_string(plan.ends_16bit);
   text += ", kv " + name(plan.kv);
+  if (has_states(setup.model)) text += ", states " + name(plan.states);
   if (plan.max_length > 0) text += ", max_length " + grouped(plan.max_length);
   if (plan.host_kv > Bytes{}) text += ", host_kv " + bytes_text(plan.host_kv);
   return text + speculation_words(plan);

@@ -255,13 +255,34 @@ DecodeSteps StepTimes::decode(std::int64_t requests, std::int64_t context, doubl
   return {Seconds{of.least + of.overhead}, Seconds{}, steps};
 }
 
+// One kernel scans all parts of prompts. Seconds a token, linear in the tokens of each.
+double StepTimes::scans(const std::vector<ChunkShape>& chunks, std::int64_t tokens) {
+  if (!costs_.scans || chunks.empty()) return 0.0;
+  const std::size_t prompts = chunks.size();
+  if (prompts >= scans_.size()) scans_.resize(prompts + 1);
+  const auto n = static_cast<double>(prompts);
+  const auto each = std::max<std::int64_t>(1, tokens / static_cast<std::int64_t>(prompts));
+  const auto cell = TokenPlaces::of(each);
+  const auto at = [&](std::size_t place, std::int64_t of_each) {
+    const double all = n * static_cast<double>(of_each);
+    return entry(scans_[prompts], place, [&] { return costs_.scans(n, all).si() / all; });
+  };
+  const double low = at(cell.place, cell.low);
+  const double a_token =
+      each == cell.low ? low
+                       : between(each, cell.low, cell.high, low, at(cell.place + 1, cell.high));
+  return a_token * static_cast<double>(tokens);
+}
+
 double StepTimes::gpu_of_chunks(const std::vector<ChunkShape>& chunks, std::int64_t& tokens) {
   double gpu = 0.0;
+  std::int64_t own = 0;
   for (const ChunkShape& chunk : chunks) {
-    tokens += chunk.tokens;
+    own += chunk.tokens;
     gpu += prefill(chunk);
   }
-  return gpu;
+  tokens += own;
+  return gpu + scans(chunks, own);
 }
 
 Seconds StepTimes::mixed(std::int64_t requests, std::int64_t context,

@@ -20,6 +20,8 @@ struct StepCosts {
   std::function<Seconds(double requests, double context)> decode_attention;
   /// Attention of a part of a prompt, behind `cached` other tokens.
   std::function<Seconds(double tokens, double cached)> prefill_attention;
+  /// Scans of mixers with a state over parts of `prompts` prompts, `tokens` together. Empty: nothing.
+  std::function<Seconds(double prompts, double tokens)> scans;
   std::function<Seconds(double rows)> head;      ///< The output head and sampling.
   std::function<Seconds(double requests)> host;  ///< The engine's work on the CPU.
   std::function<Seconds(double requests)> gap;   ///< Unhidden time between two iterations.
@@ -125,6 +127,7 @@ class StepTimes {
   double prefill(const ChunkShape& chunk);
   double prefill_entry(std::size_t row, std::size_t column);
   const Fixed& fixed(std::int64_t requests);
+  double scans(const std::vector<ChunkShape>& chunks, std::int64_t tokens);
   double gpu_of_chunks(const std::vector<ChunkShape>& chunks, std::int64_t& tokens);
   Passage passage(double layers, double head, std::int64_t tokens, double requests,
                   std::int64_t busy) const;
@@ -136,6 +139,7 @@ class StepTimes {
   std::vector<double> dense_, head_, shared_;   // Indexed by place; NaN: unknown.
   std::vector<std::vector<double>> attention_;  // [requests][context]
   std::vector<std::vector<double>> prefill_;    // [tokens][cached], seconds a token
+  std::vector<std::vector<double>> scans_;      // [prompts][tokens of each], seconds a token
   std::vector<Fixed> fixed_;                    // Indexed by requests.
 };
 
