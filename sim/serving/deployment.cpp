@@ -341,6 +341,25 @@ void settle_mixing(const ServingEngine& engine, const DeploymentRequest& request
                     "leave it out, or use " + schedulers_with(&SchedulerKind::may_change_mixing));
 }
 
+// On Blackwell FlashInfer has TRTLLM-gen kernels of experts, which engines take for some formats.
+void settle_expert_kernels(const Model& model, const System& system, const ServingEngine& engine,
+                           const DeploymentRequest& request, const Place& at, Deployment& plan) {
+  const bool has_kernels =
+      system.gpu.architecture >= Architecture::blackwell && system.gpu.nvlink > BytesPerSecond{};
+  if (request.trtllm_gen.value_or(false)) {
+    if (!model.experts) fail_input(at / "trtllm_gen", "the model has no experts", "leave it out");
+    if (!has_kernels)
+      fail_infeasible(at / "trtllm_gen",
+                      "the GPU '" + system.gpu.name +
+                          "' has no such kernels: they are of B200, "
+                          "B300, GB200 and GB300",
+                      "leave it out");
+  }
+  plan.trtllm_gen =
+      has_kernels && model.experts &&
+      request.trtllm_gen.value_or(std::ranges::count(engine.trtllm_gen, plan.experts) > 0);
+}
+
 // Mixers with a state: its format, and where the engine keeps it.
 void settle_states(const Model& model, const ServingEngine& engine,
                    const DeploymentRequest& request, const Place& at, Deployment& plan) {
@@ -490,6 +509,7 @@ Deployment make_deployment(const Model& model, const System& system, const Servi
                     "leave it out, or use " + schedulers_with(&SchedulerKind::continuous));
   if (request.speculate) settle_speculation(model, engine, *request.speculate, at, plan);
   settle_states(model, engine, request, at, plan);
+  settle_expert_kernels(model, system, engine, request, at, plan);
   return plan;
 }
 
@@ -600,6 +620,9 @@ std::vector<DeploymentKey> all_keys() {
             "ranks that share the experts (default 1, with dp tp x dp)"),
       field("moe_tp", &D::moe_tp, expert_ranks,
             "ranks that share each expert (default tp x dp / ep)"),
+      field("trtllm_gen", &D::trtllm_gen, truth(),
+            "experts by FlashInfer's TRTLLM-gen kernels of Blackwell: sglang's "
+            "--moe-runner-backend flashinfer_trtllm (default: as the engine does)"),
       field("eplb", &D::eplb, truth(),
             "experts are placed by their load: vllm's and sglang's --enable-eplb (default false)"),
       field("redundant_experts", &D::redundant_experts, whole(0, 1 << 16),

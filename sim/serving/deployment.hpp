@@ -22,6 +22,7 @@ struct DeploymentRequest {
   std::optional<int> tp, pp, ep, dp, moe_tp, replicas;
   std::optional<Dtype> weights, attention, experts;
   std::optional<Dtype> kv, states;
+  std::optional<bool> trtllm_gen;
   std::optional<double> state_ratio;
   std::optional<std::int64_t> ends_16bit;
   std::optional<std::int64_t> budget, max_seqs, max_length, block;
@@ -58,6 +59,7 @@ struct Deployment {
   /// one rank; the exchange and the products behind it have kernels of their own. Otherwise all
   /// ranks hold all tokens, or the exchange stays inside an NVLink domain of few ranks.
   bool dispatches = false;
+  bool trtllm_gen = false;    ///< FlashInfer's TRTLLM-gen kernels multiply the experts.
   bool eplb = false;          ///< The engine places experts by their load.
   bool two_batch = false;     ///< Halves of a batch hide each other's exchange.
   int redundant_experts = 0;  ///< Replicas of experts, in addition to the model's own.

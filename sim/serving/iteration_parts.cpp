@@ -270,7 +270,8 @@ void IterationPrices::expert_layers(const ServedLayers& of, std::int64_t m,
   const std::array<std::int64_t, 7> sizes{channels,      gated_width(of.shape), experts.per_token,
                                           experts.count, plan_.moe_tp,          plan_.ep,
                                           m * plan_.dp};
-  const KernelTime one = kernels_->experts(plan_.experts, sizes);
+  const KernelTime one = plan_.trtllm_gen ? kernels_->trtllm_gen_experts(plan_.experts, sizes)
+                                          : kernels_->experts(plan_.experts, sizes);
   const KernelWork work = kernel_work("experts", {plan_.experts, Dtype::bf16}, sizes);
   parts.push_back({"experts", of.experts, layers * one.time, one.tag, layers * work.bytes,
                    layers * work.flop, peak_of(system_.gpu, plan_.experts, {})});
@@ -343,8 +344,9 @@ void IterationPrices::between_products(const ServedLayers& of, std::int64_t m,
                             ? bytes_between_products(of)
                             : Bytes{count * small_kernel_bytes * static_cast<double>(model.hidden)};
   const Bytes moved = static_cast<double>(m) * a_token;
-  const Seconds time =
+  Seconds time =
       count * engine_.small.each + small_kernel_traffic * (moved / system_.gpu.memory_bandwidth);
+  if (of.state) time += static_cast<double>(of.layers) * engine_.small.states;
   if (count > 0.0)
     parts.push_back(
         {"small", static_cast<int>(std::lround(count)), time, Tag::interpolated, moved, {}, {}});

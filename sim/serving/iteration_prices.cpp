@@ -208,7 +208,10 @@ Seconds IterationPrices::gap(std::int64_t requests) const {
 
 Seconds IterationPrices::eager(std::int64_t tokens) const {
   if (tokens <= engine_.host.largest_graph) return {};
-  return whole_layers_ * engine_.host.eager_layer;
+  int states = 0;
+  for (const ServedLayers& of : layers_) states += of.state ? of.layers : 0;
+  return whole_layers_ * engine_.host.eager_layer +
+         static_cast<double>(states) * engine_.host.eager_states;
 }
 
 double IterationPrices::longest_stage() const {

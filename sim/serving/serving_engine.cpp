@@ -22,6 +22,7 @@ std::vector<Field<IterationHost>> host_keys() {
           figure("gap", &H::gap, duration),
           figure("gap_per_request", &H::gap_per_request, duration),
           figure("eager_layer", &H::eager_layer, duration),
+          optional(figure("eager_states", &H::eager_states, duration)),
           figure("largest_graph", &H::largest_graph, whole(0, most))};
 }
 
@@ -32,6 +33,7 @@ std::vector<Field<SmallKernels>> small_keys() {
           figure("fused", &S::fused, truth()),
           figure("quantises_apart", &S::quantises_apart, list_of(format_of(FormatUse::weights))),
           figure("router", &S::router, duration),
+          optional(figure("states", &S::states, duration)),
           figure("sampling", &S::sampling, duration),
           figure("sampling_per_request", &S::sampling_per_request, duration)};
 }
@@ -146,6 +148,7 @@ std::vector<Field<ServingEngine>> engine_keys() {
       figure("client", &E::client, duration),
       figure("kernels", &E::kernels, names),
       optional(field("kernels_of", &E::kernels_of, by_name(names))),
+      optional(figure("trtllm_gen", &E::trtllm_gen, list_of(format_of(FormatUse::weights)))),
       optional(figure("experts_over_all", &E::experts_over_all, truth())),
       optional(figure("attention_over_all", &E::attention_over_all, truth())),
       optional(figure("cuts_whole_blocks", &E::cuts_whole_blocks, truth())),

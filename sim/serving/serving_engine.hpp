@@ -48,6 +48,7 @@ struct IterationHost {
   Seconds base, per_layer, per_request;
   Seconds gap, gap_per_request;
   Seconds eager_layer;             ///< Launches of one layer, kernel by kernel.
+  Seconds eager_states;            ///< The same of a mixer with a state, in addition.
   std::int64_t largest_graph = 0;  ///< Tokens; beyond, and at 0 always, layers are eager.
 };
 
@@ -62,6 +63,7 @@ struct SmallKernels {
   /// Formats of weights for which separate kernels quantise the inputs of products.
   std::vector<Dtype> quantises_apart;
   Seconds router;    ///< Time of a layer with experts.
+  Seconds states;    ///< Time of a mixer with a state, in addition: splits, gates, norms.
   Seconds sampling;  ///< Time of an iteration, without the head's product.
   Seconds sampling_per_request;
 };
@@ -143,6 +145,8 @@ struct ServingEngine {
   std::vector<std::string> kernels;     ///< Engines whose tables serve it, the nearest first.
   /// The same for one op and format ("gemm-fp8"), if that differs.
   std::map<std::string, std::vector<std::string>> kernels_of;
+  /// Formats of experts whose products are FlashInfer's TRTLLM-gen kernels on Blackwell with HBM.
+  std::vector<Dtype> trtllm_gen;
   /// Tokens go to experts of other ranks in the experts' format; else in 16 bits.
   bool dispatches_quantised = false;
   /// Experts are shared by all ranks of a stage or by none.

@@ -250,6 +250,29 @@ KernelTime ServingKernels::experts(Dtype format, std::span<const std::int64_t> s
               least_product);
 }
 
+// FlashInfer's benchmark of DeepSeek's experts on B300 (flashinfer pull request 5301,
+// bench_moe_deepseek.py, 32 of 256 experts): in mxfp8 they take 1.03 (one token) to 1.5 times (from
+// 32 on) as long as in nvfp4, in bf16 1.4 to 2.6 times. What the further bytes take is 0.93 of the
+// data sheet's bandwidth from 8 tokens on.
+KernelTime ServingKernels::trtllm_gen_experts(Dtype format,
+                                              std::span<const std::int64_t> sizes) const {
+  constexpr double of_bandwidth = 0.93, of_peak = 0.7;
+  const KernelFormats measured{Dtype::nvfp4, Dtype::bf16};
+  const KernelFormats formats{format, Dtype::bf16};
+  const KernelWork moved = kernel_work("experts", formats, sizes);
+  if (table_set("experts", "-nvfp4", measured).tables.empty()) return experts(format, sizes);
+  const auto roof = [&](const KernelFormats& of) {
+    const KernelWork work = kernel_work("experts", of, sizes);
+    const FlopPerSecond peak = gpu_.*facts(of.weights).peak;
+    return std::max(work.bytes / (of_bandwidth * gpu_.memory_bandwidth),
+                    peak > FlopPerSecond{} ? work.flop / (of_peak * peak) : Seconds{});
+  };
+  KernelTime time = price("experts", "-nvfp4", measured, sizes);
+  if (format != Dtype::nvfp4)
+    time = {time.time + roof(formats) - roof(measured), std::max(time.tag, Tag::interpolated)};
+  return cold(time, moved.bytes, least_product);
+}
+
 KernelTime ServingKernels::dispatched_experts(Dtype format, std::span<const std::int64_t> sizes,
                                               bool in_graph) const {
   const KernelFormats formats{format, Dtype::bf16};

@@ -59,6 +59,9 @@ class ServingKernels {
   KernelTime latent_products(std::int64_t heads, std::int64_t tokens) const;
   /// `sizes` as serving_table_columns("experts") names them.
   KernelTime experts(Dtype format, std::span<const std::int64_t> sizes) const;
+  /// The same by FlashInfer's TRTLLM-gen kernels of Blackwell, whose table is that of vLLM in nvfp4.
+  /// Those of other formats take longer by what their weights and operations take.
+  KernelTime trtllm_gen_experts(Dtype format, std::span<const std::int64_t> sizes) const;
   /// The same behind an all-to-all, of a rank with the mean one's share of `sizes`' tokens. Another
   /// format than those measured (fp8 in blocks; nvfp4) has the first one's efficiency.
   /// `in_graph`: the kernels of CUDA graphs, else those of long prompts, if the engine has others.

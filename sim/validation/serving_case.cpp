@@ -134,8 +134,8 @@ namespace {
 const WordPairs deployment_words = pairs_in(R"(
     tp pp ep attention_dp=dp moe_tp replicas max_batched_tokens=budget max_seqs dtype=weights
     quantization=weights weight_dtype=weights moe_dtype=experts kv_dtype=kv
-    gpu_memory_fraction=kv_share kv_memory_fraction=kv_share chunked_prefill=chunked
-    block_size=block)");
+    gpu_memory_fraction=kv_share kv_memory_fraction=kv_share memory_fraction=kv_share
+    chunked_prefill=chunked block_size=block states trtllm_gen)");
 
 const WordPairs format_words = pairs_in(R"(
     float16=fp16 bfloat16=bf16 int4_wo=int4 int8_wo=int8 w4a16_mxfp4=mxfp4)");
@@ -144,8 +144,9 @@ const WordPairs format_words = pairs_in(R"(
 // were sent, flags that other keys repeat, data parallelism of one.
 const std::vector<std::string> kept{"speculative", "disaggregated", "prefix_caching",
                                     "async_scheduling", "stream_interval"};
-const std::vector<std::string> without_effect{
-    "engine", "engine_version", "flags", "cuda_graphs", "kv_offload", "max_model_len", "dp"};
+const std::vector<std::string> without_effect{"engine",      "engine_version", "flags",
+                                              "cuda_graphs", "kv_offload",     "max_model_len",
+                                              "dp",          "moe_backend"};
 
 const WordPairs size_words = pairs_in(R"(
     layers hidden heads kv_heads ffn head_dim vocab gated=swiglu experts top_k moe_ffn
@@ -213,6 +214,15 @@ int minor_release(const std::string& version) {
   return minor;
 }
 
+// Releases before 0.5.9; runs whose version is not stated are of that year.
+bool is_sglang_of_2025(const std::string& version) {
+  if (version.empty()) return true;
+  if (!version.starts_with("0.5.")) return false;
+  int patch = 0;
+  std::from_chars(version.data() + 4, version.data() + version.size(), patch);
+  return patch < 9;
+}
+
 // The catalog's file for an engine of that time: Hugging Face's static batches of 2023, kernels and
 // schedulers of 2024, vLLM before host work overlapped with the GPU's (asynchronous scheduling, by
 // default since 0.14), and TensorRT-LLM before it fused the kernels between products.
@@ -227,6 +237,7 @@ std::string engine_of(const JsonValue& deployment) {
   if (engine == "vllm" && minor >= 0 && minor < asynchronous_since &&
       !deployment.has("async_scheduling"))
     return "vllm-2025";
+  if (engine == "sglang" && is_sglang_of_2025(version)) return "sglang-2025";
   if (engine == "trtllm" && (version == "1.0" || version.starts_with("1.0.") || minor >= 0))
     return "trtllm-2025";
   return engine;
