@@ -83,6 +83,13 @@ STATE_OPS = {
 }
 STATE_KINDS = sorted({kind for kind, _ in STATE_OPS})
 
+# Whole modules of latent attention with a sparse index, projections included: hidden channels,
+# ranks of queries and heads of the index by model. Layers that take the choice of an earlier one
+# (GLM-5.2) are an op of their own.
+SPARSE_KINDS = {"dsa_decode_module_table": "sparse_decode", "dsa_prefill_module_table": "sparse_prefill"}
+SPARSE_MODELS = {"DeepSeek-V3.2": (7168, 1536, 64), "GLM-5": (6144, 2048, 32)}
+SPARSE_COLUMNS = ["hidden", "q_rank", "index_heads", "heads", "batch"]
+
 # Tables of experts and of those behind an all-to-all.
 EXPERTS = ["moe_table", "dispatched_prompts_table", "dispatched_experts_table"]
 
@@ -114,7 +121,7 @@ LAUNCHED_GEMM = ("rtx-pro-6000-blackwell", "fp8_block", "vllm")
 def left_out(table, engine):
     """Why a table is not converted; "" where it is."""
     kind = table["kind"]
-    if kind not in OPS and kind not in STATE_KINDS:
+    if kind not in OPS and kind not in STATE_KINDS and kind not in SPARSE_KINDS:
         return "the simulator has no use for it"
     if kind == "gemm_table" and table["dtype"] not in FORMATS:
         return "a format that no deployment can ask for"
@@ -209,6 +216,38 @@ def state_rows(table):
         yield op, sizes, row[-1]
 
 
+def sparse_rows(table):
+    """(op, weights, kv, sizes, time) of modules with a sparse index."""
+    op = SPARSE_KINDS[table["kind"]]
+    for row in table["rows"]:
+        sizes = {**table.get("fixed", {}), **dict(zip(table["columns"], row))}
+        hidden, q_rank, index_heads = SPARSE_MODELS[sizes["model"]]
+        sizes |= {"hidden": hidden, "q_rank": q_rank, "index_heads": index_heads}
+        if op == "sparse_prefill":
+            sizes["context"] = sizes["new"] + sizes["prefix"]
+        shared = "_shared" if sizes["kernel"] == "skip_indexer" else ""
+        yield op + shared, FORMATS[sizes["gemm_dtype"]], FORMATS[sizes["kv_dtype"]], sizes, row[-1]
+
+
+def sparse_tables(table):
+    """All tables of a file of modules, by file name."""
+    engine, version = table["engine"].split(" ", 1)
+    columns = SPARSE_COLUMNS + (["new"] if "prefill" in table["kind"] else [])
+    rows = collections.defaultdict(lambda: collections.defaultdict(dict))
+    for op, weights, kv, sizes, time in sparse_rows(table):
+        key = tuple(sizes[column] for column in columns)
+        rows[op, weights, kv][key][sizes["context"]] = time
+    source = table["source"]
+    for (op, weights, kv), times in rows.items():
+        at = sorted({size for row in times.values() for size in row})
+        yield f"{op}-{weights}-kv-{kv}-{engine}.json", {
+            "schema": "orrery.serving_kernels/1", "gpu": GPUS[table["gpu"]], "op": op,
+            "weights": weights, "kv": kv, "engine": engine, "version": version,
+            "source": f"{source['repo']} {source['commit'][:12]} {source['path']}",
+            "columns": columns, "along": "context", "at": at,
+            "rows": [list(key) + [times[key].get(size, 0) for size in at] for key in sorted(times)]}
+
+
 def converted(table, part=None):
     engine, version = table["engine"].split(" ", 1)
     if table["kind"] in STATE_KINDS:
@@ -275,6 +314,12 @@ def main():
         reason = left_out(table, engine)
         if reason:
             print(f"{path.name}: left out: {reason}")
+            continue
+        if table["kind"] in SPARSE_KINDS:
+            for name, result in sparse_tables(table):
+                target = output / result["gpu"] / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(text_of(result))
             continue
         parts = ["mla_gen_pre", "mla_gen_post"] if table["kind"] == "mla_bmm_table" else \
             sorted({op for op, _, _ in state_rows(table)}) if table["kind"] in STATE_KINDS else \

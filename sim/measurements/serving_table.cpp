@@ -36,6 +36,11 @@ const std::map<std::string, Columns>& columns_by_op() {
       {"channel_delta_rule_step", {"heads", "batch"}},
       {"convolution", {"channels", "batch", "seq"}},
       {"convolution_step", {"channels", "batch"}},
+      {"sparse_decode", {"hidden", "q_rank", "index_heads", "heads", "batch", "context"}},
+      {"sparse_decode_shared", {"hidden", "q_rank", "index_heads", "heads", "batch", "context"}},
+      {"sparse_prefill", {"hidden", "q_rank", "index_heads", "heads", "batch", "new", "context"}},
+      {"sparse_prefill_shared",
+       {"hidden", "q_rank", "index_heads", "heads", "batch", "new", "context"}},
       {"all_reduce", {"gpus", "elements"}}};
   return all;
 }

@@ -47,10 +47,14 @@ struct ServingTable {
 ///                        brought, in kernels for long prompts and in those of CUDA graphs, with
 ///                        every rank's share of the tokens even
 ///     delta_rule, channel_delta_rule, state_space    heads batch seq: scans of prompts of mixers
-///                        with a state, each head with one of 128 x 128, a state space's of 64 x 128
+///                        with a state, of 128 x 128 a head (64 x 128 in state spaces)
 ///     delta_rule_step, channel_delta_rule_step       heads batch: of one token a request
 ///     convolution        channels batch seq          causal, over 4 tokens
 ///     convolution_step   channels batch
+///     sparse_decode, sparse_decode_shared            hidden q_rank index_heads heads batch context
+///     sparse_prefill, sparse_prefill_shared          the same with new tokens before the context:
+///                        latent attention with a sparse index, projections included; shared: the
+///                        choice is an earlier layer's
 ///     all_reduce         gpus elements               elements of 16 bits
 std::vector<std::string> serving_table_columns(const std::string& op);
 

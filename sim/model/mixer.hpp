@@ -54,6 +54,8 @@ struct StateWork {
   std::int64_t gated = 0;    ///< Channels that a gate scales.
   std::int64_t output = 0;   ///< Channels that the last product reads.
   std::int64_t vectors = 0;  ///< Parameters outside of products.
+  /// Tokens between those behind which an engine keeps states of prompts; 1: it may anywhere.
+  std::int64_t chunk = 1;
   /// Activations of a token that the backward pass needs, without the inputs of products and the
   /// outputs of the first ones: channels in 16 bits, and bytes of other formats.
   std::int64_t kept_channels = 0;
@@ -64,6 +66,16 @@ struct StateWork {
   /// Heads and groups of the whole mixer. The number of tensor-parallel ranks must divide the
   /// heads, and must divide the groups or be a multiple of them.
   std::int64_t heads = 0, groups = 0;
+};
+
+/// Latent attention that sees the tokens which an index chooses: an engine's kernels are whole
+/// modules, projections included.
+struct SparseWork {
+  std::int64_t heads = 0;
+  std::int64_t q_rank = 0, kv_rank = 0, rope_dim = 0;
+  std::int64_t index_heads = 0, index_dim = 0;
+  bool own_index = true;    ///< Else the choice of an earlier layer is taken.
+  std::int64_t copied = 0;  ///< Parameters that every tensor-parallel rank has.
 };
 
 /// The part of a layer that mixes the tokens of a sequence: attention of some kind, a state space,
@@ -83,6 +95,9 @@ class Mixer {
   virtual bool describe(Model& layer) const;
   /// Its work on one of `tp` tensor-parallel ranks. Nothing: it has no prices in training yet.
   virtual std::optional<StateWork> work(std::int64_t hidden, std::int64_t tp) const;
+
+  /// Nothing: it has no sparse index.
+  virtual std::optional<SparseWork> sparse_work(std::int64_t hidden) const;
 
   std::int64_t parameters(std::int64_t hidden) const;
 };

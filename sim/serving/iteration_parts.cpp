@@ -308,6 +308,8 @@ Bytes IterationPrices::bytes_between_products(const ServedLayers& of) const {
     // The gate of the scan's output: two tensors read, one written.
     turned = 1.5 * static_cast<double>(of.state->gated);
     attended = static_cast<double>(of.state->output);
+  } else if (of.sparse) {
+    attended = 0.0;  // Its module has what lies between its products.
   } else if (model.latent) {
     const LatentAttention& latent = *model.latent;
     turned = heads * static_cast<double>(latent.rope_dim) +
@@ -326,7 +328,8 @@ Bytes IterationPrices::bytes_between_products(const ServedLayers& of) const {
   const double between =
       of.layers * (norms + 2.0 * turned) + (model.gated ? 3.0 : 2.0) * (dense + shared);
   // Inputs of products are read in 16 bits and written in fewer.
-  const double by_attention = has_mixer(model) ? of.layers * (hidden + attended) : 0.0;
+  const double by_attention =
+      has_mixer(model) && !of.sparse ? of.layers * (hidden + attended) : 0.0;
   const double by_mlps = dense + shared + (of.dense + (shared > 0.0 ? of.experts : 0)) * hidden;
   const auto quantised = [&](Dtype format) {
     const bool apart = std::ranges::count(engine_.small.quantises_apart, format) > 0;
@@ -460,9 +463,26 @@ std::vector<IterationPart> IterationPrices::decode_parts(std::int64_t requests,
     for (const auto& [window, count] : of.windows)
       own.push_back(decode_attention_of(of, window, count, requests, mean));
     if (of.state) decode_states(of, requests, own);
+    if (of.sparse) own.push_back(sparse_attention(of, requests, 1, mean));
     add_parts(std::move(own), parts);
   }
   return parts;
+}
+
+// With its projections, so that it stands in no other part.
+IterationPart IterationPrices::sparse_attention(const ServedLayers& of, std::int64_t requests,
+                                                std::int64_t tokens, std::int64_t context) const {
+  const auto layers = static_cast<double>(of.layers);
+  const ServingKernels::Priced one =
+      kernels_->sparse_attention(plan_.attention, plan_.kv, of.shape.hidden, *of.sparse,
+                                 of.sparse->heads / plan_.tp, requests, tokens, context);
+  return {tokens == 1 ? "decode_attention.sparse" : "prefill_attention.sparse",
+          of.layers,
+          layers * one.time.time,
+          one.time.tag,
+          layers * one.work.bytes,
+          layers * one.work.flop,
+          system_.gpu.peak_16bit};
 }
 
 AttentionFloor IterationPrices::least_decode_attention() const {
@@ -543,21 +563,25 @@ std::vector<IterationPart> IterationPrices::prefill_parts(const PrefillChunk& ch
   return parts;
 }
 
-std::vector<IterationPart> IterationPrices::scan_parts(std::int64_t prompts,
-                                                       std::int64_t tokens) const {
+std::vector<IterationPart> IterationPrices::joint_parts(std::int64_t prompts,
+                                                        const PrefillChunk& chunk) const {
   std::vector<IterationPart> parts;
   for (const ServedLayers& of : layers_) {
-    if (!of.state) continue;
-    const StateWork& work = *of.state;
-    const auto layers = static_cast<double>(of.layers);
-    const std::int64_t each = (tokens + prompts - 1) / prompts;
     std::vector<IterationPart> own;
-    const auto add = [&](const char* op, const ServingKernels::Priced& one) {
-      own.push_back({op, of.layers, layers * one.time.time, one.time.tag, layers * one.work.bytes,
-                     layers * one.work.flop, system_.gpu.peak_16bit});
-    };
-    if (work.taps > 0) add("convolution", kernels_->convolution(work.convolved, prompts, each));
-    if (work.scan.kind != ScanKind::none) add("scan", kernels_->scan(work.scan, prompts, each));
+    if (of.sparse)
+      own.push_back(sparse_attention(of, prompts, chunk.tokens, chunk.cached + chunk.tokens));
+    if (of.state) {
+      const StateWork& work = *of.state;
+      const auto layers = static_cast<double>(of.layers);
+      const auto add = [&](const char* op, const ServingKernels::Priced& one) {
+        own.push_back({op, of.layers, layers * one.time.time, one.time.tag, layers * one.work.bytes,
+                       layers * one.work.flop, system_.gpu.peak_16bit});
+      };
+      if (work.taps > 0)
+        add("convolution", kernels_->convolution(work.convolved, prompts, chunk.tokens));
+      if (work.scan.kind != ScanKind::none)
+        add("scan", kernels_->scan(work.scan, prompts, chunk.tokens));
+    }
     add_parts(std::move(own), parts);
   }
   return parts;

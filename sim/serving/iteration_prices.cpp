@@ -108,6 +108,17 @@ std::int64_t Iteration::tokens() const {
   return sum;
 }
 
+PrefillChunk Iteration::mean_chunk() const {
+  const auto prompts = static_cast<std::int64_t>(chunks.size());
+  assert(prompts > 0);
+  PrefillChunk sum;
+  for (const PrefillChunk& chunk : chunks) {
+    sum.tokens += chunk.tokens;
+    sum.cached += chunk.cached;
+  }
+  return {std::max<std::int64_t>(1, sum.tokens / prompts), sum.cached / prompts};
+}
+
 Seconds total(const std::vector<IterationPart>& parts) {
   Seconds sum;
   for (const IterationPart& part : parts) sum += part.time;
@@ -185,8 +196,8 @@ Seconds IterationPrices::prefill_attention(const PrefillChunk& chunk) const {
   return engine_.gpu_slowdown * total(prefill_parts(chunk));
 }
 
-Seconds IterationPrices::scans(std::int64_t prompts, std::int64_t tokens) const {
-  return prompts == 0 ? Seconds{} : engine_.gpu_slowdown * total(scan_parts(prompts, tokens));
+Seconds IterationPrices::together(std::int64_t prompts, const PrefillChunk& chunk) const {
+  return engine_.gpu_slowdown * total(joint_parts(prompts, chunk));
 }
 
 Seconds IterationPrices::head(std::int64_t rows) const {
@@ -250,7 +261,7 @@ IterationPrice IterationPrices::price(const Iteration& iteration) const {
   if (iteration.decodes > 0) add(decode_parts(iteration.decodes, iteration.context));
   for (const PrefillChunk& chunk : iteration.chunks) add(prefill_parts(chunk));
   if (const auto prompts = static_cast<std::int64_t>(iteration.chunks.size()); prompts > 0)
-    add(scan_parts(prompts, iteration.tokens() - iteration.decodes));
+    add(joint_parts(prompts, iteration.mean_chunk()));
   if (iteration.heads > 0) add(head_parts(iteration.heads + drafted));
   if (drafter_ && iteration.decodes > 0)
     price.parts.push_back(

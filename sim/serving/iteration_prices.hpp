@@ -52,6 +52,8 @@ struct Iteration {
   std::int64_t heads = 0;  ///< Rows of the output head: decodes, and prompts that end here.
 
   std::int64_t tokens() const;
+  /// The mean of all chunks, of which there must be one.
+  PrefillChunk mean_chunk() const;
 };
 
 /// Kernels of one kind in an iteration, over all layers of the model.
@@ -86,7 +88,7 @@ struct AttentionFloor {
 
 /// Costs of a deployment's iterations, uncontended (docs/explanation/serving.md).
 ///
-///     gpu  = dense(tokens) + decode_attention + prefill_attention + scans + head(rows)
+///     gpu  = dense(tokens) + decode_attention + prefill_attention + together + head(rows)
 ///     step = max(gpu, host) + gap, or gpu + host + gap where the engine does not hide its host
 ///
 /// With speculative decoding a step works on all drafted tokens of its requests: price() counts
@@ -103,8 +105,8 @@ class IterationPrices {
   IterationPrices(const IterationPrices&) = delete;  // reduce_ refers to *kernels_.
   IterationPrices& operator=(const IterationPrices&) = delete;
 
-  /// All kernels except attention over the cache, scans and the head. Exact up to 64 tokens, then
-  /// interpolated between 16 points an octave.
+  /// All kernels except attention over the cache, those of together() and the head. Exact up to 64
+  /// tokens, then interpolated between 16 points an octave.
   Seconds dense(std::int64_t tokens) const;
   /// Attention, and a step of the states of mixers that keep one. `context`: summed over all
   /// `requests`. Interpolated between 8 points an octave.
@@ -113,9 +115,9 @@ class IterationPrices {
   /// windows count no token.
   AttentionFloor least_decode_attention() const;
   Seconds prefill_attention(const PrefillChunk& chunk) const;
-  /// The scans and convolutions of mixers with a state over parts of `prompts` prompts, `tokens`
-  /// tokens together; 0: there are no such mixers.
-  Seconds scans(std::int64_t prompts, std::int64_t tokens) const;
+  /// Kernels that take parts of `prompts` prompts at once, each like `chunk`: scans and
+  /// convolutions of mixers with a state, modules with a sparse index. 0: there are no such layers.
+  Seconds together(std::int64_t prompts, const PrefillChunk& chunk) const;
   Seconds head(std::int64_t rows) const;
   Seconds host(std::int64_t requests) const;
   Seconds gap(std::int64_t requests) const;
@@ -147,7 +149,7 @@ class IterationPrices {
   std::vector<IterationPart> undivided_parts(std::int64_t tokens) const;
   std::vector<IterationPart> decode_parts(std::int64_t requests, std::int64_t context) const;
   std::vector<IterationPart> prefill_parts(const PrefillChunk& chunk) const;
-  std::vector<IterationPart> scan_parts(std::int64_t prompts, std::int64_t tokens) const;
+  std::vector<IterationPart> joint_parts(std::int64_t prompts, const PrefillChunk& chunk) const;
   std::vector<IterationPart> head_parts(std::int64_t rows) const;
   IterationPart product(const std::string& op, int count, Dtype format, std::int64_t n,
                         std::int64_t k, std::int64_t m) const;
@@ -172,6 +174,8 @@ class IterationPrices {
                         std::vector<IterationPart>& parts) const;
   IterationPart decode_attention_of(const ServedLayers& of, std::int64_t window, int layers,
                                     std::int64_t requests, std::int64_t context) const;
+  IterationPart sparse_attention(const ServedLayers& of, std::int64_t requests, std::int64_t tokens,
+                                 std::int64_t context) const;
   void decode_states(const ServedLayers& of, std::int64_t requests,
                      std::vector<IterationPart>& parts) const;
   IterationPart prefill_attention_of(const ServedLayers& of, std::int64_t window, int layers,

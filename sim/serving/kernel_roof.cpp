@@ -33,6 +33,10 @@ const std::map<std::string, Seconds>& starts() {
                                                   {"channel_delta_rule_step", microseconds(4)},
                                                   {"convolution", microseconds(4)},
                                                   {"convolution_step", microseconds(2)},
+                                                  {"sparse_decode", microseconds(30)},
+                                                  {"sparse_decode_shared", microseconds(20)},
+                                                  {"sparse_prefill", microseconds(600)},
+                                                  {"sparse_prefill_shared", microseconds(400)},
                                                   {"all_reduce", microseconds(4)}};
   return all;
 }
@@ -61,6 +65,35 @@ KernelWork step_work(double heads, double batch, double bytes) {
   return {Flop{step_operations * states}, Bytes{2.0 * bytes * states}};
 }
 
+// Sizes that the models of the tables share: DeepSeek-V3.2, arXiv 2512.02556. A head's query has
+// 192 and 256 channels, its value 128 and 256: 192 on average.
+constexpr double sparse_channels = 192.0, index_dim = 128.0, index_bytes = 132.0,
+                 seen_most = 2048.0;
+
+// The projections of new tokens, index scores of all cached ones, and attention to the chosen ones.
+KernelWork sparse_work(const std::string& op, const KernelFormats& formats,
+                       std::span<const std::int64_t> sizes) {
+  const auto size = [&](std::size_t i) { return static_cast<double>(sizes[i]); };
+  const double hidden = size(0), q_rank = size(1), index_heads = size(2), heads = size(3);
+  const bool prompts = op.starts_with("sparse_prefill");
+  const bool own_index = !op.ends_with("_shared");
+  const double batch = size(4), news = prompts ? size(5) : 1.0, context = size(prompts ? 6 : 5);
+  const double tokens = batch * news, mean = context - 0.5 * (news - 1.0);
+  const double wide = latent_rank + latent_rope;
+  double weights = hidden * (q_rank + wide) + heads * sparse_channels * (q_rank + hidden) +
+                   heads * latent_rank * 2.0 * sparse_channels;
+  if (own_index) weights += index_heads * (index_dim * q_rank + hidden) + hidden * index_dim;
+  const double seen = std::min(seen_most, mean);
+  const double core = 2.0 * heads * (wide + latent_rank) * seen;
+  const double index = own_index ? 2.0 * index_heads * index_dim * mean : 0.0;
+  const double kv = element_bytes(formats.kv) * wide;
+  const double read =
+      batch * ((own_index ? index_bytes * context : 0.0) + kv * (prompts ? context : seen));
+  return {Flop{tokens * (2.0 * weights + core + index)},
+          Bytes{element_bytes(formats.weights) * weights + read +
+                elements_16_bit * 2.0 * tokens * hidden}};
+}
+
 // Each weight is read in its format and written in 16 bits.
 double written_out_bytes(Dtype format) { return element_bytes(format) + elements_16_bit; }
 
@@ -80,6 +113,8 @@ KernelWork gemm_work(double n, double k, double m, Dtype format) {
 bool is_of_experts(const std::string& op) {
   return op == "experts" || op == "dispatched_prompts" || op == "dispatched_experts";
 }
+
+bool is_sparse(const std::string& op) { return op.starts_with("sparse_"); }
 
 bool is_scan(const std::string& op) {
   return op == "delta_rule" || op == "channel_delta_rule" || op == "state_space";
@@ -148,6 +183,7 @@ KernelWork kernel_work(const std::string& op, const KernelFormats& formats,
   }
   if (op.ends_with("_step")) return step_work(size(0), size(1), state_bytes);
   if (is_scan(op)) return scan_work(op, size(0), size(1), size(2));
+  if (is_sparse(op)) return sparse_work(op, formats, sizes);
   assert(op == "all_reduce");
   const double gpus = size(0);
   return {Flop{}, Bytes{2.0 * (gpus - 1.0) / gpus * elements_16_bit * size(1)}};

@@ -35,6 +35,8 @@ struct KernelFormats {
 ///     delta_rule, ...    2 t a (64 (3 128 + 2 128) + 3 128 128);   q, k, v, the output and states
 ///     state_space        2 t a (64 64 + 2 128 64)      the same
 ///     delta_rule_step    7 b a 128 128;                states read and written, in fp32
+///     sparse_decode      the projections' products, 2 i 128 c of the index, 2 a 1088 min(c, 2048);
+///                        weights, index keys of c tokens, the chosen keys
 ///     convolution        -;                            t channels read and written
 ///     all_reduce         -;                            2 (g - 1) / g of the tensor over one link
 KernelWork kernel_work(const std::string& op, const KernelFormats& formats,
@@ -42,6 +44,9 @@ KernelWork kernel_work(const std::string& op, const KernelFormats& formats,
 
 /// The products of a layer's experts: "experts", or of tokens that an all-to-all brought.
 bool is_of_experts(const std::string& op);
+
+/// A module of latent attention with a sparse index.
+bool is_sparse(const std::string& op);
 
 /// A scan of prompts by a mixer with a state.
 bool is_scan(const std::string& op);

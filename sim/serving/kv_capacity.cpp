@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include "sim/core/number_text.hpp"
@@ -59,6 +60,11 @@ double expert_bytes(const Model& model, const Gpu& gpu, const Deployment& plan) 
 // Parameters of a layer's mixer on one rank: of attention or of another one.
 double mixer_parameters(const Model& model, const Deployment& plan, int layer) {
   const Model& shape = shape_at(model, layer);
+  if (const auto sparse = shape.mixer ? shape.mixer->sparse_work(model.hidden) : std::nullopt) {
+    const auto all = static_cast<double>(shape.mixer->parameters(model.hidden));
+    const auto copied = static_cast<double>(sparse->copied);
+    return copied + (all - copied) / plan.tp;
+  }
   if (shape.mixer) {
     const StateWork work = *shape.mixer->work(model.hidden, plan.tp);
     std::int64_t count = work.vectors + model.hidden * (work.input_width() + work.output);
@@ -113,6 +119,15 @@ double token_of_layer(const Model& shape, const Deployment& plan) {
   return heads * static_cast<double>(shape.head_dim + value_width(shape)) * value;
 }
 
+// The same with a sparse index. In fp8 FlashMLA's layout: 512 values with a scale of 4 bytes for
+// 128, and the rotated ones in 16 bits. Index keys have 8 bits and a scale.
+double token_of_layer(const SparseWork& work, const Deployment& plan) {
+  const auto rank = static_cast<double>(work.kv_rank), rope = static_cast<double>(work.rope_dim);
+  const double index = work.own_index ? static_cast<double>(work.index_dim) + 4.0 : 0.0;
+  return index + (element_bytes(plan.kv) > 1.0 ? element_bytes(plan.kv) * (rank + rope)
+                                               : rank + rank / 32.0 + bytes_16_bit * rope);
+}
+
 // Bytes of a sequence in the states of one layer, on one rank: the scan's, and the last tokens'
 // inputs of the convolution.
 double states_of_layer(const StateWork& work, const Deployment& plan) {
@@ -128,6 +143,7 @@ struct Kept {
   double whole = 0.0, windowed = 0.0;      ///< Bytes of a token where all or a window are kept.
   std::int64_t window = 0;
   double state = 0.0, largest_state = 0.0;  ///< Bytes of a sequence's states; of one layer's.
+  std::int64_t chunk = 1;                   ///< StateWork::chunk of all of them.
 
   /// Bytes of a token in a layer with attention.
   double token_of_layer() const { return (whole + windowed) / static_cast<double>(attention); }
@@ -142,11 +158,16 @@ Kept kept_by(const Model& model, const Deployment& plan) {
       if (frees) kept.window = std::max(kept.window, window);
       kept.attention += count;
     }
+    if (of.sparse) {
+      kept.whole += of.layers * token_of_layer(*of.sparse, plan);
+      kept.attention += of.layers;
+    }
     if (!of.state) continue;
     const double one = states_of_layer(*of.state, plan);
     kept.states += of.layers;
     kept.state += of.layers * one;
     kept.largest_state = std::max(kept.largest_state, one);
+    kept.chunk = std::lcm(kept.chunk, of.state->chunk);
   }
   return kept;
 }
@@ -157,9 +178,9 @@ struct AllottedLayers {
   double token = 0.0;
 };
 
-// As vLLM allots pages: groups are as large as the rarest kind of layers, and the last one of a kind
-// is filled up. A page of attention holds a state as well, and each layer with states takes one for
-// a request, and another one for each drafted token.
+// As vLLM allots pages: groups are as large as the rarest kind of layers, and the last one of a
+// kind is filled up. A page of attention holds a state as well, and each layer with states takes
+// one for a request, and another one for each drafted token.
 AllottedLayers allotted_layers(const Model& model, const Deployment& plan) {
   const Kept kept = kept_by(model, plan);
   const bool in_pages = plan.state_pages && kept.states > 0;
@@ -271,6 +292,13 @@ double kv_bytes_per_token(const Model& model, const Deployment& plan) {
   return in_a_stage(static_cast<double>(layers.groups.all()) * layers.token, model, plan);
 }
 
+double kv_bytes_of_sparse_layers(const Model& model, const Deployment& plan) {
+  double bytes = 0.0;
+  for (const ServedLayers& of : served_layers(model, plan))
+    if (of.sparse) bytes += of.layers * token_of_layer(*of.sparse, plan);
+  return bytes;
+}
+
 Bytes states_of_request(const Model& model, const Deployment& plan) {
   return Bytes{in_a_stage(kept_by(model, plan).state * plan.step_tokens(), model, plan)};
 }
@@ -278,8 +306,9 @@ Bytes states_of_request(const Model& model, const Deployment& plan) {
 std::int64_t block_for_states(const Model& model, const Deployment& plan) {
   const Kept kept = kept_by(model, plan);
   if (kept.states == 0) return plan.block;
-  // vllm/model_executor/models/config.py, HybridAttentionMambaModelConfig: multiples of 16 tokens.
-  constexpr double step = 16.0;
+  // vllm/model_executor/models/config.py, HybridAttentionMambaModelConfig: multiples of 16 tokens,
+  // and of the chunk of a Mamba-2 scan, at whose ends it keeps states of prefixes.
+  const auto step = static_cast<double>(std::lcm<std::int64_t>(16, kept.chunk));
   const double tokens = kept.largest_state / kept.token_of_layer();
   return std::max(plan.block, static_cast<std::int64_t>(step * std::ceil(tokens / step)));
 }

@@ -44,8 +44,12 @@ std::int64_t at_once(const Deployment& deployment);
 /// head, norms and biases in 16 bits; experts in mxfp4 padded as kernels of the GPU need them.
 Bytes rank_weights(const Model& model, const Gpu& gpu, const Deployment& deployment);
 
+/// Bytes of a token in all layers with a sparse index, whatever the ranks.
+double kv_bytes_of_sparse_layers(const Model& model, const Deployment& deployment);
+
 /// Bytes of one request's states in a GPU, whatever its tokens: those of scans in the deployment's
-/// format, and the inputs of convolutions. Each drafted token has states of its own (docs/explanation/serving.md).
+/// format, and the inputs of convolutions. Each drafted token has states of its own
+/// (docs/explanation/serving.md).
 Bytes states_of_request(const Model& model, const Deployment& deployment);
 
 /// Tokens of a block, raised until a page of a layer with attention holds the states of another

@@ -50,7 +50,8 @@ Bytes kv_bytes(const Model& model, const Deployment& plan, std::int64_t tokens) 
   Deployment whole = plan;
   whole.tp = whole.pp = 1;
   whole.speculation.reset();
-  double bytes = states_of_request(model, whole).si();
+  double bytes = states_of_request(model, whole).si() +
+                 static_cast<double>(tokens) * kv_bytes_of_sparse_layers(model, whole);
   for (const ServedLayers& of : served_layers(model, whole))
     for (const auto& [window, count] : of.windows) {
       const std::int64_t kept = window > 0 ? std::min(tokens, window) : tokens;

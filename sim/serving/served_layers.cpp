@@ -42,7 +42,9 @@ std::vector<ServedLayers> served_layers(const Model& model, const Deployment& pl
   std::vector<ServedLayers> all(pattern.shapes.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i].shape = pattern.shapes[i];
-    if (all[i].shape.mixer) all[i].state = all[i].shape.mixer->work(model.hidden, plan.tp);
+    if (!all[i].shape.mixer) continue;
+    all[i].state = all[i].shape.mixer->work(model.hidden, plan.tp);
+    all[i].sparse = all[i].shape.mixer->sparse_work(model.hidden);
   }
   for (int layer = 0; layer < model.layers; ++layer) {
     ServedLayers& of =
@@ -73,6 +75,8 @@ std::vector<CutHeads> cut_heads(const Model& model) {
     if (shape.heads > 0)
       all.push_back({"heads", shape.heads, shape.latent ? 0 : shape.kv_heads, "key heads"});
     if (!shape.mixer) continue;
+    if (const auto work = shape.mixer->sparse_work(model.hidden))
+      all.push_back({"heads", work->heads, 0, ""});
     const std::string kind = shape.mixer->kind();
     if (const auto work = shape.mixer->work(model.hidden, 1))
       all.push_back({"heads of " + kind, work->heads,
@@ -95,9 +99,15 @@ std::vector<std::int64_t> query_widths(const Model& model) {
   return all;
 }
 
-bool has_states(const Model& model) {
+bool has_joint_prompts(const Model& model) {
   return model.pattern && std::ranges::any_of(model.pattern->shapes, [](const Model& shape) {
            return shape.mixer != nullptr;
+         });
+}
+
+bool has_states(const Model& model) {
+  return model.pattern && std::ranges::any_of(model.pattern->shapes, [&](const Model& shape) {
+           return shape.mixer && shape.mixer->work(model.hidden, 1);
          });
 }
 
@@ -110,10 +120,14 @@ void need_priced_mixers(const Model& model, const Place& at) {
                     "serving has no prices of hyper-connections with " +
                         std::to_string(pattern.streams) + " residual streams yet",
                     remedy);
-  if (std::ranges::none_of(pattern.shapes, [](const Model& shape) { return shape.heads > 0; }))
+  const auto is_sparse = [&](const Model& shape) {
+    return shape.mixer && shape.mixer->sparse_work(model.hidden);
+  };
+  if (std::ranges::none_of(pattern.shapes,
+                           [&](const Model& shape) { return shape.heads > 0 || is_sparse(shape); }))
     fail_infeasible(at, "serving has no prices of models without any attention yet", remedy);
   for (const Model& shape : pattern.shapes) {
-    if (shape.mixer && !shape.mixer->work(model.hidden, 1))
+    if (shape.mixer && !shape.mixer->work(model.hidden, 1) && !is_sparse(shape))
       fail_infeasible(
           at,
           "serving has no prices yet of such " + shape.mixer->kind() + " layers as the model has",

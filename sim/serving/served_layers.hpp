@@ -21,6 +21,7 @@ struct ServedLayers {
   std::map<std::int64_t, int> windows;  ///< Those with attention, by their window; 0: none.
   int wide = 0;                         ///< Those whose weights stay in 16 bits.
   std::optional<StateWork> state;       ///< The mixer that keeps a state; nothing: attention.
+  std::optional<SparseWork> sparse;     ///< Latent attention with a sparse index.
 
   bool has_attention() const { return !windows.empty(); }
   /// Shares of a whole layer: one that has only a mixer or only a feed-forward part counts half.
@@ -47,6 +48,9 @@ std::vector<CutHeads> cut_heads(const Model& model);
 /// The widths of MLPs that tensor parallelism cuts, and those of queries outside latent attention.
 std::vector<std::int64_t> mlp_widths(const Model& model);
 std::vector<std::int64_t> query_widths(const Model& model);
+
+/// Some mixer has kernels that take several prompts at once: scans, modules with a sparse index.
+bool has_joint_prompts(const Model& model);
 
 /// Some mixer keeps a state.
 bool has_states(const Model& model);

@@ -260,14 +260,15 @@ KernelTime ServingKernels::trtllm_gen_experts(Dtype format,
   const KernelFormats measured{Dtype::nvfp4, Dtype::bf16};
   const KernelFormats formats{format, Dtype::bf16};
   const KernelWork moved = kernel_work("experts", formats, sizes);
-  if (table_set("experts", "-nvfp4", measured).tables.empty()) return experts(format, sizes);
+  const TableSet& tables = tables_of_trtllm_gen();
+  if (tables.tables.empty()) return experts(format, sizes);
   const auto roof = [&](const KernelFormats& of) {
     const KernelWork work = kernel_work("experts", of, sizes);
     const FlopPerSecond peak = gpu_.*facts(of.weights).peak;
     return std::max(work.bytes / (of_bandwidth * gpu_.memory_bandwidth),
                     peak > FlopPerSecond{} ? work.flop / (of_peak * peak) : Seconds{});
   };
-  KernelTime time = price("experts", "-nvfp4", measured, sizes);
+  KernelTime time = fresh_price(tables, "experts", measured, sizes);
   if (format != Dtype::nvfp4)
     time = {time.time + roof(formats) - roof(measured), std::max(time.tag, Tag::interpolated)};
   return cold(time, moved.bytes, least_product);
@@ -330,6 +331,30 @@ ServingKernels::Priced ServingKernels::state_step(const Scan& scan, Dtype states
   return {time, work};
 }
 
+ServingKernels::Priced ServingKernels::sparse_attention(Dtype weights, Dtype kv,
+                                                        std::int64_t hidden, const SparseWork& work,
+                                                        std::int64_t heads, std::int64_t requests,
+                                                        std::int64_t tokens,
+                                                        std::int64_t context) const {
+  const bool decodes = tokens == 1;
+  const std::string op =
+      std::string{decodes ? "sparse_decode" : "sparse_prefill"} + (work.own_index ? "" : "_shared");
+  std::array<std::int64_t, 7> sizes{hidden, work.q_rank, work.index_heads, heads, requests};
+  if (decodes) {
+    sizes[5] = context;
+  } else {
+    sizes[5] = tokens;
+    sizes[6] = context;
+  }
+  const std::span<const std::int64_t> used{sizes.data(), decodes ? 6u : 7u};
+  const KernelFormats formats{weights, kv};
+  // Modules were measured with weights in bf16, in fp8 blocks and, by some engines, in nvfp4.
+  const Dtype measured = element_bytes(weights) > 1.5 ? Dtype::bf16 : Dtype::fp8_block;
+  const std::string words = "-" + name(measured) + "-kv-" + name(cache_measured_as(kv));
+  const KernelWork moved = kernel_work(op, formats, used);
+  return {cold(price(op, words, {measured, kv}, used), moved.bytes, least_attention), moved};
+}
+
 ServingKernels::Priced ServingKernels::convolution(std::int64_t channels, std::int64_t prompts,
                                                    std::int64_t tokens) const {
   const std::array<std::int64_t, 3> sizes{channels, prompts, tokens};
@@ -353,6 +378,15 @@ std::optional<KernelTime> ServingKernels::all_reduce(int gpus, std::int64_t elem
   const TableSet& larger = tables_of_larger_groups();
   if (larger.tables.empty() || larger.tables.front().outside(group) > 0.0) return std::nullopt;
   return fresh_price(larger, "all_reduce", {}, sizes);
+}
+
+const ServingKernels::TableSet& ServingKernels::tables_of_trtllm_gen() const {
+  const auto [place, fresh] = table_sets_.try_emplace("TRTLLM-gen experts");
+  if (!fresh || measured_.empty()) return place->second;
+  const KernelFormats formats{Dtype::nvfp4, Dtype::bf16};
+  if (const auto table = read_serving_table(measured_, "experts-nvfp4-vllm"))
+    place->second.tables.emplace_back(*table, formats, roof_rates(table_gpu_, "experts", formats));
+  return place->second;
 }
 
 const ServingKernels::TableSet& ServingKernels::tables_of_larger_groups() const {

@@ -59,8 +59,8 @@ class ServingKernels {
   KernelTime latent_products(std::int64_t heads, std::int64_t tokens) const;
   /// `sizes` as serving_table_columns("experts") names them.
   KernelTime experts(Dtype format, std::span<const std::int64_t> sizes) const;
-  /// The same by FlashInfer's TRTLLM-gen kernels of Blackwell, whose table is that of vLLM in nvfp4.
-  /// Those of other formats take longer by what their weights and operations take.
+  /// The same by FlashInfer's TRTLLM-gen kernels of Blackwell, whose table is that of vLLM in
+  /// nvfp4. Those of other formats take longer by what their weights and operations take.
   KernelTime trtllm_gen_experts(Dtype format, std::span<const std::int64_t> sizes) const;
   /// The same behind an all-to-all, of a rank with the mean one's share of `sizes`' tokens. Another
   /// format than those measured (fp8 in blocks; nvfp4) has the first one's efficiency.
@@ -73,12 +73,18 @@ class ServingKernels {
     KernelTime time;
     KernelWork work;
   };
-  /// A scan of the parts of `prompts` prompts, `tokens` each. Those of state spaces and fixed decays
-  /// that no table has take as long as in training (scan_time()).
+  /// A scan of the parts of `prompts` prompts, `tokens` each. Those of state spaces and fixed
+  /// decays that no table has take as long as in training (scan_time()).
   Priced scan(const Scan& scan, std::int64_t prompts, std::int64_t tokens) const;
   /// A step of `requests` states in this format: of state spaces and fixed decays, whose traffic is
   /// the same, as of the delta rule. An engine's tables are of its own format (`states`).
   Priced state_step(const Scan& scan, Dtype states, std::int64_t requests) const;
+  /// A module of latent attention with a sparse index, on a rank with so many heads: `requests`
+  /// with `tokens` new ones each, of contexts of `context` tokens, those included. Decodes: 1
+  /// token.
+  Priced sparse_attention(Dtype weights, Dtype kv, std::int64_t hidden, const SparseWork& work,
+                          std::int64_t heads, std::int64_t requests, std::int64_t tokens,
+                          std::int64_t context) const;
   Priced convolution(std::int64_t channels, std::int64_t prompts, std::int64_t tokens) const;
   Priced convolution_step(std::int64_t channels, std::int64_t requests) const;
 
@@ -103,6 +109,7 @@ class ServingKernels {
   KernelTime price(const std::string& op, const std::string& words, const KernelFormats& formats,
                    std::span<const std::int64_t> sizes) const;
   const TableSet& tables_of_larger_groups() const;
+  const TableSet& tables_of_trtllm_gen() const;
   static const FittedTable* nearest(const TableSet& table_set, std::span<const std::int64_t> sizes);
   // `priced`: formats of what is priced, if the tables were measured with others.
   KernelTime fresh_price(const TableSet& table_set, const std::string& op,

@@ -28,6 +28,11 @@ std::int64_t batch_cache(const Deployment& plan, const KvCapacity& kv, const Req
 
 }  // namespace
 
+std::int64_t requests_with_states(const ServingSetup& setup, bool keeps_prefixes,
+                                  const KvCapacity& kv) {
+  return kv.state_slots / (keeps_prefixes ? setup.engine.states->with_prefixes : 1);
+}
+
 ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
                            const KvCapacity& kv) {
   const Deployment& plan = setup.deployment;
@@ -35,11 +40,9 @@ ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
   shape.rules.scheduler = setup.engine.scheduler;
   shape.rules.budget = plan.budget;
   shape.rules.most_requests = batch_limit(setup.engine, plan);
-  if (kv.state_slots > 0) {
-    const int each = load.prefix_cache ? setup.engine.states->with_prefixes : 1;
-    shape.rules.most_requests =
-        std::clamp<std::int64_t>(kv.state_slots / each / plan.pp, 1, shape.rules.most_requests);
-  }
+  if (kv.state_slots > 0)
+    shape.rules.most_requests = std::clamp<std::int64_t>(
+        requests_with_states(setup, load.prefix_cache, kv) / plan.pp, 1, shape.rules.most_requests);
   shape.rules.chunked = plan.chunked;
   shape.rules.mixed = plan.mixed;
   // Batches that take turns in a pipeline are planned when they come back.

@@ -84,6 +84,11 @@ struct ServingRun {
   double slo_share() const;  ///< Share of requests that meet the SLO; all do without one.
 };
 
+/// Requests of an attention rank that run at a time at most, as the pool holds their states; 0:
+/// there is no such pool.
+std::int64_t requests_with_states(const ServingSetup& setup, bool keeps_prefixes,
+                                  const KvCapacity& kv);
+
 Request longest_of(const RequestList& list);
 /// The batch of one copy of attention; those of a pipeline share its memory and its requests.
 ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,

@@ -193,6 +193,15 @@ std::string longest_line(const ServingRun& run) {
   return longest.empty() ? "" : "The KV cache holds " + longest + "\n";
 }
 
+std::string states_line(const ServedAnswer& answer) {
+  const KvCapacity& kv = answer.run.kv;
+  if (kv.state_slots == 0) return "";
+  const std::int64_t most = requests_with_states(answer.run.setup, answer.load.prefix_cache, kv);
+  const std::int64_t each = kv.state_slots / std::max<std::int64_t>(1, most);
+  return "States for " + plural(most, "request") + " at a time a rank" +
+         (each > 1 ? ", " + std::to_string(each) + " each since prefixes are kept" : "") + "\n";
+}
+
 std::string memory_line(const ServingRun& run) {
   const ReplayTotals& totals = run.replay.counts.totals;
   std::string text = "KV cache of " + plural(run.kv.tokens, "token") + " a rank: mean " +
@@ -240,11 +249,12 @@ std::string serving_run_text(const ServedAnswer& answer) {
                  : deployment_text(run.setup)) +
       "\n";
   if (answer.goodput && !answer.goodput->at_rate) return heading + no_rate_text(answer);
-  std::string text = heading + workload_text(answer.load, run) + window_text(answer.load, run) +
-                     "\n" + latencies_text(run) + "\n" + throughput(run) + "\n" + ranges_text(run) +
-                     "\n" + by_runs_text(answer) +
-                     (run.pools ? pooled_outcome_text(run) : memory_line(run)) + longest_line(run) +
-                     limits(answer) + token_cost_text(answer.cost);
+  std::string text =
+      heading + workload_text(answer.load, run) + window_text(answer.load, run) + "\n" +
+      latencies_text(run) + "\n" + throughput(run) + "\n" + ranges_text(run) + "\n" +
+      by_runs_text(answer) +
+      (run.pools ? pooled_outcome_text(run) : memory_line(run) + states_line(answer)) +
+      longest_line(run) + limits(answer) + token_cost_text(answer.cost);
   if (run.saturated)
     text += "Overloaded: more requests come than are answered, " + fixed(run.requests_per_s(), 3) +
             " a second.\nTTFT and end-to-end times say how long the run lasted, not how long "

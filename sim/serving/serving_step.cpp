@@ -138,9 +138,9 @@ StepCosts step_costs(const IterationPrices& prices, const ServingSetup& setup) {
   costs.prefill_attention = [&](double tokens, double cached) {
     return prices.prefill_attention({whole(tokens), whole(cached)});
   };
-  if (has_states(setup.model))
-    costs.scans = [&](double prompts, double tokens) {
-      return prices.scans(whole(prompts), whole(tokens));
+  if (has_joint_prompts(setup.model))
+    costs.together = [&](double prompts, double tokens, double cached) {
+      return prices.together(whole(prompts), {whole(tokens), whole(cached)});
     };
   costs.head = [&](double rows) { return prices.head(whole(rows)); };
   costs.host = [&](double requests) { return prices.host(whole(requests)); };

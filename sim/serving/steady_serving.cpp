@@ -27,7 +27,7 @@ class SteadyStep {
     Seconds layers = prices_.dense(tokens) + prices_.decode_attention(requests, iteration.context) +
                      prices_.draft_attention(requests, iteration.context);
     for (const PrefillChunk& chunk : iteration.chunks) layers += prices_.prefill_attention(chunk);
-    layers += prices_.scans(prompts, iteration.tokens() - requests);
+    if (prompts > 0) layers += prices_.together(prompts, iteration.mean_chunk());
     Seconds gpu = layers + head;
     if (const int stages = setup_.deployment.pp; stages > 1) {
       const Seconds between =

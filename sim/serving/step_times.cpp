@@ -149,30 +149,32 @@ StepTimes::Line StepTimes::attention(std::int64_t requests, std::int64_t context
 }
 
 // Seconds a token: the time of a prompt's attention is quadratic in its tokens, and this is linear.
-double StepTimes::prefill_entry(std::size_t row, std::size_t column) {
-  if (row >= prefill_.size()) prefill_.resize(row + 1);
-  return entry(prefill_[row], column, [&] {
-    const auto tokens = static_cast<double>(PromptPlaces::value_at(row));
-    return costs_.prefill_attention(tokens, static_cast<double>(PromptPlaces::value_at(column)))
-               .si() /
-           tokens;
-  });
+template <class Cost>
+double StepTimes::prompt_token(PromptTable& table, std::int64_t tokens, std::int64_t cached,
+                               const Cost& cost) {
+  const auto at = [&](std::size_t row, std::size_t column) {
+    if (row >= table.size()) table.resize(row + 1);
+    return entry(table[row], column, [&] {
+      const auto of = static_cast<double>(PromptPlaces::value_at(row));
+      return cost(of, static_cast<double>(PromptPlaces::value_at(column))).si() / of;
+    });
+  };
+  const auto row = PromptPlaces::of(tokens);
+  const auto column = PromptPlaces::of(cached);
+  const auto along = [&](std::size_t place) {
+    const double low = at(row.place, place);
+    return tokens == row.low ? low
+                             : between(tokens, row.low, row.high, low, at(row.place + 1, place));
+  };
+  const double low = along(column.place);
+  return cached == column.low
+             ? low
+             : between(cached, column.low, column.high, low, along(column.place + 1));
 }
 
 double StepTimes::prefill(const ChunkShape& chunk) {
-  const auto row = PromptPlaces::of(chunk.tokens);
-  const auto column = PromptPlaces::of(chunk.cached);
-  const auto along = [&](std::size_t at) {
-    const double low = prefill_entry(row.place, at);
-    return chunk.tokens == row.low
-               ? low
-               : between(chunk.tokens, row.low, row.high, low, prefill_entry(row.place + 1, at));
-  };
-  const double low = along(column.place);
-  const double a_token = chunk.cached == column.low ? low
-                                                    : between(chunk.cached, column.low, column.high,
-                                                              low, along(column.place + 1));
-  return a_token * chunk.tokens;
+  return chunk.tokens *
+         prompt_token(prefill_, chunk.tokens, chunk.cached, costs_.prefill_attention);
 }
 
 // Lower bound of the GPU's time, and the overhead on top of it.
@@ -255,34 +257,30 @@ DecodeSteps StepTimes::decode(std::int64_t requests, std::int64_t context, doubl
   return {Seconds{of.least + of.overhead}, Seconds{}, steps};
 }
 
-// One kernel scans all parts of prompts. Seconds a token, linear in the tokens of each.
-double StepTimes::scans(const std::vector<ChunkShape>& chunks, std::int64_t tokens) {
-  if (!costs_.scans || chunks.empty()) return 0.0;
-  const std::size_t prompts = chunks.size();
-  if (prompts >= scans_.size()) scans_.resize(prompts + 1);
+// Kernels that take all parts of prompts at once, as if these were alike.
+double StepTimes::together(const std::vector<ChunkShape>& chunks, std::int64_t tokens,
+                           std::int64_t cached) {
+  if (!costs_.together || chunks.empty()) return 0.0;
+  const auto prompts = static_cast<std::int64_t>(chunks.size());
   const auto n = static_cast<double>(prompts);
-  const auto each = std::max<std::int64_t>(1, tokens / static_cast<std::int64_t>(prompts));
-  const auto cell = TokenPlaces::of(each);
-  const auto at = [&](std::size_t place, std::int64_t of_each) {
-    const double all = n * static_cast<double>(of_each);
-    return entry(scans_[prompts], place, [&] { return costs_.scans(n, all).si() / all; });
-  };
-  const double low = at(cell.place, cell.low);
   const double a_token =
-      each == cell.low ? low
-                       : between(each, cell.low, cell.high, low, at(cell.place + 1, cell.high));
+      prompt_token(together_[prompts], std::max<std::int64_t>(1, tokens / prompts),
+                   cached / prompts, [&](double of_each, double behind) {
+                     return (1.0 / n) * costs_.together(n, of_each, behind);
+                   });
   return a_token * static_cast<double>(tokens);
 }
 
 double StepTimes::gpu_of_chunks(const std::vector<ChunkShape>& chunks, std::int64_t& tokens) {
   double gpu = 0.0;
-  std::int64_t own = 0;
+  std::int64_t own = 0, cached = 0;
   for (const ChunkShape& chunk : chunks) {
     own += chunk.tokens;
+    cached += chunk.cached;
     gpu += prefill(chunk);
   }
   tokens += own;
-  return gpu + scans(chunks, own);
+  return gpu + together(chunks, own, cached);
 }
 
 Seconds StepTimes::mixed(std::int64_t requests, std::int64_t context,

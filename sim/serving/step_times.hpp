@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "sim/core/units.hpp"
@@ -20,8 +21,9 @@ struct StepCosts {
   std::function<Seconds(double requests, double context)> decode_attention;
   /// Attention of a part of a prompt, behind `cached` other tokens.
   std::function<Seconds(double tokens, double cached)> prefill_attention;
-  /// Scans of mixers with a state over parts of `prompts` prompts, `tokens` together. Empty: nothing.
-  std::function<Seconds(double prompts, double tokens)> scans;
+  /// Kernels that take parts of `prompts` prompts at once, `tokens` each behind `cached` ones:
+  /// scans of mixers with a state, modules with a sparse index. Empty: nothing.
+  std::function<Seconds(double prompts, double tokens, double cached)> together;
   std::function<Seconds(double rows)> head;      ///< The output head and sampling.
   std::function<Seconds(double requests)> host;  ///< The engine's work on the CPU.
   std::function<Seconds(double requests)> gap;   ///< Unhidden time between two iterations.
@@ -125,9 +127,12 @@ class StepTimes {
   Line attention(std::int64_t requests, std::int64_t context, double beyond);
   double attention_entry(std::size_t row, std::size_t column);
   double prefill(const ChunkShape& chunk);
-  double prefill_entry(std::size_t row, std::size_t column);
+  using PromptTable = std::vector<std::vector<double>>;  // [tokens][cached], seconds a token
+  template <class Cost>
+  double prompt_token(PromptTable& table, std::int64_t tokens, std::int64_t cached,
+                      const Cost& cost);
   const Fixed& fixed(std::int64_t requests);
-  double scans(const std::vector<ChunkShape>& chunks, std::int64_t tokens);
+  double together(const std::vector<ChunkShape>& chunks, std::int64_t tokens, std::int64_t cached);
   double gpu_of_chunks(const std::vector<ChunkShape>& chunks, std::int64_t& tokens);
   Passage passage(double layers, double head, std::int64_t tokens, double requests,
                   std::int64_t busy) const;
@@ -138,9 +143,9 @@ class StepTimes {
   StepCosts costs_;
   std::vector<double> dense_, head_, shared_;   // Indexed by place; NaN: unknown.
   std::vector<std::vector<double>> attention_;  // [requests][context]
-  std::vector<std::vector<double>> prefill_;    // [tokens][cached], seconds a token
-  std::vector<std::vector<double>> scans_;      // [prompts][tokens of each], seconds a token
-  std::vector<Fixed> fixed_;                    // Indexed by requests.
+  PromptTable prefill_;
+  std::map<std::int64_t, PromptTable> together_;  // By the number of prompts.
+  std::vector<Fixed> fixed_;                      // Indexed by requests.
 };
 
 }  // namespace orrery

@@ -92,6 +92,7 @@ class FlagsWriter {
     if (!quantization_.empty()) add("--quantization", quantization_);
     if (half_) add("--dtype", "float16");
     if (!cache_.empty()) add("--kv-cache-dtype", cache_);
+    if (plan_.request.states) add("--mamba-ssm-cache-dtype", states_word());
     if (says(&DeploymentRequest::budget, &Deployment::budget))
       add("--max-num-batched-tokens", plan_.budget);
     if (says(&DeploymentRequest::max_seqs, &Deployment::max_seqs))
@@ -142,6 +143,11 @@ class FlagsWriter {
     if (!quantization_.empty()) add("--quantization", quantization_);
     if (half_) add("--dtype", "float16");
     if (!cache_.empty()) add("--kv-cache-dtype", cache_);
+    if (plan_.request.states) add("--mamba-ssm-dtype", states_word());
+    if (plan_.request.state_ratio)
+      add("--mamba-full-memory-ratio", share_text(*plan_.request.state_ratio));
+    if (plan_.request.trtllm_gen)
+      add("--moe-runner-backend", *plan_.request.trtllm_gen ? "flashinfer_trtllm" : "triton");
     // Both count for all copies of attention together.
     if (!plan_.chunked) {
       add("--chunked-prefill-size", -1);
@@ -222,6 +228,7 @@ class FlagsWriter {
       cache += std::string{"  "} + key + ": " + value + "\n";
     };
     if (!cache_.empty()) keep("dtype", cache_);
+    if (plan_.request.states) keep("mamba_ssm_cache_dtype", states_word());
     if (says(&DeploymentRequest::kv_share, &Deployment::kv_share))
       keep("free_gpu_memory_fraction", share_text(plan_.kv_share));
     if (says(&DeploymentRequest::block, &Deployment::block))
@@ -247,6 +254,12 @@ class FlagsWriter {
   template <class T>
   bool says(std::optional<T> DeploymentRequest::*asked, T Deployment::*value) const {
     return plan_.request.*asked || plan_.*value != usual_.*value;
+  }
+
+  std::string states_word() const {
+    return plan_.states == Dtype::fp32   ? "float32"
+           : plan_.states == Dtype::bf16 ? "bfloat16"
+                                         : "float16";
   }
 
   void add(const std::string& word) { flags_.command.push_back(word); }

@@ -11,6 +11,7 @@
 #include "sim/core/value_list.hpp"
 #include "sim/model/model_name.hpp"
 #include "sim/serving/deployment.hpp"
+#include "sim/serving/served_layers.hpp"
 #include "sim/serving/speculation.hpp"
 
 namespace orrery {
@@ -262,6 +263,20 @@ void ServerReader::read_formats(const std::string& quantization, const std::stri
   part_.notes.push_back(all + ", by " + checkpoint_.said_by);
 }
 
+void ServerReader::read_states(const std::string& format, const std::string& ratio) {
+  if (!has_states(part_.model)) return;  // The servers ignore both.
+  if (word(format, "auto") != "auto")
+    part_.keys["states"] = having(format).choice(
+        format, {{"float32", "fp32"}, {"bfloat16", "bf16"}, {"float16", "fp16"}});
+  if (ratio.empty() || !has(ratio)) return;
+  const std::string text = word(ratio, "");
+  char* end = nullptr;
+  const double share = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0' || !(share >= 0.001 && share <= 1000.0))
+    having(ratio).fail(ratio, "is '" + shown_text(text) + "'", "write a ratio: 0.9");
+  part_.keys["state_ratio"] = share;
+}
+
 // A balancer of experts, and halves of a batch that hide each other's all-to-all.
 void ServerReader::read_dispatch(const std::string& overlap, const std::string& redundant) {
   const auto degree = [&](const char* key) {
@@ -310,7 +325,7 @@ void ServerReader::read_draft(const std::string& method, const std::string& mode
 namespace {
 
 // Settings that are on and not priced so. All engines share the list: their names do not clash.
-constexpr std::array<PricedOtherwise, 19> otherwise{
+constexpr std::array<PricedOtherwise, 21> otherwise{
     {{"enforce_eager|disable_cuda_graph", "launches kernels one by one; assumed: CUDA graphs"},
      {"moe_config.load_balancer",
       "balances experts; their load is that of the tables' router (docs/explanation/serving.md): "
@@ -329,6 +344,10 @@ constexpr std::array<PricedOtherwise, 19> otherwise{
      {"attention_dp_config.enable_balance",
       "waits to balance prompts over copies, which is not modelled"},
      {"dp_shared_prefix", "is not modelled"},
+     {"max_mamba_cache_size",
+      "fixes the pool of states, which is priced by its share of the memory"},
+     {"mamba_block_size|mamba_cache_mode",
+      "says where states of prefixes are kept; modelled are the ends of blocks"},
      {"num_scheduler_steps", "makes several steps at once, which is not modelled"},
      {"num_continuous_decode_steps", "makes several steps at once, which is not modelled"},
      {"prefill_max_requests", "limits prompts of an iteration, which only the budget does here"},

@@ -71,6 +71,8 @@ class ServerReader {
   CheckpointFormats read_checkpoint(const std::string& name) const;
   void read_formats(const std::string& quantization, const std::string& dtype,
                     const std::string& cache);
+  /// States of linear attention and state spaces: their format, and their share of the memory.
+  void read_states(const std::string& format, const std::string& ratio);
   void read_draft(const std::string& method, const std::string& model, std::int64_t tokens,
                   const std::string& paths);
   void read_dispatch(const std::string& overlap, const std::string& redundant);

@@ -41,6 +41,10 @@ void ServerReader::read_sglang() {
   refuse_on("attn_cp_size|attention_context_parallel_size",
             "cuts attention over ranks by tokens, which is not modelled");
   read_formats("quantization", "dtype", "kv_cache_dtype");
+  read_states("mamba_ssm_dtype", "mamba_full_memory_ratio");
+  if (const std::string runner = word("moe_runner_backend", "auto");
+      part_.model.experts && runner != "auto")
+    part_.keys["trtllm_gen"] = runner.starts_with("flashinfer_trtllm");
   // Both are of all copies together.
   const std::int64_t share = attention ? copies : 1;
   const auto take_shared = [&](const char* key, const std::string& paths) {

@@ -40,6 +40,7 @@ void ServerReader::read_trtllm() {
            "leave it out (--set quant_config=null), and give orrery serve --weights fp8 or nvfp4");
   const std::string cache = "kv_cache_config.dtype|kv_cache_dtype";
   read_formats("", "dtype", cache);
+  read_states("kv_cache_config.mamba_ssm_cache_dtype", "");
   if (word(cache, "auto") == "auto" && checkpoint_.is_quantised() && !checkpoint_.kv)
     part_.notes.push_back(
         "kv_cache_config.dtype is that of the checkpoint, which is not here; "

@@ -28,6 +28,7 @@ void ServerReader::read_vllm() {
   if (runner != "auto" && runner != "generate")
     refuse("runner|task", "is " + runner + ", which makes no answers", "import servers that do");
   read_formats("quantization|q", "dtype", "kv_cache_dtype");
+  read_states("mamba_ssm_cache_dtype", "");
   if (has("max_num_batched_tokens")) part_.keys["budget"] = tokens_of("max_num_batched_tokens");
   take_count("max_seqs", "max_num_seqs");
   take_length("max_model_len");

@@ -49,6 +49,17 @@ bool LatentAttentionMixer::describe(Model& layer) const {
   return true;
 }
 
+std::optional<SparseWork> LatentAttentionMixer::sparse_work(std::int64_t hidden) const {
+  if (!index) return std::nullopt;
+  SparseWork work{heads,        q_rank,     kv_rank,    rope_dim,
+                  index->heads, index->dim, index->own, vectors(hidden)};
+  // The down-projections and the index are not cut: vllm/model_executor/models/deepseek_v2.py.
+  for (const WeightMatrix& matrix : matrices(hidden))
+    if (matrix.name.ends_with("_down") || matrix.name.starts_with("index_"))
+      work.copied += matrix.in * matrix.out;
+  return work;
+}
+
 MixerPointer parse_latent_attention(const JsonValue& json) {
   MixerKeys keys{json,
                  {"heads", "q_rank", "kv_rank", "nope_dim", "rope_dim", "value_dim", "output_gate",

@@ -30,6 +30,7 @@ std::optional<StateWork> Mamba2::work(std::int64_t, std::int64_t tp) const {
   work.scan = {ScanKind::state_space, own_heads, state, head_dim};
   work.gated = own_inner;
   work.output = own_inner;
+  work.chunk = chunk;
   // The fused operator of convolution, scan and gate computes all else again (mamba_ssm,
   // ops/triton/ssd_combined.py, MambaSplitConv1dScanCombinedFn): it keeps the scan's output before
   // the gate. The norm behind it keeps its input and a root mean square a token (Megatron Core,

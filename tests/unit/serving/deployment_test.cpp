@@ -253,7 +253,7 @@ TEST(Deployment, KeysAreReadFromFlagsAndFiles) {
 
 TEST(ServingEngine, EveryFileOfTheCatalogIsRead) {
   const auto names = list_catalog("workloads/engines");
-  EXPECT_EQ(names.size(), 8u);
+  EXPECT_EQ(names.size(), 9u);
   for (const std::string& name : names) {
     const ServingEngine engine = read_serving_engine(name, {});
     EXPECT_EQ(engine.name, name);

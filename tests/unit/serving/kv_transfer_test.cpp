@@ -16,12 +16,35 @@ Deployment cut(int tp, int pp = 1) {
   return plan;
 }
 
+Deployment kept_in(Dtype format) {
+  Deployment plan;
+  plan.kv = format;
+  return plan;
+}
+
+// Qwen3.5 397B: 15 layers x 2 x 2 heads x 256 x 2 B a token, and 45 states of 64 x 128 x 128 x 4 B
+// with three inputs of a convolution over 12,288 channels, which are sent once whatever the tokens.
+TEST(KvTransfer, SendsStatesWhole) {
+  const Model model = read_model("qwen3.5-397b-a17b", place);
+  constexpr double states = 45.0 * (64 * 128 * 128 * 4 + 3 * 12'288 * 2);
+  EXPECT_EQ(kv_bytes(model, kept_in(Dtype::bf16), 1), Bytes{states + 30'720});
+  EXPECT_EQ(kv_bytes(model, kept_in(Dtype::bf16), 1000), Bytes{states + 30'720'000});
+}
+
+// GLM-5: 78 layers of 512 + 64 values, in fp8 with a scale for 128 and the 64 in 16 bits, and of
+// 128 + 4 bytes of an index key.
+TEST(KvTransfer, SendsIndexKeys) {
+  const Model model = read_model("glm-5", place);
+  EXPECT_EQ(kv_bytes(model, kept_in(Dtype::bf16), 1), Bytes{78.0 * (1'152 + 132)});
+  EXPECT_EQ(kv_bytes(model, kept_in(Dtype::fp8), 1), Bytes{78.0 * (656 + 132)});
+}
+
 TEST(KvTransfer, CountsEachKeyAndValueOnce) {
   // 80 layers x 2 x 8 heads x 128 x 2 B; 61 layers x (512 + 64) x 2 B.
   const Model llama = read_model("llama3.1-70b", place);
-  EXPECT_EQ(kv_bytes(llama, Dtype::bf16, 1), Bytes{327'680});
-  EXPECT_EQ(kv_bytes(llama, Dtype::fp8, 1000), Bytes{163'840'000});
-  EXPECT_EQ(kv_bytes(read_model("deepseek-v3", place), Dtype::bf16, 1), Bytes{70'272});
+  EXPECT_EQ(kv_bytes(llama, kept_in(Dtype::bf16), 1), Bytes{327'680});
+  EXPECT_EQ(kv_bytes(llama, kept_in(Dtype::fp8), 1000), Bytes{163'840'000});
+  EXPECT_EQ(kv_bytes(read_model("deepseek-v3", place), kept_in(Dtype::bf16), 1), Bytes{70'272});
 }
 
 // Half of gpt-oss's 36 layers attend to 128 tokens: 18 x (128 + c) x 2 x 8 x 64 x 2 B.
@@ -29,7 +52,7 @@ TEST(KvTransfer, SendsOfAWindowWhatIsInIt) {
   const Model model = read_model("gpt-oss-120b", place);
   for (const std::int64_t tokens : {100, 128, 1000})
     EXPECT_EQ(
-        kv_bytes(model, Dtype::bf16, tokens),
+        kv_bytes(model, kept_in(Dtype::bf16), tokens),
         Bytes{18.0 * 2048 * static_cast<double>(std::min<std::int64_t>(tokens, 128) + tokens)});
 }
 

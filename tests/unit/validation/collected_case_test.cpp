@@ -72,7 +72,10 @@ TEST(CollectedCase, TheEngineIsTheOneOfItsTime) {
   EXPECT_EQ(engine(R"("engine": "trtllm", "engine_version": "2024")"), "trtllm-2024");
   EXPECT_EQ(engine(R"("engine": "trtllm", "engine_version": "1.0.0rc3")"), "trtllm-2025");
   EXPECT_EQ(engine(R"("engine": "trtllm", "engine_version": "1.1.0rc2")"), "trtllm");
-  EXPECT_EQ(engine(R"("engine": "sglang", "engine_version": "0.5.6.post2")"), "sglang");
+  EXPECT_EQ(engine(R"("engine": "sglang", "engine_version": "0.5.6.post2")"), "sglang-2025");
+  EXPECT_EQ(engine(R"("engine": "sglang")"), "sglang-2025");
+  EXPECT_EQ(engine(R"("engine": "sglang", "engine_version": "0.5.9")"), "sglang");
+  EXPECT_EQ(engine(R"("engine": "sglang", "engine_version": "0.5.10.post1")"), "sglang");
   EXPECT_EQ(engine(R"("engine": "vllm", "engine_version": "2023, static batches")"),
             "huggingface-2023");
 }

@@ -1,0 +1,214 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/serving/iteration_prices.hpp"
+#include "sim/serving/kv_capacity.hpp"
+#include "sim/serving/served_layers.hpp"
+#include "sim/serving/serving_run.hpp"
+#include "sim/serving/serving_step.hpp"
+#include "tests/support/error_text.hpp"
+
+namespace orrery::patterned_serving_test {
+namespace {
+
+ServingSetup setup(const std::string& model, int gpus, const std::string& engine = "vllm",
+                   DeploymentRequest request = {}, const std::string& system = "dgx-h200") {
+  return make_serving_setup(model, system, engine, request, gpus, {});
+}
+
+KvCapacity capacity(const ServingSetup& of) {
+  return kv_capacity(of.model, of.system, of.deployment, of.engine);
+}
+
+const IterationPart* part(const IterationPrice& price, const std::string& op) {
+  for (const IterationPart& one : price.parts)
+    if (one.op == op) return &one;
+  return nullptr;
+}
+
+IterationPrice price(const ServingSetup& of, const Iteration& iteration) {
+  return IterationPrices{of.model, of.system, of.deployment, of.engine}.price(iteration);
+}
+
+// vLLM raises a block of attention until its page holds a state. Qwen3.5 35B: a state of 32 x 128 x
+// 128 x 4 B and three inputs of 8,192 channels in 2,048 B a token, 1,048 tokens. Nemotron 3 Super
+// over four ranks with a cache in fp8: 1,063,936 B in 256 B, multiples of a chunk of 128 tokens
+// (vllm-project.github.io, 2026-04-21-hybrid-ssm-disagg: 4,224).
+TEST(PatternedServing, BlocksHoldStates) {
+  EXPECT_EQ(setup("qwen3.5-35b-a3b", 1).deployment.block, 1'056);
+  DeploymentRequest request;
+  request.tp = 4;
+  request.kv = Dtype::fp8;
+  EXPECT_EQ(setup("nemotron-3-super-120b-a12b", 4, "vllm", request).deployment.block, 4'224);
+  EXPECT_EQ(setup("gemma-4-31b", 8).deployment.block, 16);
+}
+
+// 30 layers with states and 10 with attention: three groups of ten, so that a request has three
+// blocks besides those of its tokens, and two drafts a state each.
+TEST(PatternedServing, ARequestHasBlocksForItsStates) {
+  const KvCapacity kv = capacity(setup("qwen3.5-35b-a3b", 1));
+  EXPECT_EQ(kv.groups.states, 3);
+  EXPECT_EQ(kv.groups.all(), 1);
+  EXPECT_EQ(kv.blocks_of(1, 1), 4);
+  EXPECT_EQ(kv.blocks_of(2 * kv.block + 1, 1), 6);
+  EXPECT_EQ(kv.requests(kv.block, 1), kv.blocks() / 4);
+  EXPECT_EQ(kv.longest(1), (kv.blocks() - 3) * kv.block);
+}
+
+// SGLang's pool has 0.9 times the memory of the KV cache, and five states for each request that
+// runs where prefixes are kept: 70 requests of Qwen3.5 35B on an H200. A published run of 1,024
+// clients had 58 on average (SGLang cookbook, Qwen3.6 benchmarks: 2,079 tokens/s at 27.8 ms each).
+TEST(PatternedServing, APoolOfStatesLimitsRequests) {
+  DeploymentRequest request;
+  request.kv_share = 0.8;
+  const ServingSetup of = setup("qwen3.5-35b-a3b", 1, "sglang", request);
+  const KvCapacity kv = capacity(of);
+  constexpr double state = 30.0 * (32 * 128 * 128 * 4 + 3 * 8'192 * 2);
+  EXPECT_EQ(states_of_request(of.model, of.deployment), Bytes{state});
+  const Bytes both = kv.memory.states + kv.memory.kv;
+  EXPECT_EQ(kv.state_slots, static_cast<std::int64_t>(0.9 / 1.9 * (both.si() / state)));
+  EXPECT_EQ(kv.memory.states, Bytes{static_cast<double>(kv.state_slots) * state});
+  EXPECT_EQ(kv.groups.states, 0);
+  ServingLoad load;
+  load.prefix_cache = true;
+  load.list.requests = {Request{}};
+  EXPECT_EQ(replica_shape(of, load, kv).rules.most_requests, kv.state_slots / 5);
+  load.prefix_cache = false;
+  EXPECT_EQ(replica_shape(of, load, kv).rules.most_requests,
+            std::min(kv.state_slots, of.deployment.max_seqs));
+  EXPECT_EQ(kv.state_slots / 5, 70);
+}
+
+TEST(PatternedServing, StatesInHalfTheFormatTakeHalfTheMemory) {
+  DeploymentRequest request;
+  request.states = Dtype::bf16;
+  const ServingSetup narrow = setup("minimax-m1", 8, "sglang", request);
+  const ServingSetup wide = setup("minimax-m1", 8, "sglang");
+  EXPECT_EQ(2.0 * states_of_request(narrow.model, narrow.deployment),
+            states_of_request(wide.model, wide.deployment));
+  const Iteration decodes{256, 256'000, {}, 256};
+  EXPECT_LT(part(price(narrow, decodes), "state_step")->time,
+            0.7 * part(price(wide, decodes), "state_step")->time);
+}
+
+// Each kind of layers has its own kernels: 30 with states, 10 with attention, 40 with experts.
+TEST(PatternedServing, CountsKernelsByKind) {
+  const ServingSetup of = setup("qwen3.5-35b-a3b", 8);
+  const IterationPrice step = price(of, {64, 64'000, {{512, 0}, {512, 0}}, 66});
+  const auto count = [&](const char* op) { return part(step, op) ? part(step, op)->count : 0; };
+  EXPECT_EQ(count("state_step"), 30);
+  EXPECT_EQ(count("convolution_step"), 30);
+  EXPECT_EQ(count("scan"), 30);  // One for both prompts.
+  EXPECT_EQ(count("convolution"), 30);
+  EXPECT_EQ(count("gemm.mixer_in"), 30);
+  EXPECT_EQ(count("gemm.qkv"), 10);
+  EXPECT_EQ(count("decode_attention"), 10);
+  EXPECT_EQ(count("experts"), 40);
+  EXPECT_EQ(count("all_reduce"), 80);
+}
+
+// Layers with only a mixer or only experts have one all-reduce, and half of a layer's small
+// kernels.
+TEST(PatternedServing, HalfLayersCountHalf) {
+  const ServingSetup of = setup("nemotron-3-nano-30b-a3b", 8);
+  EXPECT_EQ(of.model.layers, 52);
+  EXPECT_EQ(whole_layers(of.model), 26.0);
+  const IterationPrice step = price(of, {64, 64'000, {}, 64});
+  EXPECT_EQ(part(step, "all_reduce")->count, 52);
+  EXPECT_EQ(part(step, "small")->count, 26 * 8);
+}
+
+// Decoding is as fast behind 100,000 tokens as behind 100, but for attention.
+TEST(PatternedServing, StatesDoNotGrowWithTheContext) {
+  const ServingSetup of = setup("nemotron-3-nano-30b-a3b", 1);
+  const IterationPrice near = price(of, {8, 800, {}, 8}), far = price(of, {8, 800'000, {}, 8});
+  EXPECT_EQ(part(near, "state_step")->time, part(far, "state_step")->time);
+  EXPECT_LT(part(near, "decode_attention")->time, part(far, "decode_attention")->time);
+}
+
+// A sparse index reads all index keys: its step grows with the context, but by 132 B a token where
+// dense latent attention grows by 1,152.
+TEST(PatternedServing, ASparseIndexGrowsSlowly) {
+  const ServingSetup sparse = setup("deepseek-v3.2", 8), dense = setup("deepseek-v3", 8);
+  const auto growth = [](const ServingSetup& of, const char* op) {
+    return part(price(of, {32, 32 * 60'000, {}, 32}), op)->time -
+           part(price(of, {32, 32 * 30'000, {}, 32}), op)->time;
+  };
+  const Seconds slow = growth(sparse, "decode_attention.sparse");
+  EXPECT_GT(slow, Seconds{});
+  EXPECT_LT(slow, 0.4 * growth(dense, "decode_attention"));
+}
+
+// Layers that are alike, described as a pattern, have the model's own memory and times.
+TEST(PatternedServing, APatternOfAlikeLayersIsTheModel) {
+  const char* const sizes =
+      R"("hidden": 4096, "vocab": 32000, "seq": 8192, "tied_embeddings": false)";
+  const std::string alike =
+      R"({"name": "alike", "layers": 32, "heads": 32, "kv_heads": 8, "ffn": 14336, "swiglu": true,
+          "positions": "rotary", "norm": "rms", )" +
+      std::string{sizes} + "}";
+  const std::string pattern =
+      R"({"schema": "orrery.model/1", "name": "alike", )" + std::string{sizes} + R"(,
+      "mixers": {"full": {"kind": "attention", "heads": 32, "kv_heads": 8, "head_dim": 128}},
+      "ffns": {"mlp": {"width": 14336}}, "pattern": [[32, ["full+mlp"]]]})";
+  const auto served = [](const std::string& json) {
+    const Model model = parse_model(JsonValue::parse(json, "m.json"));
+    return make_serving_setup(model, "dgx-h200", "vllm", {}, 2, {});
+  };
+  const ServingSetup one = served(alike), other = served(pattern);
+  const KvCapacity a = capacity(one), b = capacity(other);
+  EXPECT_EQ(a.memory.weights, b.memory.weights);
+  EXPECT_EQ(a.bytes_per_token, b.bytes_per_token);
+  EXPECT_EQ(a.tokens, b.tokens);
+  const Iteration mixed{16, 16'000, {{300, 100}}, 17};
+  EXPECT_EQ(price(one, mixed).step, price(other, mixed).step);
+}
+
+// FlashInfer's benchmark of DeepSeek's experts on B300 (pull request 5301): in fp8 1.03 times as
+// long as in nvfp4 for a token and 1.5 times from 32 on, in bf16 2.6 times.
+TEST(PatternedServing, ExpertsOfOtherFormatsTakeTheirBytesLonger) {
+  const ServingSetup of = setup("deepseek-v3", 8, "sglang", {}, "dgx-b300");
+  const ServingKernels kernels{of.system.gpu, of.engine};
+  const auto ratio = [&](Dtype format, std::int64_t tokens) {
+    const std::array<std::int64_t, 7> sizes{7168, 2048, 8, 256, 1, 8, tokens};
+    return kernels.trtllm_gen_experts(format, sizes).time /
+           kernels.trtllm_gen_experts(Dtype::nvfp4, sizes).time;
+  };
+  EXPECT_NEAR(ratio(Dtype::fp8, 1), 1.03, 0.2);
+  EXPECT_NEAR(ratio(Dtype::fp8, 64), 1.5, 0.2);
+  EXPECT_NEAR(ratio(Dtype::bf16, 64), 2.6, 0.5);
+}
+
+std::string refusal(const std::string& model, const std::string& engine,
+                    const DeploymentRequest& request = {}) {
+  return error_text([&] { setup(model, 8, engine, request); });
+}
+
+TEST(PatternedServing, SaysWhatIsNotServed) {
+  using testing::HasSubstr;
+  EXPECT_THAT(refusal("qwen3.5-35b-a3b", "vllm-2024"),
+              HasSubstr("the engine 'vllm-2024' serves no mixers with a state"));
+  EXPECT_THAT(refusal("deepseek-v4-flash", "sglang"), HasSubstr("hyper-connections"));
+  EXPECT_THAT(refusal("minimax-m3", "sglang"),
+              HasSubstr("serving has no prices yet of such attention layers"));
+  DeploymentRequest request;
+  request.states = Dtype::bf16;
+  EXPECT_THAT(refusal("llama3-8b", "vllm", request), HasSubstr("no mixer that keeps a state"));
+  request = {};
+  request.state_ratio = 0.5;
+  EXPECT_THAT(refusal("qwen3.5-35b-a3b", "vllm", request),
+              HasSubstr("does not share its memory so"));
+  request = {};
+  request.host_kv = Bytes{64e9};
+  EXPECT_THAT(refusal("qwen3.5-35b-a3b", "vllm", request), HasSubstr("are of no use"));
+  request = {};
+  request.tp = 3;
+  EXPECT_THAT(refusal("qwen3.5-35b-a3b", "vllm", request), HasSubstr("cannot be cut into 3"));
+  request = {};
+  request.trtllm_gen = true;
+  EXPECT_THAT(refusal("qwen3.5-35b-a3b", "sglang", request),
+              HasSubstr("the GPU 'h200-sxm' has no such kernels"));
+}
+
+}  // namespace
+}  // namespace orrery::patterned_serving_test
