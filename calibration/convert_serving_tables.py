@@ -83,12 +83,22 @@ STATE_OPS = {
 }
 STATE_KINDS = sorted({kind for kind, _ in STATE_OPS})
 
-# Whole modules of latent attention with a sparse index, projections included: hidden channels,
-# ranks of queries and heads of the index by model. Layers that take the choice of an earlier one
-# (GLM-5.2) are an op of their own.
-SPARSE_KINDS = {"dsa_decode_module_table": "sparse_decode", "dsa_prefill_module_table": "sparse_prefill"}
-SPARSE_MODELS = {"DeepSeek-V3.2": (7168, 1536, 64), "GLM-5": (6144, 2048, 32)}
-SPARSE_COLUMNS = ["hidden", "q_rank", "index_heads", "heads", "batch"]
+# Whole modules of attention, projections included: hidden channels, ranks of queries and heads of
+# the index by model. Layers that take the choice of an earlier one (GLM-5.2) are an op of their own.
+# Heavily compressed attention has no index: one head stands for none.
+MODULE_KINDS = {
+    "dsa_decode_module_table": "sparse_decode", "dsa_prefill_module_table": "sparse_prefill",
+    "csa_decode_module_table": "csa_decode", "csa_prefill_module_table": "csa_prefill",
+    "hca_decode_module_table": "hca_decode", "hca_prefill_module_table": "hca_prefill"}
+MODULE_MODELS = {"DeepSeek-V3.2": (7168, 1536, 64), "GLM-5": (6144, 2048, 32),
+                 "DeepSeek-V4-Flash": (4096, 1024, 64), "DeepSeek-V4-Pro": (7168, 1536, 64)}
+MODULE_COLUMNS = ["hidden", "q_rank", "index_heads", "heads", "batch"]
+
+# Mixing of residual streams before and after both sub-layers of a layer.
+STREAM_KINDS = {"mhc_table": {"pre": "streams_pre", "post": "streams_post"}}
+
+# One request takes 0.7 and 2.3 ms, 15 to 50 times as long as on any other GPU.
+EMULATED = [("rtx-pro-6000-blackwell", "csa"), ("rtx-pro-6000-blackwell", "hca")]
 
 # Tables of experts and of those behind an all-to-all.
 EXPERTS = ["moe_table", "dispatched_prompts_table", "dispatched_experts_table"]
@@ -121,8 +131,11 @@ LAUNCHED_GEMM = ("rtx-pro-6000-blackwell", "fp8_block", "vllm")
 def left_out(table, engine):
     """Why a table is not converted; "" where it is."""
     kind = table["kind"]
-    if kind not in OPS and kind not in STATE_KINDS and kind not in SPARSE_KINDS:
+    if kind not in OPS and kind not in STATE_KINDS and kind not in MODULE_KINDS \
+            and kind not in STREAM_KINDS:
         return "the simulator has no use for it"
+    if any(GPUS.get(table["gpu"]) == gpu and kind.startswith(of) for gpu, of in EMULATED):
+        return "kernels that emulate what the GPU lacks"
     if kind == "gemm_table" and table["dtype"] not in FORMATS:
         return "a format that no deployment can ask for"
     if (kind, engine) in LAUNCHED_ONE_BY_ONE:
@@ -216,25 +229,27 @@ def state_rows(table):
         yield op, sizes, row[-1]
 
 
-def sparse_rows(table):
-    """(op, weights, kv, sizes, time) of modules with a sparse index."""
-    op = SPARSE_KINDS[table["kind"]]
+def module_rows(table):
+    """(op, weights, kv, sizes, time) of modules of attention."""
+    op = MODULE_KINDS[table["kind"]]
     for row in table["rows"]:
         sizes = {**table.get("fixed", {}), **dict(zip(table["columns"], row))}
-        hidden, q_rank, index_heads = SPARSE_MODELS[sizes["model"]]
+        hidden, q_rank, index_heads = MODULE_MODELS[sizes["model"]]
+        if op.startswith("hca"):
+            index_heads = 1
         sizes |= {"hidden": hidden, "q_rank": q_rank, "index_heads": index_heads}
-        if op == "sparse_prefill":
+        if "prefill" in op:
             sizes["context"] = sizes["new"] + sizes["prefix"]
         shared = "_shared" if sizes["kernel"] == "skip_indexer" else ""
         yield op + shared, FORMATS[sizes["gemm_dtype"]], FORMATS[sizes["kv_dtype"]], sizes, row[-1]
 
 
-def sparse_tables(table):
+def module_tables(table):
     """All tables of a file of modules, by file name."""
     engine, version = table["engine"].split(" ", 1)
-    columns = SPARSE_COLUMNS + (["new"] if "prefill" in table["kind"] else [])
+    columns = MODULE_COLUMNS + (["new"] if "prefill" in table["kind"] else [])
     rows = collections.defaultdict(lambda: collections.defaultdict(dict))
-    for op, weights, kv, sizes, time in sparse_rows(table):
+    for op, weights, kv, sizes, time in module_rows(table):
         key = tuple(sizes[column] for column in columns)
         rows[op, weights, kv][key][sizes["context"]] = time
     source = table["source"]
@@ -246,6 +261,25 @@ def sparse_tables(table):
             "source": f"{source['repo']} {source['commit'][:12]} {source['path']}",
             "columns": columns, "along": "context", "at": at,
             "rows": [list(key) + [times[key].get(size, 0) for size in at] for key in sorted(times)]}
+
+
+def stream_tables(table):
+    """Both tables of a file of residual streams, by file name."""
+    engine, version = table["engine"].split(" ", 1)
+    source = table["source"]
+    for half, op in STREAM_KINDS[table["kind"]].items():
+        times = collections.defaultdict(dict)
+        for row_half, hidden, tokens, time in table["rows"]:
+            if row_half == half:
+                times[hidden][tokens] = time
+        at = sorted({size for row in times.values() for size in row})
+        yield f"{op}-{engine}.json", {
+            "schema": "orrery.serving_kernels/1", "gpu": GPUS[table["gpu"]], "op": op,
+            "engine": engine, "version": version,
+            "source": f"{source['repo']} {source['commit'][:12]} {source['path']}",
+            "columns": ["hidden"], "along": "tokens", "at": at,
+            "rows": [[hidden] + [times[hidden].get(size, 0) for size in at]
+                     for hidden in sorted(times)]}
 
 
 def converted(table, part=None):
@@ -315,8 +349,9 @@ def main():
         if reason:
             print(f"{path.name}: left out: {reason}")
             continue
-        if table["kind"] in SPARSE_KINDS:
-            for name, result in sparse_tables(table):
+        if table["kind"] in MODULE_KINDS or table["kind"] in STREAM_KINDS:
+            tables = module_tables if table["kind"] in MODULE_KINDS else stream_tables
+            for name, result in tables(table):
                 target = output / result["gpu"] / name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(text_of(result))

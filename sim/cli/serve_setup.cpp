@@ -129,7 +129,8 @@ void print_deployment_notes(const ServingSetup& setup, const KvCapacity& kv, std
   for (const std::string& note :
        length_notes(setup.model, setup.deployment, setup.engine, kv, tokens))
     print_note(note);
-  for (const std::string& note : unmeasured_notes(setup.system, setup.deployment)) print_note(note);
+  for (const std::string& note : unmeasured_notes(setup.system, setup.model, setup.deployment))
+    print_note(note);
 }
 
 namespace {

@@ -41,6 +41,12 @@ const std::map<std::string, Columns>& columns_by_op() {
       {"sparse_prefill", {"hidden", "q_rank", "index_heads", "heads", "batch", "new", "context"}},
       {"sparse_prefill_shared",
        {"hidden", "q_rank", "index_heads", "heads", "batch", "new", "context"}},
+      {"csa_decode", {"hidden", "q_rank", "index_heads", "heads", "batch", "context"}},
+      {"csa_prefill", {"hidden", "q_rank", "index_heads", "heads", "batch", "new", "context"}},
+      {"hca_decode", {"hidden", "q_rank", "index_heads", "heads", "batch", "context"}},
+      {"hca_prefill", {"hidden", "q_rank", "index_heads", "heads", "batch", "new", "context"}},
+      {"streams_pre", {"hidden", "tokens"}},
+      {"streams_post", {"hidden", "tokens"}},
       {"all_reduce", {"gpus", "elements"}}};
   return all;
 }

@@ -237,8 +237,7 @@ std::int64_t layer_parameters(const Model& model, const LayerPattern::Layer& lay
   if (layer.ffn >= 0)
     count +=
         pattern.ffns[static_cast<std::size_t>(layer.ffn)].ffn.parameters(hidden, active) + norms;
-  if (pattern.streams > 1) count += 2 * stream_site(pattern.streams, hidden);
-  return count;
+  return count + layer_stream_parameters(pattern, hidden);
 }
 
 double approximate_parameters(const LayerPattern& pattern, std::int64_t hidden) {
@@ -265,6 +264,10 @@ KeptBytes kept_bytes(const LayerPattern& pattern, std::int64_t hidden) {
     if (layer.mixer >= 0)
       sum += pattern.mixers[static_cast<std::size_t>(layer.mixer)].mixer->kept(hidden);
   return sum;
+}
+
+std::int64_t layer_stream_parameters(const LayerPattern& pattern, std::int64_t hidden) {
+  return pattern.streams > 1 ? 2 * stream_site(pattern.streams, hidden) : 0;
 }
 
 std::int64_t head_stream_parameters(const LayerPattern& pattern, std::int64_t hidden) {

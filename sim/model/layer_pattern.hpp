@@ -75,6 +75,9 @@ double approximate_parameters(const LayerPattern& pattern, std::int64_t hidden);
 /// The sum over all layers of the memory that their mixers need for one sequence.
 KeptBytes kept_bytes(const LayerPattern& pattern, std::int64_t hidden);
 
+/// Parameters that mix the residual streams at both sites of a layer; 0 with one stream.
+std::int64_t layer_stream_parameters(const LayerPattern& pattern, std::int64_t hidden);
+
 /// Parameters of the residual streams' way into the output head; 0 with one stream.
 std::int64_t head_stream_parameters(const LayerPattern& pattern, std::int64_t hidden);
 

@@ -41,7 +41,7 @@ KeptBytes& KeptBytes::operator+=(const KeptBytes& other) {
 
 bool Mixer::describe(Model&) const { return false; }
 
-std::optional<SparseWork> Mixer::sparse_work(std::int64_t) const { return std::nullopt; }
+std::optional<AttentionModule> Mixer::module(std::int64_t) const { return std::nullopt; }
 
 std::optional<StateWork> Mixer::work(std::int64_t, std::int64_t) const { return std::nullopt; }
 

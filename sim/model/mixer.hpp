@@ -68,14 +68,18 @@ struct StateWork {
   std::int64_t heads = 0, groups = 0;
 };
 
-/// Latent attention that sees the tokens which an index chooses: an engine's kernels are whole
-/// modules, projections included.
-struct SparseWork {
+/// Attention that engines run, and benchmarks time, as one module with its projections.
+struct AttentionModule {
+  std::string decode, prefill;  ///< Ops of their tables (sim/measurements/serving_table.hpp).
   std::int64_t heads = 0;
-  std::int64_t q_rank = 0, kv_rank = 0, rope_dim = 0;
-  std::int64_t index_heads = 0, index_dim = 0;
-  bool own_index = true;    ///< Else the choice of an earlier layer is taken.
-  std::int64_t copied = 0;  ///< Parameters that every tensor-parallel rank has.
+  std::int64_t q_rank = 0;
+  std::int64_t index_heads = 1;  ///< 1 stands for none as well.
+  /// What a token has in the cache: values in the cache's format, or `narrow_bytes` where that has
+  /// 8 bits; and bytes whose format engines fix.
+  double values = 0.0, narrow_bytes = 0.0, bytes = 0.0;
+  double of_sequence = 0.0;       ///< Bytes of a sequence, whatever its tokens.
+  std::int64_t copied = 0;        ///< Parameters that every tensor-parallel rank has.
+  std::int64_t most_context = 0;  ///< Earlier tokens that it sees at most; 0: all.
 };
 
 /// The part of a layer that mixes the tokens of a sequence: attention of some kind, a state space,
@@ -96,8 +100,8 @@ class Mixer {
   /// Its work on one of `tp` tensor-parallel ranks. Nothing: it has no prices in training yet.
   virtual std::optional<StateWork> work(std::int64_t hidden, std::int64_t tp) const;
 
-  /// Nothing: it has no sparse index.
-  virtual std::optional<SparseWork> sparse_work(std::int64_t hidden) const;
+  /// Nothing: engines run it by kernels of which it consists.
+  virtual std::optional<AttentionModule> module(std::int64_t hidden) const;
 
   std::int64_t parameters(std::int64_t hidden) const;
 };

@@ -119,10 +119,11 @@ CheckpointFormats checkpoint_of(const Model& model, const DeploymentRequest& req
 std::string published_note(const Model& model, const DeploymentRequest& request);
 
 /// One sentence for each known effect that the prediction intervals of the deployment do not cover:
-/// tensor-parallel ranks on several nodes (tt-inference-server issue 356, sglang issue 3656), and
-/// experts over many ranks, whose tables were timed with an uneven router
-/// (docs/notes/serving-errors.md).
-std::vector<std::string> unmeasured_notes(const System& system, const Deployment& plan);
+/// compressed attention (docs/notes/hybrid-models.md), tensor-parallel ranks on several nodes
+/// (tt-inference-server issue 356, sglang issue 3656), and experts over many ranks, whose tables
+/// were timed with an uneven router (docs/notes/serving-errors.md).
+std::vector<std::string> unmeasured_notes(const System& system, const Model& model,
+                                          const Deployment& plan);
 
 /// Completes `request`: one stage, tensor parallelism over all GPUs of a replica, the formats of
 /// checkpoint_of(), the engine's defaults. Errors: bad_input for contradictions; infeasible for

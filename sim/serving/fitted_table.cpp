@@ -131,7 +131,7 @@ Coordinates coordinates(const std::string& op, std::span<const std::int64_t> siz
   if (op == "decode_attention") at.x[window_column] = sizes[4] > 0 ? octaves_of_a_window : 0.0;
   if (op == "decode_attention" || op == "prefill_attention")
     at.x[head_dim_column] *= weight_of_head_dim;
-  if (is_sparse(op)) at.x[index_heads_column] *= weight_of_index_heads;
+  if (is_module(op)) at.x[index_heads_column] *= weight_of_index_heads;
   if (is_of_experts(op)) {
     const double tp = at.x[moe_tp_column], ep = at.x[moe_ep_column];
     at.x[moe_tp_column] = tp + ep;
@@ -145,7 +145,7 @@ Coordinates coordinates(const std::string& op, std::span<const std::int64_t> siz
 RoofRates roof_rates(const Gpu& gpu, const std::string& op, const KernelFormats& formats) {
   if (op == "all_reduce")
     return {FlopPerSecond{}, gpu.nvlink == BytesPerSecond{} ? gpu.pcie : gpu.nvlink};
-  const bool weights = op == "gemm" || is_of_experts(op) || is_sparse(op);
+  const bool weights = op == "gemm" || is_of_experts(op) || is_module(op);
   // Attention multiplies in 16 bits, whatever the format of the cache.
   const FlopPerSecond peak = weights ? peak_of(gpu, formats.weights, {}) : gpu.peak_16bit;
   return {peak, gpu.memory_bandwidth};

@@ -298,17 +298,17 @@ Bytes IterationPrices::bytes_between_products(const ServedLayers& of) const {
   const Model& model = of.shape;
   const double tp = plan_.tp;
   const auto hidden = static_cast<double>(model.hidden);
-  // Two tensors read and two written for each part of a layer.
+  // Two tensors read and two written for each part of a layer; mixing of streams has the residual.
   const double parts =
       static_cast<int>(has_mixer(model)) + static_cast<int>(has_feed_forward(model));
-  const double norms = parts * (2.0 + 2.0) * hidden;
+  const double norms = parts * (of.has_streams ? 2.0 : 2.0 + 2.0) * hidden;
   const double heads = static_cast<double>(model.heads) / tp;
   double turned = 0.0, attended = heads * static_cast<double>(value_width(model));
   if (of.state) {
     // The gate of the scan's output: two tensors read, one written.
     turned = 1.5 * static_cast<double>(of.state->gated);
     attended = static_cast<double>(of.state->output);
-  } else if (of.sparse) {
+  } else if (of.module) {
     attended = 0.0;  // Its module has what lies between its products.
   } else if (model.latent) {
     const LatentAttention& latent = *model.latent;
@@ -329,7 +329,7 @@ Bytes IterationPrices::bytes_between_products(const ServedLayers& of) const {
       of.layers * (norms + 2.0 * turned) + (model.gated ? 3.0 : 2.0) * (dense + shared);
   // Inputs of products are read in 16 bits and written in fewer.
   const double by_attention =
-      has_mixer(model) && !of.sparse ? of.layers * (hidden + attended) : 0.0;
+      has_mixer(model) && !of.module ? of.layers * (hidden + attended) : 0.0;
   const double by_mlps = dense + shared + (of.dense + (shared > 0.0 ? of.experts : 0)) * hidden;
   const auto quantised = [&](Dtype format) {
     const bool apart = std::ranges::count(engine_.small.quantises_apart, format) > 0;
@@ -337,6 +337,14 @@ Bytes IterationPrices::bytes_between_products(const ServedLayers& of) const {
   };
   return Bytes{activation_bytes * between + quantised(plan_.attention) * by_attention +
                quantised(plan_.weights) * by_mlps};
+}
+
+void IterationPrices::mix_streams(const ServedLayers& of, std::int64_t tokens,
+                                  std::vector<IterationPart>& parts) const {
+  const ServingKernels::Priced one = kernels_->streams(of.shape.hidden, tokens);
+  const auto layers = static_cast<double>(of.layers);
+  parts.push_back({"streams", of.layers, layers * one.time.time, one.time.tag,
+                   layers * one.work.bytes, layers * one.work.flop, system_.gpu.peak_16bit});
 }
 
 void IterationPrices::between_products(const ServedLayers& of, std::int64_t m,
@@ -400,6 +408,7 @@ std::vector<IterationPart> IterationPrices::undivided_parts(std::int64_t tokens)
     mlp_products(of, tokens, own);
     expert_layers(of, tokens, own);
     between_products(of, tokens, own);
+    if (of.has_streams) mix_streams(of, tokens, own);
     add_parts(std::move(own), parts);
   }
   return parts;
@@ -463,20 +472,20 @@ std::vector<IterationPart> IterationPrices::decode_parts(std::int64_t requests,
     for (const auto& [window, count] : of.windows)
       own.push_back(decode_attention_of(of, window, count, requests, mean));
     if (of.state) decode_states(of, requests, own);
-    if (of.sparse) own.push_back(sparse_attention(of, requests, 1, mean));
+    if (of.module) own.push_back(module_part(of, requests, 1, mean));
     add_parts(std::move(own), parts);
   }
   return parts;
 }
 
 // With its projections, so that it stands in no other part.
-IterationPart IterationPrices::sparse_attention(const ServedLayers& of, std::int64_t requests,
-                                                std::int64_t tokens, std::int64_t context) const {
+IterationPart IterationPrices::module_part(const ServedLayers& of, std::int64_t requests,
+                                           std::int64_t tokens, std::int64_t context) const {
   const auto layers = static_cast<double>(of.layers);
   const ServingKernels::Priced one =
-      kernels_->sparse_attention(plan_.attention, plan_.kv, of.shape.hidden, *of.sparse,
-                                 of.sparse->heads / plan_.tp, requests, tokens, context);
-  return {tokens == 1 ? "decode_attention.sparse" : "prefill_attention.sparse",
+      kernels_->attention_module(plan_.attention, plan_.kv, of.shape.hidden, *of.module,
+                                 of.module->heads / plan_.tp, requests, tokens, context);
+  return {tokens == 1 ? "decode_attention.module" : "prefill_attention.module",
           of.layers,
           layers * one.time.time,
           one.time.tag,
@@ -568,8 +577,8 @@ std::vector<IterationPart> IterationPrices::joint_parts(std::int64_t prompts,
   std::vector<IterationPart> parts;
   for (const ServedLayers& of : layers_) {
     std::vector<IterationPart> own;
-    if (of.sparse)
-      own.push_back(sparse_attention(of, prompts, chunk.tokens, chunk.cached + chunk.tokens));
+    if (of.module)
+      own.push_back(module_part(of, prompts, chunk.tokens, chunk.cached + chunk.tokens));
     if (of.state) {
       const StateWork& work = *of.state;
       const auto layers = static_cast<double>(of.layers);

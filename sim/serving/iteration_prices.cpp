@@ -5,6 +5,8 @@
 #include <cassert>
 #include <cmath>
 
+#include "sim/model/layer_pattern.hpp"
+
 namespace orrery {
 namespace {
 
@@ -242,7 +244,8 @@ Seconds IterationPrices::hop(std::int64_t tokens) const {
   // Neighbouring stages are adjacent: they share a domain that holds the whole replica.
   const bool inside = plan_.replica_gpus() <= system_.nvlink_domain;
   const BytesPerSecond link = inside ? system_.scale_up : system_.network_efficiency * system_.nic;
-  const Bytes bytes{2.0 * static_cast<double>(tokens * model_.hidden)};
+  const std::int64_t streams = model_.pattern ? model_.pattern->streams : 1;
+  const Bytes bytes{2.0 * static_cast<double>(tokens * streams * model_.hidden)};
   return hop_start + bytes / link;
 }
 

@@ -116,7 +116,7 @@ class IterationPrices {
   AttentionFloor least_decode_attention() const;
   Seconds prefill_attention(const PrefillChunk& chunk) const;
   /// Kernels that take parts of `prompts` prompts at once, each like `chunk`: scans and
-  /// convolutions of mixers with a state, modules with a sparse index. 0: there are no such layers.
+  /// convolutions of mixers with a state, modules of attention. 0: there are no such layers.
   Seconds together(std::int64_t prompts, const PrefillChunk& chunk) const;
   Seconds head(std::int64_t rows) const;
   Seconds host(std::int64_t requests) const;
@@ -170,12 +170,14 @@ class IterationPrices {
                           std::vector<IterationPart>& parts) const;
   IterationPart gathered_exchange(const ServedLayers& of, std::int64_t tokens) const;
   Bytes bytes_between_products(const ServedLayers& of) const;
+  void mix_streams(const ServedLayers& of, std::int64_t tokens,
+                   std::vector<IterationPart>& parts) const;
   void between_products(const ServedLayers& of, std::int64_t tokens,
                         std::vector<IterationPart>& parts) const;
   IterationPart decode_attention_of(const ServedLayers& of, std::int64_t window, int layers,
                                     std::int64_t requests, std::int64_t context) const;
-  IterationPart sparse_attention(const ServedLayers& of, std::int64_t requests, std::int64_t tokens,
-                                 std::int64_t context) const;
+  IterationPart module_part(const ServedLayers& of, std::int64_t requests, std::int64_t tokens,
+                            std::int64_t context) const;
   void decode_states(const ServedLayers& of, std::int64_t requests,
                      std::vector<IterationPart>& parts) const;
   IterationPart prefill_attention_of(const ServedLayers& of, std::int64_t window, int layers,

@@ -33,6 +33,12 @@ const std::map<std::string, Seconds>& starts() {
                                                   {"channel_delta_rule_step", microseconds(4)},
                                                   {"convolution", microseconds(4)},
                                                   {"convolution_step", microseconds(2)},
+                                                  {"csa_decode", microseconds(40)},
+                                                  {"hca_decode", microseconds(30)},
+                                                  {"csa_prefill", microseconds(50)},
+                                                  {"hca_prefill", microseconds(40)},
+                                                  {"streams_pre", microseconds(17)},
+                                                  {"streams_post", microseconds(6)},
                                                   {"sparse_decode", microseconds(30)},
                                                   {"sparse_decode_shared", microseconds(20)},
                                                   {"sparse_prefill", microseconds(600)},
@@ -44,6 +50,10 @@ const std::map<std::string, Seconds>& starts() {
 // States of the tables, and the chunk of tokens of their scans. A step of a delta rule multiplies
 // each element of a state some seven times.
 constexpr double state_keys = 128.0, state_bytes = 4.0, chunk = 64.0, step_operations = 7.0;
+
+// Four residual streams, and the weights that each of them has of all channels: arXiv 2512.24880,
+// section 4: 4 x 4 of the residual, 4 of the way in and 4 of the way out.
+constexpr double streams = 4.0, stream_weights = 24.0;
 
 // Values of a head of the tables.
 double state_values(const std::string& op) { return op == "state_space" ? 64.0 : 128.0; }
@@ -94,6 +104,39 @@ KernelWork sparse_work(const std::string& op, const KernelFormats& formats,
                 elements_16_bit * 2.0 * tokens * hidden}};
 }
 
+// Sizes that both models of the tables share (DeepSeek-V4's config.json): heads of 512 channels,
+// whose results are multiplied down to 1,024 for eight heads; a window of 128 tokens.
+constexpr double compressed_dim = 512.0, heads_of_group = 8.0, group_rank = 1024.0,
+                 window_tokens = 128.0, chosen_most = 512.0, entry_bytes = 584.0;
+
+// The same of compressed attention. Entries are in fp8: 584 bytes.
+KernelWork compressed_work(const std::string& op, const KernelFormats& formats,
+                           std::span<const std::int64_t> sizes) {
+  const auto size = [&](std::size_t i) { return static_cast<double>(sizes[i]); };
+  const double hidden = size(0), q_rank = size(1), heads = size(3);
+  const bool prompts = op.ends_with("_prefill"), with_index = op.starts_with("csa_");
+  const double index_heads = with_index ? size(2) : 0.0;
+  const double ratio = with_index ? 4.0 : 128.0, halves = with_index ? 2.0 : 1.0;
+  const double batch = size(4), news = prompts ? size(5) : 1.0, context = size(prompts ? 6 : 5);
+  const double tokens = batch * news, mean = std::max(1.0, context - 0.5 * (news - 1.0));
+  double weights = hidden * (q_rank + compressed_dim * (1.0 + 2.0 * halves)) +
+                   heads * compressed_dim * (q_rank + group_rank) +
+                   heads / heads_of_group * group_rank * hidden;
+  if (with_index)
+    weights += index_heads * (index_dim * q_rank + hidden) + 2.0 * halves * hidden * index_dim;
+  const double entries = mean / ratio;
+  const double seen =
+      std::min(window_tokens, mean) + (with_index ? std::min(chosen_most, entries) : entries);
+  const double core = 4.0 * heads * compressed_dim * seen;
+  const double index = 2.0 * index_heads * index_dim * entries;
+  const double all = context / ratio;
+  const double read = batch * ((with_index ? index_bytes * all : 0.0) +
+                               entry_bytes * (prompts ? all + window_tokens : seen));
+  return {Flop{tokens * (2.0 * weights + core + index)},
+          Bytes{element_bytes(formats.weights) * weights + read +
+                elements_16_bit * 2.0 * tokens * hidden}};
+}
+
 // Each weight is read in its format and written in 16 bits.
 double written_out_bytes(Dtype format) { return element_bytes(format) + elements_16_bit; }
 
@@ -114,7 +157,9 @@ bool is_of_experts(const std::string& op) {
   return op == "experts" || op == "dispatched_prompts" || op == "dispatched_experts";
 }
 
-bool is_sparse(const std::string& op) { return op.starts_with("sparse_"); }
+bool is_module(const std::string& op) {
+  return op.starts_with("sparse_") || op.starts_with("csa_") || op.starts_with("hca_");
+}
 
 bool is_scan(const std::string& op) {
   return op == "delta_rule" || op == "channel_delta_rule" || op == "state_space";
@@ -183,7 +228,14 @@ KernelWork kernel_work(const std::string& op, const KernelFormats& formats,
   }
   if (op.ends_with("_step")) return step_work(size(0), size(1), state_bytes);
   if (is_scan(op)) return scan_work(op, size(0), size(1), size(2));
-  if (is_sparse(op)) return sparse_work(op, formats, sizes);
+  if (op == "streams_pre" || op == "streams_post") {
+    const bool before = op == "streams_pre";
+    const double channels = size(0) * size(1);
+    return {Flop{before ? 2.0 * 2.0 * stream_weights * streams * channels : 0.0},
+            Bytes{elements_16_bit * (before ? 20.0 : 36.0) * channels}};
+  }
+  if (op.starts_with("sparse_")) return sparse_work(op, formats, sizes);
+  if (is_module(op)) return compressed_work(op, formats, sizes);
   assert(op == "all_reduce");
   const double gpus = size(0);
   return {Flop{}, Bytes{2.0 * (gpus - 1.0) / gpus * elements_16_bit * size(1)}};

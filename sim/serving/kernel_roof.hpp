@@ -37,6 +37,8 @@ struct KernelFormats {
 ///     delta_rule_step    7 b a 128 128;                states read and written, in fp32
 ///     sparse_decode      the projections' products, 2 i 128 c of the index, 2 a 1088 min(c, 2048);
 ///                        weights, index keys of c tokens, the chosen keys
+///     csa_decode, ...    the same with c / 4 and c / 128 entries, and a window of 128 tokens
+///     streams_pre, _post 2 t 24 (4 h) in all;          20 h and 36 h channels a token
 ///     convolution        -;                            t channels read and written
 ///     all_reduce         -;                            2 (g - 1) / g of the tensor over one link
 KernelWork kernel_work(const std::string& op, const KernelFormats& formats,
@@ -45,8 +47,8 @@ KernelWork kernel_work(const std::string& op, const KernelFormats& formats,
 /// The products of a layer's experts: "experts", or of tokens that an all-to-all brought.
 bool is_of_experts(const std::string& op);
 
-/// A module of latent attention with a sparse index.
-bool is_sparse(const std::string& op);
+/// Attention that was measured as a module with its projections.
+bool is_module(const std::string& op);
 
 /// A scan of prompts by a mixer with a state.
 bool is_scan(const std::string& op);

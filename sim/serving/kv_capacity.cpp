@@ -60,9 +60,9 @@ double expert_bytes(const Model& model, const Gpu& gpu, const Deployment& plan) 
 // Parameters of a layer's mixer on one rank: of attention or of another one.
 double mixer_parameters(const Model& model, const Deployment& plan, int layer) {
   const Model& shape = shape_at(model, layer);
-  if (const auto sparse = shape.mixer ? shape.mixer->sparse_work(model.hidden) : std::nullopt) {
+  if (const auto module = shape.mixer ? shape.mixer->module(model.hidden) : std::nullopt) {
     const auto all = static_cast<double>(shape.mixer->parameters(model.hidden));
-    const auto copied = static_cast<double>(sparse->copied);
+    const auto copied = static_cast<double>(module->copied);
     return copied + (all - copied) / plan.tp;
   }
   if (shape.mixer) {
@@ -98,6 +98,10 @@ Bytes layer_weights(const Model& model, const Gpu& gpu, const Deployment& plan, 
   double bytes =
       (wide ? bytes_16_bit : element_bytes(plan.attention)) * mixer_parameters(model, plan, layer);
   const double gates = shape.gated ? 3.0 : 2.0;
+  constexpr double bytes_32_bit = 4.0;
+  if (model.pattern)
+    bytes +=
+        bytes_32_bit * static_cast<double>(layer_stream_parameters(*model.pattern, model.hidden));
   if (!has_experts(model, layer))
     return Bytes{bytes + linear * gates * static_cast<double>(shape.hidden * shape.ffn) / plan.tp};
   const Experts& experts = *shape.experts;
@@ -119,13 +123,9 @@ double token_of_layer(const Model& shape, const Deployment& plan) {
   return heads * static_cast<double>(shape.head_dim + value_width(shape)) * value;
 }
 
-// The same with a sparse index. In fp8 FlashMLA's layout: 512 values with a scale of 4 bytes for
-// 128, and the rotated ones in 16 bits. Index keys have 8 bits and a scale.
-double token_of_layer(const SparseWork& work, const Deployment& plan) {
-  const auto rank = static_cast<double>(work.kv_rank), rope = static_cast<double>(work.rope_dim);
-  const double index = work.own_index ? static_cast<double>(work.index_dim) + 4.0 : 0.0;
-  return index + (element_bytes(plan.kv) > 1.0 ? element_bytes(plan.kv) * (rank + rope)
-                                               : rank + rank / 32.0 + bytes_16_bit * rope);
+double token_of_layer(const AttentionModule& module, const Deployment& plan) {
+  const double value = element_bytes(plan.kv);
+  return module.bytes + (value > 1.0 ? value * module.values : module.narrow_bytes);
 }
 
 // Bytes of a sequence in the states of one layer, on one rank: the scan's, and the last tokens'
@@ -143,6 +143,7 @@ struct Kept {
   double whole = 0.0, windowed = 0.0;      ///< Bytes of a token where all or a window are kept.
   std::int64_t window = 0;
   double state = 0.0, largest_state = 0.0;  ///< Bytes of a sequence's states; of one layer's.
+  double of_sequence = 0.0;                 ///< Bytes that modules keep of a sequence besides.
   std::int64_t chunk = 1;                   ///< StateWork::chunk of all of them.
 
   /// Bytes of a token in a layer with attention.
@@ -158,9 +159,10 @@ Kept kept_by(const Model& model, const Deployment& plan) {
       if (frees) kept.window = std::max(kept.window, window);
       kept.attention += count;
     }
-    if (of.sparse) {
-      kept.whole += of.layers * token_of_layer(*of.sparse, plan);
+    if (of.module) {
+      kept.whole += of.layers * token_of_layer(*of.module, plan);
       kept.attention += of.layers;
+      kept.of_sequence += of.layers * of.module->of_sequence;
     }
     if (!of.state) continue;
     const double one = states_of_layer(*of.state, plan);
@@ -191,8 +193,11 @@ AllottedLayers allotted_layers(const Model& model, const Deployment& plan) {
   const auto groups_of = [&](double bytes) {
     return static_cast<std::int64_t>(std::ceil(bytes / group - 1e-9));
   };
+  // Windows and unfinished entries of modules take whole blocks of each sequence.
+  const double block = group * static_cast<double>(plan.block);
+  const auto fixed = static_cast<std::int64_t>(std::ceil(kept.of_sequence / block));
   return {{groups_of(kept.whole), groups_of(kept.windowed), kept.window,
-           groups_of(states) * plan.step_tokens()},
+           groups_of(states) * plan.step_tokens() + fixed},
           group};
 }
 
@@ -292,10 +297,12 @@ double kv_bytes_per_token(const Model& model, const Deployment& plan) {
   return in_a_stage(static_cast<double>(layers.groups.all()) * layers.token, model, plan);
 }
 
-double kv_bytes_of_sparse_layers(const Model& model, const Deployment& plan) {
+double kv_bytes_of_modules(const Model& model, const Deployment& plan, std::int64_t tokens) {
   double bytes = 0.0;
   for (const ServedLayers& of : served_layers(model, plan))
-    if (of.sparse) bytes += of.layers * token_of_layer(*of.sparse, plan);
+    if (of.module)
+      bytes += of.layers * (of.module->of_sequence +
+                            static_cast<double>(tokens) * token_of_layer(*of.module, plan));
   return bytes;
 }
 

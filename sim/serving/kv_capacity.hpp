@@ -44,8 +44,8 @@ std::int64_t at_once(const Deployment& deployment);
 /// head, norms and biases in 16 bits; experts in mxfp4 padded as kernels of the GPU need them.
 Bytes rank_weights(const Model& model, const Gpu& gpu, const Deployment& deployment);
 
-/// Bytes of a token in all layers with a sparse index, whatever the ranks.
-double kv_bytes_of_sparse_layers(const Model& model, const Deployment& deployment);
+/// Bytes of a sequence in all layers whose attention runs as a module, whatever the ranks.
+double kv_bytes_of_modules(const Model& model, const Deployment& deployment, std::int64_t tokens);
 
 /// Bytes of one request's states in a GPU, whatever its tokens: those of scans in the deployment's
 /// format, and the inputs of convolutions. Each drafted token has states of its own

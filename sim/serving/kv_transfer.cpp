@@ -50,8 +50,7 @@ Bytes kv_bytes(const Model& model, const Deployment& plan, std::int64_t tokens) 
   Deployment whole = plan;
   whole.tp = whole.pp = 1;
   whole.speculation.reset();
-  double bytes = states_of_request(model, whole).si() +
-                 static_cast<double>(tokens) * kv_bytes_of_sparse_layers(model, whole);
+  double bytes = states_of_request(model, whole).si() + kv_bytes_of_modules(model, whole, tokens);
   for (const ServedLayers& of : served_layers(model, whole))
     for (const auto& [window, count] : of.windows) {
       const std::int64_t kept = window > 0 ? std::min(tokens, window) : tokens;

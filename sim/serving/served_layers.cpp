@@ -25,6 +25,9 @@ ServedLayers alike(const Model& model, const Deployment& plan) {
   return of;
 }
 
+// DeepSeek-V4's: those of the tables streams_pre and streams_post.
+constexpr std::int64_t measured_streams = 4;
+
 std::span<const Model> shapes_of(const Model& model) {
   return model.pattern ? std::span{model.pattern->shapes} : std::span{&model, 1};
 }
@@ -42,9 +45,10 @@ std::vector<ServedLayers> served_layers(const Model& model, const Deployment& pl
   std::vector<ServedLayers> all(pattern.shapes.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i].shape = pattern.shapes[i];
+    all[i].has_streams = pattern.streams > 1;
     if (!all[i].shape.mixer) continue;
     all[i].state = all[i].shape.mixer->work(model.hidden, plan.tp);
-    all[i].sparse = all[i].shape.mixer->sparse_work(model.hidden);
+    all[i].module = all[i].shape.mixer->module(model.hidden);
   }
   for (int layer = 0; layer < model.layers; ++layer) {
     ServedLayers& of =
@@ -75,7 +79,7 @@ std::vector<CutHeads> cut_heads(const Model& model) {
     if (shape.heads > 0)
       all.push_back({"heads", shape.heads, shape.latent ? 0 : shape.kv_heads, "key heads"});
     if (!shape.mixer) continue;
-    if (const auto work = shape.mixer->sparse_work(model.hidden))
+    if (const auto work = shape.mixer->module(model.hidden))
       all.push_back({"heads", work->heads, 0, ""});
     const std::string kind = shape.mixer->kind();
     if (const auto work = shape.mixer->work(model.hidden, 1))
@@ -105,6 +109,13 @@ bool has_joint_prompts(const Model& model) {
          });
 }
 
+bool has_compressed_attention(const Model& model) {
+  return model.pattern && std::ranges::any_of(model.pattern->shapes, [&](const Model& shape) {
+           const auto module = shape.mixer ? shape.mixer->module(model.hidden) : std::nullopt;
+           return module && module->values == 0.0;
+         });
+}
+
 bool has_states(const Model& model) {
   return model.pattern && std::ranges::any_of(model.pattern->shapes, [&](const Model& shape) {
            return shape.mixer && shape.mixer->work(model.hidden, 1);
@@ -115,19 +126,19 @@ void need_priced_mixers(const Model& model, const Place& at) {
   if (!model.pattern) return;
   const LayerPattern& pattern = *model.pattern;
   const std::string remedy = "orrery check --model shows their sizes";
-  if (pattern.streams > 1)
+  if (pattern.streams > 1 && pattern.streams != measured_streams)
     fail_infeasible(at,
-                    "serving has no prices of hyper-connections with " +
-                        std::to_string(pattern.streams) + " residual streams yet",
+                    "serving has prices of 4 residual streams, and the model has " +
+                        std::to_string(pattern.streams),
                     remedy);
-  const auto is_sparse = [&](const Model& shape) {
-    return shape.mixer && shape.mixer->sparse_work(model.hidden);
+  const auto is_module = [&](const Model& shape) {
+    return shape.mixer && shape.mixer->module(model.hidden);
   };
   if (std::ranges::none_of(pattern.shapes,
-                           [&](const Model& shape) { return shape.heads > 0 || is_sparse(shape); }))
+                           [&](const Model& shape) { return shape.heads > 0 || is_module(shape); }))
     fail_infeasible(at, "serving has no prices of models without any attention yet", remedy);
   for (const Model& shape : pattern.shapes) {
-    if (shape.mixer && !shape.mixer->work(model.hidden, 1) && !is_sparse(shape))
+    if (shape.mixer && !shape.mixer->work(model.hidden, 1) && !is_module(shape))
       fail_infeasible(
           at,
           "serving has no prices yet of such " + shape.mixer->kind() + " layers as the model has",

@@ -17,11 +17,12 @@ struct ServedLayers {
   /// A model all of whose layers are like these: its sizes are those of one layer.
   Model shape;
   int layers = 0;
-  int dense = 0, experts = 0;           ///< Those of them with an MLP, and with experts.
-  std::map<std::int64_t, int> windows;  ///< Those with attention, by their window; 0: none.
-  int wide = 0;                         ///< Those whose weights stay in 16 bits.
-  std::optional<StateWork> state;       ///< The mixer that keeps a state; nothing: attention.
-  std::optional<SparseWork> sparse;     ///< Latent attention with a sparse index.
+  int dense = 0, experts = 0;             ///< Those of them with an MLP, and with experts.
+  std::map<std::int64_t, int> windows;    ///< Those with attention, by their window; 0: none.
+  int wide = 0;                           ///< Those whose weights stay in 16 bits.
+  std::optional<StateWork> state;         ///< The mixer that keeps a state; nothing: attention.
+  std::optional<AttentionModule> module;  ///< Attention that runs as one kernel.
+  bool has_streams = false;               ///< Several residual streams.
 
   bool has_attention() const { return !windows.empty(); }
   /// Shares of a whole layer: one that has only a mixer or only a feed-forward part counts half.
@@ -49,7 +50,10 @@ std::vector<CutHeads> cut_heads(const Model& model);
 std::vector<std::int64_t> mlp_widths(const Model& model);
 std::vector<std::int64_t> query_widths(const Model& model);
 
-/// Some mixer has kernels that take several prompts at once: scans, modules with a sparse index.
+/// Some attention keeps entries that stand for several tokens (CSA, HCA).
+bool has_compressed_attention(const Model& model);
+
+/// Some mixer has kernels that take several prompts at once: scans, modules of attention.
 bool has_joint_prompts(const Model& model);
 
 /// Some mixer keeps a state.

@@ -331,15 +331,13 @@ ServingKernels::Priced ServingKernels::state_step(const Scan& scan, Dtype states
   return {time, work};
 }
 
-ServingKernels::Priced ServingKernels::sparse_attention(Dtype weights, Dtype kv,
-                                                        std::int64_t hidden, const SparseWork& work,
-                                                        std::int64_t heads, std::int64_t requests,
-                                                        std::int64_t tokens,
-                                                        std::int64_t context) const {
+ServingKernels::Priced ServingKernels::attention_module(
+    Dtype weights, Dtype kv, std::int64_t hidden, const AttentionModule& module, std::int64_t heads,
+    std::int64_t requests, std::int64_t tokens, std::int64_t context) const {
   const bool decodes = tokens == 1;
-  const std::string op =
-      std::string{decodes ? "sparse_decode" : "sparse_prefill"} + (work.own_index ? "" : "_shared");
-  std::array<std::int64_t, 7> sizes{hidden, work.q_rank, work.index_heads, heads, requests};
+  const std::string& op = decodes ? module.decode : module.prefill;
+  if (module.most_context > 0) context = std::min(context, module.most_context + tokens);
+  std::array<std::int64_t, 7> sizes{hidden, module.q_rank, module.index_heads, heads, requests};
   if (decodes) {
     sizes[5] = context;
   } else {
@@ -347,12 +345,25 @@ ServingKernels::Priced ServingKernels::sparse_attention(Dtype weights, Dtype kv,
     sizes[6] = context;
   }
   const std::span<const std::int64_t> used{sizes.data(), decodes ? 6u : 7u};
-  const KernelFormats formats{weights, kv};
+  // Compressed attention has entries in fp8 alone.
+  const Dtype cached = module.values > 0.0 ? cache_measured_as(kv) : Dtype::fp8;
+  const KernelFormats formats{weights, module.values > 0.0 ? kv : cached};
   // Modules were measured with weights in bf16, in fp8 blocks and, by some engines, in nvfp4.
   const Dtype measured = element_bytes(weights) > 1.5 ? Dtype::bf16 : Dtype::fp8_block;
-  const std::string words = "-" + name(measured) + "-kv-" + name(cache_measured_as(kv));
+  const std::string words = "-" + name(measured) + "-kv-" + name(cached);
   const KernelWork moved = kernel_work(op, formats, used);
-  return {cold(price(op, words, {measured, kv}, used), moved.bytes, least_attention), moved};
+  return {cold(price(op, words, {measured, cached}, used), moved.bytes, least_attention), moved};
+}
+
+ServingKernels::Priced ServingKernels::streams(std::int64_t hidden, std::int64_t tokens) const {
+  const std::array<std::int64_t, 2> sizes{hidden, tokens};
+  const KernelTime before = price("streams_pre", "", {}, sizes);
+  const KernelTime after = price("streams_post", "", {}, sizes);
+  KernelWork work = kernel_work("streams_pre", {}, sizes);
+  const KernelWork second = kernel_work("streams_post", {}, sizes);
+  work.flop += second.flop;
+  work.bytes += second.bytes;
+  return {{before.time + after.time, std::max(before.tag, after.tag)}, work};
 }
 
 ServingKernels::Priced ServingKernels::convolution(std::int64_t channels, std::int64_t prompts,

@@ -79,12 +79,15 @@ class ServingKernels {
   /// A step of `requests` states in this format: of state spaces and fixed decays, whose traffic is
   /// the same, as of the delta rule. An engine's tables are of its own format (`states`).
   Priced state_step(const Scan& scan, Dtype states, std::int64_t requests) const;
-  /// A module of latent attention with a sparse index, on a rank with so many heads: `requests`
+  /// Four residual streams, mixed before and after both parts of a layer.
+  Priced streams(std::int64_t hidden, std::int64_t tokens) const;
+
+  /// A module of attention, on a rank with so many heads: `requests`
   /// with `tokens` new ones each, of contexts of `context` tokens, those included. Decodes: 1
   /// token.
-  Priced sparse_attention(Dtype weights, Dtype kv, std::int64_t hidden, const SparseWork& work,
-                          std::int64_t heads, std::int64_t requests, std::int64_t tokens,
-                          std::int64_t context) const;
+  Priced attention_module(Dtype weights, Dtype kv, std::int64_t hidden,
+                          const AttentionModule& module, std::int64_t heads, std::int64_t requests,
+                          std::int64_t tokens, std::int64_t context) const;
   Priced convolution(std::int64_t channels, std::int64_t prompts, std::int64_t tokens) const;
   Priced convolution_step(std::int64_t channels, std::int64_t requests) const;
 

@@ -22,7 +22,7 @@ struct StepCosts {
   /// Attention of a part of a prompt, behind `cached` other tokens.
   std::function<Seconds(double tokens, double cached)> prefill_attention;
   /// Kernels that take parts of `prompts` prompts at once, `tokens` each behind `cached` ones:
-  /// scans of mixers with a state, modules with a sparse index. Empty: nothing.
+  /// scans of mixers with a state, modules of attention. Empty: nothing.
   std::function<Seconds(double prompts, double tokens, double cached)> together;
   std::function<Seconds(double rows)> head;      ///< The output head and sampling.
   std::function<Seconds(double requests)> host;  ///< The engine's work on the CPU.

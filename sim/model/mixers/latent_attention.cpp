@@ -49,15 +49,59 @@ bool LatentAttentionMixer::describe(Model& layer) const {
   return true;
 }
 
-std::optional<SparseWork> LatentAttentionMixer::sparse_work(std::int64_t hidden) const {
+namespace {
+
+// Down-projections and indexes are on every rank: vllm/model_executor/models/deepseek_v2.py.
+std::int64_t copied_parameters(const Mixer& mixer, std::int64_t hidden) {
+  std::int64_t count = mixer.vectors(hidden);
+  for (const WeightMatrix& matrix : mixer.matrices(hidden))
+    if (matrix.name == "q_down" || matrix.name == "kv_down" || matrix.name == "kv" ||
+        matrix.name == "compress" || matrix.name.starts_with("index_"))
+      count += matrix.in * matrix.out;
+  return count;
+}
+
+constexpr double rotated = 64.0, entry_scales = 8.0;
+
+}  // namespace
+
+std::optional<AttentionModule> LatentAttentionMixer::module(std::int64_t hidden) const {
   if (!index) return std::nullopt;
-  SparseWork work{heads,        q_rank,     kv_rank,    rope_dim,
-                  index->heads, index->dim, index->own, vectors(hidden)};
-  // The down-projections and the index are not cut: vllm/model_executor/models/deepseek_v2.py.
-  for (const WeightMatrix& matrix : matrices(hidden))
-    if (matrix.name.ends_with("_down") || matrix.name.starts_with("index_"))
-      work.copied += matrix.in * matrix.out;
-  return work;
+  AttentionModule module;
+  module.decode = index->own ? "sparse_decode" : "sparse_decode_shared";
+  module.prefill = index->own ? "sparse_prefill" : "sparse_prefill_shared";
+  module.heads = heads;
+  module.q_rank = q_rank;
+  module.index_heads = index->heads;
+  // In fp8 FlashMLA's layout: a scale of 4 bytes for 128 values, and the rotated ones in 16 bits.
+  const auto rank = static_cast<double>(kv_rank), rope = static_cast<double>(rope_dim);
+  module.values = rank + rope;
+  module.narrow_bytes = rank + rank / 32.0 + 2.0 * rope;
+  module.bytes = index->own ? static_cast<double>(index->dim) + 4.0 : 0.0;
+  module.copied = copied_parameters(*this, hidden);
+  return module;
+}
+
+std::optional<AttentionModule> CompressedAttention::module(std::int64_t hidden) const {
+  AttentionModule module;
+  module.decode = index_heads > 0 ? "csa_decode" : "hca_decode";
+  module.prefill = index_heads > 0 ? "csa_prefill" : "hca_prefill";
+  module.heads = heads;
+  module.q_rank = q_rank;
+  module.index_heads = std::max<std::int64_t>(1, index_heads);
+  // An entry in FlashMLA's layout: 448 values in fp8 with a byte of scale for 64, 64 rotated ones in
+  // 16 bits, 8 bytes of alignment in all (vLLM, DeepseekV4 cache of 584 bytes); index keys have 8
+  // bits and a scale of 4 bytes.
+  const double entry = static_cast<double>(head_dim) + rotated + entry_scales;
+  const double key = index_heads > 0 ? static_cast<double>(index_dim) + 4.0 : 0.0;
+  if (ratio > 0)
+    module.bytes = (entry + key) / static_cast<double>(ratio);
+  else
+    module.most_context = window;
+  module.of_sequence =
+      static_cast<double>(window) * entry + static_cast<double>(kept(hidden).states);
+  module.copied = copied_parameters(*this, hidden);
+  return module;
 }
 
 MixerPointer parse_latent_attention(const JsonValue& json) {

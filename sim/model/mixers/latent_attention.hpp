@@ -29,7 +29,7 @@ class LatentAttentionMixer : public Mixer {
   std::int64_t vectors(std::int64_t hidden) const override;
   KeptBytes kept(std::int64_t hidden) const override;
   bool describe(Model& layer) const override;
-  std::optional<SparseWork> sparse_work(std::int64_t hidden) const override;
+  std::optional<AttentionModule> module(std::int64_t hidden) const override;
 };
 
 /// DeepSeek-V4's attention: one head of keys that are values as well, the last `window` tokens of
@@ -48,6 +48,7 @@ class CompressedAttention : public Mixer {
   std::vector<WeightMatrix> matrices(std::int64_t hidden) const override;
   std::int64_t vectors(std::int64_t hidden) const override;
   KeptBytes kept(std::int64_t hidden) const override;
+  std::optional<AttentionModule> module(std::int64_t hidden) const override;
 
  private:
   /// Entries that a token enters: both overlapping halves with an index, else one.

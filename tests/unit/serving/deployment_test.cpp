@@ -179,7 +179,8 @@ TEST(Deployment, SaysWhatLiesBeyondItsRange) {
     request.tp = tp;
     request.dp = dp;
     const System of = read_system(system, {});
-    return !unmeasured_notes(of, deployment("deepseek-v3", system, request, gpus)).empty();
+    const Model model = read_model("deepseek-v3", {});
+    return !unmeasured_notes(of, model, deployment("deepseek-v3", system, request, gpus)).empty();
   };
   EXPECT_TRUE(says("dgx-h100", 16, 16));
   EXPECT_TRUE(says("dgx-h100", 16, 32));

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/model/layer_pattern.hpp"
 #include "sim/serving/iteration_prices.hpp"
 #include "sim/serving/kv_capacity.hpp"
 #include "sim/serving/served_layers.hpp"
@@ -134,9 +135,85 @@ TEST(PatternedServing, ASparseIndexGrowsSlowly) {
     return part(price(of, {32, 32 * 60'000, {}, 32}), op)->time -
            part(price(of, {32, 32 * 30'000, {}, 32}), op)->time;
   };
-  const Seconds slow = growth(sparse, "decode_attention.sparse");
+  const Seconds slow = growth(sparse, "decode_attention.module");
   EXPECT_GT(slow, Seconds{});
   EXPECT_LT(slow, 0.4 * growth(dense, "decode_attention"));
+}
+
+// DeepSeek-V4 Flash: 21 layers keep an entry of 584 B and an index key of 132 B for four tokens, 20
+// an entry for 128. Each of 43 has a window of 128 entries of each sequence, and unfinished entries
+// in fp32: 81,920 and 524,288 B.
+TEST(PatternedServing, CompressedAttentionKeepsFewBytesOfATokenAndManyOfASequence) {
+  DeploymentRequest request;
+  request.tp = 8;
+  const ServingSetup of = setup("deepseek-v4-flash", 8, "vllm", request);
+  const double token = 21 * (584.0 + 132.0) / 4.0 + 20 * 584.0 / 128.0;
+  EXPECT_DOUBLE_EQ(kv_bytes_per_token(of.model, of.deployment), token);
+  const double sequence = 43 * 128 * 584.0 + 21 * 81'920.0 + 20 * 524'288.0;
+  const auto blocks = static_cast<std::int64_t>(
+      std::ceil(sequence / (token * static_cast<double>(of.deployment.block))));
+  EXPECT_EQ(capacity(of).groups.states, blocks);
+  EXPECT_DOUBLE_EQ(kv_bytes_of_modules(of.model, of.deployment, 1'000), sequence + 1'000 * token);
+  EXPECT_THAT(unmeasured_notes(of.system, of.model, of.deployment).front(),
+              testing::HasSubstr("compressed attention"));
+}
+
+// An index over a quarter of the tokens grows with the context, a 128th of them hardly, a window not
+// at all; projections, the chosen entries and the window stay.
+TEST(PatternedServing, CompressedAttentionHardlyGrowsWithTheContext) {
+  const ServingSetup of = setup("deepseek-v4-flash", 8);
+  const ServingKernels kernels{of.system.gpu, of.engine};
+  const auto time = [&](const AttentionModule& module, std::int64_t context) {
+    return kernels.attention_module(Dtype::fp8_block, Dtype::fp8, 4'096, module, 8, 64, 1, context)
+        .time.time;
+  };
+  int kinds = 0;
+  for (const ServedLayers& layers : served_layers(of.model, of.deployment)) {
+    const AttentionModule& module = layers.module.value();
+    const double growth = time(module, 60'000) / time(module, 1'000);
+    if (module.most_context > 0) {
+      EXPECT_EQ(layers.layers, 2);
+      EXPECT_EQ(growth, 1.0);
+    } else if (module.decode == "hca_decode") {
+      EXPECT_EQ(layers.layers, 20);
+      EXPECT_GT(growth, 1.0);
+      EXPECT_LT(growth, 1.6);
+    } else {
+      EXPECT_EQ(layers.layers, 21);
+      EXPECT_GT(growth, 1.2);
+      EXPECT_LT(growth, 4.0);
+    }
+    ++kinds;
+  }
+  EXPECT_EQ(kinds, 3);
+}
+
+// Streams are mixed once a layer, whatever the batch; a stage sends all four of them on.
+TEST(PatternedServing, ResidualStreamsAreMixedAndSent) {
+  DeploymentRequest request;
+  request.tp = 4;
+  request.pp = 2;
+  const ServingSetup of = setup("deepseek-v4-flash", 8, "vllm", request);
+  const IterationPrices prices{of.model, of.system, of.deployment, of.engine};
+  const IterationPrice step = prices.price({64, 64'000, {}, 64});
+  EXPECT_EQ(part(step, "streams")->count, 43);
+  EXPECT_DOUBLE_EQ(part(step, "streams")->bytes.si(), 43 * 64 * 4'096 * 56 * 2.0);
+  const Seconds more = prices.hop(2'000) - prices.hop(1'000);
+  EXPECT_NEAR(more / (Bytes{1'000 * 4 * 4'096 * 2.0} / of.system.scale_up), 1.0, 1e-9);
+  EXPECT_EQ(part(price(setup("deepseek-v3.2", 8), {64, 64'000, {}, 64}), "streams"), nullptr);
+}
+
+// All weights of DeepSeek-V4 Flash on one rank in 16 bits are twice its parameters (those that mix
+// streams have 32 bits, norms and biases are left out).
+TEST(PatternedServing, WeightsAreThoseOfTheParameters) {
+  DeploymentRequest request;
+  request.weights = request.attention = request.experts = Dtype::bf16;
+  request.tp = request.dp = 1;
+  const ServingSetup of = setup("deepseek-v4-flash", 1, "vllm", request);
+  const double bytes = rank_weights(of.model, of.system.gpu, of.deployment).si();
+  const auto streams =
+      static_cast<double>(43 * layer_stream_parameters(*of.model.pattern, of.model.hidden));
+  EXPECT_NEAR((bytes - 2.0 * streams) / (2.0 * 284'332'241'239.0), 1.0, 1e-4);
 }
 
 // Layers that are alike, described as a pattern, have the model's own memory and times.
@@ -188,7 +265,6 @@ TEST(PatternedServing, SaysWhatIsNotServed) {
   using testing::HasSubstr;
   EXPECT_THAT(refusal("qwen3.5-35b-a3b", "vllm-2024"),
               HasSubstr("the engine 'vllm-2024' serves no mixers with a state"));
-  EXPECT_THAT(refusal("deepseek-v4-flash", "sglang"), HasSubstr("hyper-connections"));
   EXPECT_THAT(refusal("minimax-m3", "sglang"),
               HasSubstr("serving has no prices yet of such attention layers"));
   DeploymentRequest request;
