@@ -57,8 +57,8 @@ struct ServingTable {
 ///                        choice is an earlier layer's
 ///     csa_decode, csa_prefill, hca_decode, hca_prefill   the same sizes: compressed attention,
 ///                        4 tokens an entry with an index, and 128 without (index_heads 1)
-///     streams_pre, streams_post                      hidden tokens: 4 residual streams mixed before
-///                        and after both parts of a layer
+///     streams_pre, streams_post                      hidden tokens: four residual streams, mixed
+///                        before and after both parts of a layer
 ///     all_reduce         gpus elements               elements of 16 bits
 std::vector<std::string> serving_table_columns(const std::string& op);
 

@@ -202,11 +202,27 @@ void read_experts(ObjectReader& reader, const ModelDefaults& defaults, Model& mo
 
 // A model of layers that are not all alike says of itself what holds for all of them.
 Model parse_patterned(const JsonValue& json) {
-  ObjectReader reader{
-      json,
-      {"schema", "name", "source", "hidden", "vocab", "seq", "pretraining_seq", "norm",
-       "norms_per_layer", "tied_embeddings", "positions", "mixers", "ffns", "pattern", "streams",
-       "prediction_layers", "prediction", "prediction_repeats", "quantization_config"}};
+  ObjectReader reader{json,
+                      {"schema",
+                       "name",
+                       "source",
+                       "hidden",
+                       "vocab",
+                       "seq",
+                       "pretraining_seq",
+                       "norm",
+                       "norms_per_layer",
+                       "tied_embeddings",
+                       "positions",
+                       "mixers",
+                       "ffns",
+                       "pattern",
+                       "streams",
+                       "prediction_layers",
+                       "prediction",
+                       "prediction_repeats",
+                       "quantization_config",
+                       "expert_dtype"}};
   Model model;
   const auto named = json.find("name");
   model.name = named ? named->text() : name_from_path(json.place().file);

@@ -190,6 +190,9 @@ std::optional<CheckpointFormats> formats_of_files(const Model& model,
   if (is_fp8_cache(*config) ||
       (of_modelopt && of_modelopt->is_object() && is_fp8_cache(*of_modelopt)))
     formats.kv = Dtype::fp8;
+  // DeepSeek-V4's experts are apart from its quantization_config: values in fp4, a scale for 32.
+  if (model.experts && model.document && text_or(*model.document, "expert_dtype") == "fp4")
+    formats.experts = Dtype::mxfp4;
   formats.said_by = "quantization_config";
   return formats;
 }

@@ -281,8 +281,13 @@ void settle_formats(const Model& model, const System& system, const ServingEngin
   plan.attention = stored.attention;
   plan.experts = stored.experts;
   plan.ends_16bit = stored.ends_16bit;
-  plan.kv = request.kv.value_or(engine.takes_kv_of_checkpoint ? stored.kv.value_or(Dtype::bf16)
-                                                              : Dtype::bf16);
+  Dtype cached = engine.takes_kv_of_checkpoint ? stored.kv.value_or(Dtype::bf16) : Dtype::bf16;
+  if (has_compressed_attention(model)) {
+    cached = Dtype::fp8;  // Engines have kernels for such entries alone.
+    if (request.kv.value_or(cached) != cached)
+      fail_infeasible(at / "kv", "entries of compressed attention are in fp8", "use fp8");
+  }
+  plan.kv = request.kv.value_or(cached);
   if (plan.ends_16bit > 0 && model.experts)
     fail_input(at / "ends_16bit", "is for models without experts", "leave it out");
   if (2 * plan.ends_16bit > model.layers)

@@ -33,9 +33,11 @@ std::string memory(const ServingStep& step) {
   if (const std::string longest = longest_text(step.setup.deployment, step.kv); !longest.empty())
     table.add_row({"", "", longest});
   if (step.kv.groups.states > 0)
-    table.add_row({"", "",
-                   plural(step.kv.groups.states, "block") + " of each request for its states, " +
-                       name(step.setup.deployment.states)});
+    table.add_row(
+        {"", "",
+         plural(step.kv.groups.states, "block") + " of each request for its " +
+             (has_states(step.setup.model) ? "states, " + name(step.setup.deployment.states)
+                                           : "windows and unfinished entries")});
   row("left free",
       memory.total - memory.weights - memory.activations - memory.reserve - memory.states -
           memory.kv,

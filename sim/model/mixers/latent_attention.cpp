@@ -89,9 +89,8 @@ std::optional<AttentionModule> CompressedAttention::module(std::int64_t hidden) 
   module.heads = heads;
   module.q_rank = q_rank;
   module.index_heads = std::max<std::int64_t>(1, index_heads);
-  // An entry in FlashMLA's layout: 448 values in fp8 with a byte of scale for 64, 64 rotated ones in
-  // 16 bits, 8 bytes of alignment in all (vLLM, DeepseekV4 cache of 584 bytes); index keys have 8
-  // bits and a scale of 4 bytes.
+  // An entry in vLLM's layout has 584 bytes: 448 values in fp8 with a byte of scale for 64 of them
+  // and one of padding, and 64 rotated ones in 16 bits. Index keys have 8 bits and a scale.
   const double entry = static_cast<double>(head_dim) + rotated + entry_scales;
   const double key = index_heads > 0 ? static_cast<double>(index_dim) + 4.0 : 0.0;
   if (ratio > 0)

@@ -158,8 +158,21 @@ TEST(PatternedServing, CompressedAttentionKeepsFewBytesOfATokenAndManyOfASequenc
               testing::HasSubstr("compressed attention"));
 }
 
-// An index over a quarter of the tokens grows with the context, a 128th of them hardly, a window not
-// at all; projections, the chosen entries and the window stay.
+// DeepSeek-V4 is published in fp8 blocks with experts in fp4; its entries have one format.
+TEST(PatternedServing, DeepSeekV4IsServedAsItIsPublished) {
+  const Deployment plan = setup("deepseek-v4-pro", 8).deployment;
+  EXPECT_EQ(plan.weights, Dtype::fp8_block);
+  EXPECT_EQ(plan.attention, Dtype::fp8_block);
+  EXPECT_EQ(plan.experts, Dtype::mxfp4);
+  EXPECT_EQ(plan.kv, Dtype::fp8);
+  DeploymentRequest request;
+  request.kv = Dtype::bf16;
+  EXPECT_THAT(error_text([&] { setup("deepseek-v4-pro", 8, "vllm", request); }),
+              testing::HasSubstr("entries of compressed attention are in fp8"));
+}
+
+// An index over a quarter of the tokens grows with the context, a 128th of them hardly, a window
+// not at all; projections, the chosen entries and the window stay.
 TEST(PatternedServing, CompressedAttentionHardlyGrowsWithTheContext) {
   const ServingSetup of = setup("deepseek-v4-flash", 8);
   const ServingKernels kernels{of.system.gpu, of.engine};
