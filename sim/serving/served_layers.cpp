@@ -134,9 +134,6 @@ void need_priced_mixers(const Model& model, const Place& at) {
   const auto is_module = [&](const Model& shape) {
     return shape.mixer && shape.mixer->module(model.hidden);
   };
-  if (std::ranges::none_of(pattern.shapes,
-                           [&](const Model& shape) { return shape.heads > 0 || is_module(shape); }))
-    fail_infeasible(at, "serving has no prices of models without any attention yet", remedy);
   for (const Model& shape : pattern.shapes) {
     if (shape.mixer && !shape.mixer->work(model.hidden, 1) && !is_module(shape))
       fail_infeasible(
@@ -149,6 +146,9 @@ void need_priced_mixers(const Model& model, const Place& at) {
                       "not",
                       remedy);
   }
+  if (std::ranges::none_of(pattern.shapes,
+                           [&](const Model& shape) { return shape.heads > 0 || is_module(shape); }))
+    fail_infeasible(at, "serving has no prices of models without any attention yet", remedy);
 }
 
 }  // namespace orrery

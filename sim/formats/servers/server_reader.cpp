@@ -238,7 +238,9 @@ void ServerReader::read_formats(const std::string& quantization, const std::stri
   bool is_kv_of_checkpoint = false;
   if (!cache.empty()) {
     const bool takes_checkpoints = checkpoint_.kv && engine_.takes_kv_of_checkpoint;
-    const std::string own = takes_checkpoints ? name(*checkpoint_.kv) : base;
+    const std::string own = has_compressed_attention(part_.model) ? name(Dtype::fp8)
+                            : takes_checkpoints                   ? name(*checkpoint_.kv)
+                                                                  : base;
     const std::string kv = having(cache).choice(cache, {{"auto", own},
                                                         {"bfloat16", "bf16"},
                                                         {"bf16", "bf16"},

@@ -232,6 +232,15 @@ TEST(ImportedServers, KeysAndValuesAreInTheCheckpointsFormat) {
                           "in fp8, by its name, and hf_quant_config.json of NVIDIA's checkpoints"));
 }
 
+TEST(ImportedServers, EntriesOfCompressedAttentionAreInFp8) {
+  for (const std::string command :
+       {"python -m sglang.launch_server --model-path ", "vllm serve ", "trtllm-serve "})
+    EXPECT_THAT(
+        words_of(command + "deepseek-ai/DeepSeek-V4-Flash\n"),
+        AllOf(HasSubstr("weights=fp8_block"), HasSubstr("experts=mxfp4"), HasSubstr("kv=fp8")))
+        << command;
+}
+
 TEST(ImportedServers, VllmsReleaseDecidesItsProfile) {
   const auto image = [](const std::string& tag) {
     return "docker run --gpus all vllm/vllm-openai:" + tag + " --model Qwen/Qwen3-8B\n";
