@@ -6,6 +6,7 @@
 
 #include "sim/core/nearest.hpp"
 #include "sim/core/value_list.hpp"
+#include "sim/model/layer_pattern.hpp"
 
 namespace orrery {
 namespace {
@@ -16,6 +17,42 @@ constexpr const char* example = "write it like mtp:2@0.7 or eagle3:3@0.66/0.39/0
 // Vocabulary of EAGLE-3's draft head: "draft_vocab_size" of its authors' checkpoints for Llama 3.1
 // and 3.3 (huggingface.co/yuhuili, config.json).
 constexpr std::int64_t eagle_words = 32'000;
+
+// Of a pattern, the layer that a prediction module consists of: an attention layer, or one of
+// attention alone and one of a feed-forward part alone.
+Model prediction_layer(const Model& model, const Place& at) {
+  const LayerPattern& pattern = *model.pattern;
+  std::vector<int> places = pattern.prediction_shapes;
+  if (places.empty()) places = {pattern.shape_of.back()};
+  const auto shape = [&](std::size_t i) -> const Model& {
+    return pattern.shapes[static_cast<std::size_t>(places[i])];
+  };
+  Model layer = shape(0);
+  bool is_known = layer.heads > 0 && !layer.mixer && places.size() <= 2;
+  if (is_known && places.size() == 2) {
+    is_known = !has_feed_forward(layer) && !has_mixer(shape(1));
+    layer.experts = shape(1).experts;
+    layer.ffn = shape(1).ffn;
+    layer.gated = shape(1).gated;
+  }
+  if (!is_known)
+    fail_infeasible(at, "serving has no prices yet of the layers that draft in " + model.name,
+                    "use ngram");
+  return layer;
+}
+
+// Of a pattern, its first layer with attention to all tokens, or to some.
+Model attention_layer(const Model& model, const Place& at) {
+  const std::vector<Model>& shapes = model.pattern->shapes;
+  const auto sees_all = [](const Model& shape) { return shape.heads > 0 && shape.window == 0; };
+  auto found = std::ranges::find_if(shapes, sees_all);
+  if (found == shapes.end())
+    found = std::ranges::find_if(shapes, [](const Model& shape) { return shape.heads > 0; });
+  if (found == shapes.end())
+    fail_infeasible(at, "serving has no prices yet of layers that draft for " + model.name,
+                    "use ngram");
+  return *found;
+}
 
 Model one_layer(const Model& model) {
   Model layer = model;
@@ -88,13 +125,13 @@ std::shared_ptr<const Model> drafting_model(const Model& model, const Speculatio
       if (model.prediction_layers == 0)
         fail_infeasible(at, model.name + " has no layer for further tokens",
                         "use eagle3, draft or ngram");
-      Model layer = one_layer(model);
-      if (model.experts) layer.layer_has_experts = {true};
+      Model layer = one_layer(model.pattern ? prediction_layer(model, at) : model);
+      if (layer.experts) layer.layer_has_experts = {true};
       return std::make_shared<const Model>(std::move(layer));
     }
     case DraftMethod::eagle: {
       // Its MLP is dense: that of a model with experts is as wide as those that a token visits.
-      Model layer = one_layer(model);
+      Model layer = one_layer(model.pattern ? attention_layer(model, at) : model);
       if (layer.experts) layer.ffn = layer.experts->per_token * layer.experts->ffn;
       layer.experts.reset();
       layer.window = 0;

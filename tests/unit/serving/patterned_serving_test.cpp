@@ -158,6 +158,27 @@ TEST(PatternedServing, CompressedAttentionKeepsFewBytesOfATokenAndManyOfASequenc
               testing::HasSubstr("compressed attention"));
 }
 
+// Nemotron 3 predicts by a layer of attention and one of experts; an EAGLE draft has a model's own
+// attention. What drafts by other mixers has no price.
+TEST(PatternedServing, DraftsAreByTheLayersOfThePredictionModule) {
+  DeploymentRequest request;
+  request.tp = 4;
+  request.speculate = parse_speculation("mtp:1@0.8", {});
+  const ServingSetup of = setup("nemotron-3-super-120b-a12b", 4, "vllm", request, "dgx-b200");
+  const Model& drafts = *of.deployment.drafter;
+  EXPECT_EQ(drafts.layers, 1);
+  EXPECT_EQ(drafts.heads, 32);
+  EXPECT_EQ(drafts.experts, of.model.experts);
+  EXPECT_FALSE(drafts.pattern);
+  const ServingSetup without = setup("nemotron-3-super-120b-a12b", 4, "vllm", {}, "dgx-b200");
+  EXPECT_GT(capacity(of).blocks(), 0);
+  EXPECT_LT(capacity(of).tokens, capacity(without).tokens);
+  request.speculate = parse_speculation("eagle3:3@0.6", {});
+  EXPECT_EQ(setup("qwen3.5-35b-a3b", 4, "vllm", request).deployment.drafter->heads, 16);
+  EXPECT_THAT(error_text([&] { setup("deepseek-v4-pro", 8, "vllm", request); }),
+              testing::HasSubstr("no prices yet of layers that draft for deepseek-v4-pro"));
+}
+
 // DeepSeek-V4 is published in fp8 blocks with experts in fp4; its entries have one format.
 TEST(PatternedServing, DeepSeekV4IsServedAsItIsPublished) {
   const Deployment plan = setup("deepseek-v4-pro", 8).deployment;
