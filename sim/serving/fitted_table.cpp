@@ -108,6 +108,9 @@ LocalFit::Answer LocalFit::at(std::span<const double> query) const {
 namespace {
 
 constexpr std::size_t most_sizes = 7;
+// Fewer new tokens than these are no prompt: tables have rows of one behind 65,536 others.
+constexpr std::int64_t least_prompt = 64;
+constexpr std::size_t batch_column = 4;
 constexpr double octaves_of_a_window = 4.0;
 constexpr double weight_of_head_dim = 2.0;
 constexpr double weight_of_layout = 0.4;
@@ -164,6 +167,11 @@ FittedTable::FittedTable(const ServingTable& table, const KernelFormats& formats
     const Seconds roof = kernel_roof(op_, kernel_work(op_, formats_, sizes), measured_on.peak,
                                      measured_on.bandwidth);
     fit_.add(coordinates(op_, sizes).span(), std::log(table.times[i] / roof));
+    if (!is_module(op_)) continue;
+    const bool decodes = op_.find("_decode") != op_.npos;
+    const std::int64_t tokens = decodes ? 0 : sizes[sizes.size() - 2];
+    std::int64_t& most = reach_[sizes[batch_column]];
+    if (decodes || tokens >= least_prompt) most = std::max(most, sizes.back() - tokens);
   }
 }
 
@@ -173,6 +181,15 @@ FittedTable::Time FittedTable::at(std::span<const std::int64_t> sizes, const Roo
   const Seconds roof =
       kernel_roof(op_, kernel_work(op_, formats, sizes), rates.peak, rates.bandwidth);
   return {roof * std::exp(value), exact, outside};
+}
+
+std::int64_t FittedTable::reach(std::int64_t requests) const {
+  if (reach_.empty()) return 0;
+  std::int64_t most = 0;
+  for (auto row = reach_.lower_bound(std::min(requests, reach_.rbegin()->first));
+       row != reach_.end(); ++row)
+    most = std::max(most, row->second);
+  return most;
 }
 
 double FittedTable::outside(std::span<const std::int64_t> sizes) const {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -83,6 +84,10 @@ class FittedTable {
           const KernelFormats& formats) const;
   double outside(std::span<const std::int64_t> sizes) const;
 
+  /// Of a module of attention: the most earlier tokens behind which at least so many prompts, or
+  /// single tokens, were timed at once. Of more than all rows have: what the most have.
+  std::int64_t reach(std::int64_t requests) const;
+
   const std::string& title() const { return title_; }
   const std::string& gpu() const { return gpu_; }
   const std::string& engine() const { return engine_; }
@@ -91,6 +96,7 @@ class FittedTable {
   std::string op_, title_, gpu_, engine_;
   KernelFormats formats_;
   LocalFit fit_;
+  std::map<std::int64_t, std::int64_t> reach_;  // The most earlier tokens by requests.
 };
 
 /// A left-out row and its prediction from the others.

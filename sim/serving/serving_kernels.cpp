@@ -331,6 +331,43 @@ ServingKernels::Priced ServingKernels::state_step(const Scan& scan, Dtype states
   return {time, work};
 }
 
+// Behind more tokens than a table has, a module grows as in the table that reaches furthest, and
+// beyond that as its work: rows of other batches and lengths say nothing of it.
+KernelTime ServingKernels::module_time(const std::string& op, const std::string& words,
+                                       const KernelFormats& formats,
+                                       std::span<const std::int64_t> sizes) const {
+  const std::vector<FittedTable>& tables = table_set(op, words, formats).tables;
+  if (tables.empty()) return price(op, words, formats, sizes);
+  const std::int64_t tokens = sizes.size() == 7 ? sizes[5] : 0;
+  const std::int64_t requests = sizes[4];
+  const FittedTable& own = tables.front();
+  const FittedTable* far = &own;
+  for (const FittedTable& table : tables)
+    if (table.reach(requests) > far->reach(requests)) far = &table;
+  const auto behind = [&](std::int64_t earlier) {
+    Sizes changed{};
+    std::copy(sizes.begin(), sizes.end(), changed.begin());
+    changed[sizes.size() - 1] = std::min(sizes.back(), tokens + earlier);
+    return changed;
+  };
+  const Sizes near_sizes = behind(own.reach(requests)), far_sizes = behind(far->reach(requests));
+  const auto used = [&](const Sizes& of) { return std::span{of}.first(sizes.size()); };
+  const RoofRates rates = roof_rates(gpu_, op, formats);
+  const auto roof = [&](std::span<const std::int64_t> of) {
+    return kernel_roof(op, kernel_work(op, formats, of), rates.peak, rates.bandwidth);
+  };
+  KernelTime time = price(op, words, formats, used(near_sizes));
+  if (near_sizes.at(sizes.size() - 1) == sizes.back()) return time;
+  double growth = 1.0;
+  const std::int64_t furthest = far->reach(requests);
+  for (std::int64_t earlier = std::max<std::int64_t>(1, own.reach(requests)); earlier < furthest;
+       earlier *= 2)
+    growth = std::max(growth, far->at(used(behind(std::min(2 * earlier, furthest))), rates).time /
+                                  far->at(used(near_sizes), rates).time);
+  const double beyond = roof(sizes) / roof(used(far_sizes));
+  return {growth * beyond * time.time, std::max(time.tag, Tag::interpolated)};
+}
+
 ServingKernels::Priced ServingKernels::attention_module(
     Dtype weights, Dtype kv, std::int64_t hidden, const AttentionModule& module, std::int64_t heads,
     std::int64_t requests, std::int64_t tokens, std::int64_t context) const {
@@ -352,7 +389,8 @@ ServingKernels::Priced ServingKernels::attention_module(
   const Dtype measured = element_bytes(weights) > 1.5 ? Dtype::bf16 : Dtype::fp8_block;
   const std::string words = "-" + name(measured) + "-kv-" + name(cached);
   const KernelWork moved = kernel_work(op, formats, used);
-  return {cold(price(op, words, {measured, cached}, used), moved.bytes, least_attention), moved};
+  return {cold(module_time(op, words, {measured, cached}, used), moved.bytes, least_attention),
+          moved};
 }
 
 ServingKernels::Priced ServingKernels::streams(std::int64_t hidden, std::int64_t tokens) const {

@@ -111,6 +111,8 @@ class ServingKernels {
                       const KernelFormats& formats) const;
   KernelTime price(const std::string& op, const std::string& words, const KernelFormats& formats,
                    std::span<const std::int64_t> sizes) const;
+  KernelTime module_time(const std::string& op, const std::string& words,
+                         const KernelFormats& formats, std::span<const std::int64_t> sizes) const;
   const TableSet& tables_of_larger_groups() const;
   const TableSet& tables_of_trtllm_gen() const;
   static const FittedTable* nearest(const TableSet& table_set, std::span<const std::int64_t> sizes);

@@ -222,6 +222,39 @@ TEST(PatternedServing, CompressedAttentionHardlyGrowsWithTheContext) {
   EXPECT_EQ(kinds, 3);
 }
 
+// Tables of most engines have no prompts behind more than some thousand tokens; a longer context is
+// never much faster, whatever table it comes from.
+TEST(PatternedServing, ModulesAreNotFasterBehindMoreTokens) {
+  double worst = 1.0;
+  std::string where;
+  for (const std::string gpu : {"h100-sxm", "h200-sxm", "b200-sxm", "b300-sxm", "gb200", "gb300"})
+    for (const std::string engine : {"vllm", "sglang", "trtllm"})
+      for (const std::string name : {"deepseek-v4-flash", "deepseek-v4-pro", "deepseek-v3.2"}) {
+        const Model model = read_model(name, {});
+        const ServingKernels kernels{read_gpu(gpu, {}), read_serving_engine(engine, {})};
+        for (const ServedLayers& layers : served_layers(model, {})) {
+          if (!layers.module) continue;
+          for (const auto& [requests, tokens] :
+               {std::pair{1, 2'048}, {1, 8'192}, {8, 1}, {64, 1}}) {
+            double before = 0.0;
+            for (double context = 16'384; context < 1e6; context *= 1.3) {
+              const double time =
+                  kernels
+                      .attention_module(Dtype::fp8_block, Dtype::fp8, model.hidden, *layers.module,
+                                        16, requests, tokens, static_cast<std::int64_t>(context))
+                      .time.time.si();
+              if (before > 0.0 && time / before < worst) {
+                worst = time / before;
+                where = gpu + " " + engine + " " + name + " " + layers.module->decode;
+              }
+              before = time;
+            }
+          }
+        }
+      }
+  EXPECT_GT(worst, 0.89) << where;
+}
+
 // Streams are mixed once a layer, whatever the batch; a stage sends all four of them on.
 TEST(PatternedServing, ResidualStreamsAreMixedAndSent) {
   DeploymentRequest request;
