@@ -222,7 +222,8 @@ Model parse_patterned(const JsonValue& json) {
                        "prediction",
                        "prediction_repeats",
                        "quantization_config",
-                       "expert_dtype"}};
+                       "expert_dtype",
+                       "mamba_ssm_dtype"}};
   Model model;
   const auto named = json.find("name");
   model.name = named ? named->text() : name_from_path(json.place().file);

@@ -5,6 +5,8 @@
 
 #include "sim/core/nearest.hpp"
 #include "sim/core/number_text.hpp"
+#include "sim/model/layer_pattern.hpp"
+#include "sim/model/mixer.hpp"
 
 namespace orrery {
 namespace {
@@ -195,6 +197,20 @@ std::optional<CheckpointFormats> formats_of_files(const Model& model,
     formats.experts = Dtype::mxfp4;
   formats.said_by = "quantization_config";
   return formats;
+}
+
+Dtype published_states(const Model& model) {
+  if (model.pattern)
+    for (const Model& shape : model.pattern->shapes)
+      if (const auto work = shape.mixer ? shape.mixer->work(model.hidden, 1) : std::nullopt)
+        if (work->scan.kind == ScanKind::channel_delta_rule) return Dtype::fp32;
+  if (!model.document) return Dtype::bf16;
+  const auto text = model.document->find("text_config");
+  for (const char* key : {"mamba_ssm_dtype", "mamba_ssm_cache_dtype"})
+    if (text_or(*model.document, key) == "float32" ||
+        (text && text->is_object() && text_or(*text, key) == "float32"))
+      return Dtype::fp32;
+  return Dtype::bf16;
 }
 
 CheckpointFormats published_formats(const Model& model) {

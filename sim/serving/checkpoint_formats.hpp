@@ -34,4 +34,8 @@ std::optional<CheckpointFormats> formats_of_files(
 /// The formats in which the model is published, of 16 bits if its document names none.
 CheckpointFormats published_formats(const Model& model);
 
+/// The format of a scan's states by mamba_ssm_dtype or mamba_ssm_cache_dtype of the model's
+/// document: fp32, or 16 bits where it names none. States with a decay a channel (KDA) are in fp32.
+Dtype published_states(const Model& model);
+
 }  // namespace orrery

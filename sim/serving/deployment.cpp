@@ -379,7 +379,8 @@ void settle_states(const Model& model, const ServingEngine& engine,
         at / "model",
         "the engine '" + engine.name + "' serves no mixers with a state, as " + model.name + " has",
         "use --engine vllm, sglang or trtllm");
-  plan.states = request.states.value_or(engine.states->format);
+  plan.states = request.states.value_or(engine.states->of_checkpoint ? published_states(model)
+                                                                     : engine.states->format);
   plan.state_pages = engine.states->in_pages;
   if (request.state_ratio && engine.states->ratio == 0.0)
     fail_infeasible(at / "state_ratio",

@@ -84,6 +84,7 @@ std::vector<Field<EngineHostKv>> host_kv_keys() {
 std::vector<Field<EngineStates>> state_keys() {
   using S = EngineStates;
   return {figure("format", &S::format, format_of(FormatUse::states)),
+          optional(figure("of_checkpoint", &S::of_checkpoint, truth())),
           figure("in_pages", &S::in_pages, truth()),
           optional(figure("ratio", &S::ratio, real(0.0, 1000.0))),
           optional(figure("with_prefixes", &S::with_prefixes, whole(1, 16)))};

@@ -88,6 +88,7 @@ struct MemoryRule {
 /// (docs/explanation/serving.md).
 struct EngineStates {
   Dtype format = Dtype::fp32;  ///< Default format of a scan's state, and that of its tables.
+  bool of_checkpoint = false;  ///< The default is published_states() instead.
   /// States take pages of the KV cache. Else they have a pool of their own.
   bool in_pages = false;
   /// Memory of that pool over that of the KV cache; 0: it holds one of each of max_seqs requests.

@@ -42,6 +42,12 @@ TEST(PatternedServing, BlocksHoldStates) {
   request.kv = Dtype::fp8;
   EXPECT_EQ(setup("nemotron-3-super-120b-a12b", 4, "vllm", request).deployment.block, 4'224);
   EXPECT_EQ(setup("gemma-4-31b", 8).deployment.block, 16);
+  // States in the model's 16 bits where config.json names no format (vLLM pull request 32492).
+  request = {};
+  request.weights = Dtype::fp8;
+  EXPECT_EQ(setup("qwen3-next-80b-a3b", 1, "vllm", request).deployment.block, 544);
+  EXPECT_EQ(setup("kimi-linear-48b-a3b", 1).deployment.states, Dtype::fp32);
+  EXPECT_EQ(setup("qwen3-next-80b-a3b", 2, "sglang").deployment.states, Dtype::fp32);
 }
 
 // 30 layers with states and 10 with attention: three groups of ten, so that a request has three
