@@ -410,6 +410,13 @@ std::string kv_remedy(const Model& model, const System& system, const Deployment
   };
   const DeploymentRequest& request = plan.request;
   DeploymentRequest changed = request;
+  // An engine without a share for states keeps those of all requests of an iteration.
+  if (has_states(model) && !plan.state_pages && plan.state_ratio == 0.0)
+    for (std::int64_t fewer = plan.max_seqs / 2; fewer > 0; fewer /= 2) {
+      changed.max_seqs = fewer;
+      if (fits(changed)) return would_do({{"max_seqs", std::to_string(fewer)}});
+    }
+  changed = request;
   changed.kv_share = 0.95;
   if (plan.kv_share < 0.95 && fits(changed)) return would_do({{"kv_share", "0.95"}});
   changed = request;
@@ -461,13 +468,18 @@ void need_kv(const Model& model, const System& system, const Deployment& plan,
   const std::string change = kv_remedy(model, system, plan, engine, tokens, at, suffices);
   const std::string better =
       change.empty() ? "use more GPUs a replica (tp, pp), or GPUs with more memory" : change;
+  const std::string states = kv.memory.states > Bytes{}
+                                 ? ", " + gigabytes_text(kv.memory.states) + " for the states of " +
+                                       plural(kv.state_slots, "request")
+                                 : "";
   if (kv.memory.kv <= Bytes{})
-    fail_infeasible(
-        at,
-        "does not fit: a GPU needs " + gigabytes_text(kv.memory.weights) + " for weights and " +
-            gigabytes_text(kv.memory.activations + kv.memory.reserve) + " in addition, so that " +
-            gigabytes_text(Bytes{} - kv.memory.kv) + " are missing before any KV cache",
-        better);
+    fail_infeasible(at,
+                    "does not fit: a GPU needs " + gigabytes_text(kv.memory.weights) +
+                        " for weights" + states + " and " +
+                        gigabytes_text(kv.memory.activations + kv.memory.reserve) +
+                        " in addition, so that " + gigabytes_text(Bytes{} - kv.memory.kv) +
+                        " are missing before any KV cache",
+                    better);
   if (kv.requests(tokens, at_once(plan)) > 0) {
     const std::int64_t longest = longest_request(model, plan, kv.memory.kv);
     fail_infeasible(

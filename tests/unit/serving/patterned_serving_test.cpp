@@ -289,6 +289,17 @@ TEST(PatternedServing, WeightsAreThoseOfTheParameters) {
   EXPECT_NEAR((bytes - 2.0 * streams) / (2.0 * 284'332'241'239.0), 1.0, 1e-4);
 }
 
+// TensorRT-LLM keeps states of as many requests as it may run, whether they come or not.
+TEST(PatternedServing, StatesThatDoNotFitAreNamed) {
+  DeploymentRequest request;
+  request.tp = 4;
+  const ServingSetup of = setup("nemotron-3-super-120b-a12b", 4, "trtllm", request, "dgx-h100");
+  const std::string text =
+      error_text([&] { need_kv(of.model, of.system, of.deployment, of.engine, 8'192, {}, {}); });
+  EXPECT_THAT(text, testing::HasSubstr("for the states of 2,048 requests"));
+  EXPECT_THAT(text, testing::HasSubstr("max_seqs 512 would do"));
+}
+
 // Layers that are alike, described as a pattern, have the model's own memory and times.
 TEST(PatternedServing, APatternOfAlikeLayersIsTheModel) {
   const char* const sizes =
