@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <iomanip>
 #include <iostream>
@@ -8,6 +9,7 @@
 #include "sim/cli/scenario_options.hpp"
 #include "sim/cluster/system.hpp"
 #include "sim/cluster/topology_text.hpp"
+#include "sim/core/number_text.hpp"
 #include "sim/core/object_reader.hpp"
 #include "sim/core/value_list.hpp"
 #include "sim/core/write_file.hpp"
@@ -73,7 +75,7 @@ void print_pattern(std::ostream& out, const LayerPattern& pattern, std::int64_t 
   for (const LayerPattern::NamedMixer& one : pattern.mixers)
     row(out, "mixer " + one.name, one.mixer->kind());
   const KeptBytes kept = kept_bytes(pattern, hidden);
-  row(out, "keys and values", number(kept.per_token, "bytes a token"));
+  row(out, "keys and values", grouped(std::llround(kept.per_token)) + " bytes a token");
   if (kept.window > 0) row(out, "windows", number(kept.window / 1e6, "MB a sequence"));
   if (kept.states > 0)
     row(out, "states", number(static_cast<double>(kept.states) / 1e6, "MB a sequence"));
