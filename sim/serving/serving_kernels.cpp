@@ -293,6 +293,9 @@ KernelTime ServingKernels::dispatched_experts(Dtype format, std::span<const std:
 
 namespace {
 
+// The fewest of the tables of state spaces: those of all of Nemotron 3 Nano.
+constexpr std::int64_t least_state_space_heads = 64;
+
 // Heads of the tables with as large states: 128 x 128, of a state space 64 x 128.
 std::int64_t table_heads(const Scan& scan, double values) {
   const double states = static_cast<double>(scan.heads * scan.keys * scan.values);
@@ -307,9 +310,14 @@ ServingKernels::Priced ServingKernels::scan(const Scan& scan, std::int64_t promp
   const std::string op = state_space                                 ? "state_space"
                          : scan.kind == ScanKind::channel_delta_rule ? "channel_delta_rule"
                                                                      : "delta_rule";
-  const std::array<std::int64_t, 3> sizes{table_heads(scan, state_space ? 64.0 : 128.0), prompts,
-                                          tokens};
+  std::array<std::int64_t, 3> sizes{table_heads(scan, state_space ? 64.0 : 128.0), prompts, tokens};
   const KernelWork work = kernel_work(op, {}, sizes);
+  // Heads of all sequences fill waves alike (scan_time.hpp): fewer than a table's stand as those of
+  // fewer sequences, and one wave is as long as a full one.
+  if (state_space && sizes[0] < least_state_space_heads) {
+    sizes[1] = (sizes[0] * prompts + least_state_space_heads - 1) / least_state_space_heads;
+    sizes[0] = least_state_space_heads;
+  }
   if (scan.kind == ScanKind::fixed_decay || table_set(op, "", {}).tables.empty())
     return {scan_time(gpu_, {scan, prompts, tokens}, false), work};
   return {price(op, "", {}, sizes), work};

@@ -125,6 +125,20 @@ TEST(PatternedServing, HalfLayersCountHalf) {
   EXPECT_EQ(part(step, "small")->count, 26 * 8);
 }
 
+// Heads of a state space fill waves: an eighth of them on a rank take as long, with a table (B200)
+// and without one (B300).
+TEST(PatternedServing, FewHeadsOfAStateSpaceTakeAWave) {
+  for (const std::string gpu : {"b200-sxm", "b300-sxm"}) {
+    const ServingKernels kernels{read_gpu(gpu, {}), read_serving_engine("vllm", {})};
+    const auto time = [&](std::int64_t heads, std::int64_t prompts) {
+      return kernels.scan({ScanKind::state_space, heads, 128, 64}, prompts, 4'096).time.time;
+    };
+    EXPECT_EQ(time(8, 1), time(64, 1)) << gpu;
+    EXPECT_EQ(time(8, 8), time(64, 1)) << gpu;
+    EXPECT_LT(time(64, 1), time(64, 8)) << gpu;
+  }
+}
+
 // Decoding is as fast behind 100,000 tokens as behind 100, but for attention.
 TEST(PatternedServing, StatesDoNotGrowWithTheContext) {
   const ServingSetup of = setup("nemotron-3-nano-30b-a3b", 1);
