@@ -91,6 +91,9 @@ class PatternBuilder {
            [&](int at) { return is_second[static_cast<std::size_t>(at)] ? second : first; });
   }
 
+  /// A prediction module is like the last layer, but has this mixer.
+  void predict_with(int mixer) { pattern_.prediction = {{mixer, pattern_.layers.back().ffn}}; }
+
   /// The pattern takes the place of what the shared keys said of all layers.
   void finish(Model& model) {
     pattern_.norms_of_part = std::max(1, model.norms_per_layer / 2);
@@ -317,8 +320,10 @@ void read_deepseek_v4(ConfigKeys& config, Model& model) {
   PatternBuilder pattern;
   std::vector<std::pair<std::int64_t, int>> known;
   std::vector<int> mixers;
-  for (int layer = 0; layer < model.layers; ++layer) {
-    const std::int64_t ratio = ratios[static_cast<std::size_t>(layer)].integer(0, max_mixer_size);
+  const auto layers = static_cast<std::size_t>(model.layers);
+  const bool predicts = model.prediction_layers > 0 && ratios.size() > layers;
+  for (std::size_t layer = 0; layer < layers + (predicts ? 1 : 0); ++layer) {
+    const std::int64_t ratio = ratios[layer].integer(0, max_mixer_size);
     auto found = std::find_if(known.begin(), known.end(),
                               [&](const auto& one) { return one.first == ratio; });
     if (found == known.end()) {
@@ -337,6 +342,7 @@ void read_deepseek_v4(ConfigKeys& config, Model& model) {
   }
   pattern.layers(model, experts_of(model),
                  [&](int layer) { return mixers[static_cast<std::size_t>(layer)]; });
+  if (predicts) pattern.predict_with(mixers.back());
   pattern.streams(config.size({"hc_mult"}, 16, 1));
   pattern.finish(model);
 }

@@ -270,7 +270,10 @@ Bytes draft_weights(const Gpu& gpu, const Deployment& plan) {
     return rank_weights(*plan.drafter, gpu, drafts);
   if (plan.speculation->method == DraftMethod::eagle)
     drafts.weights = drafts.attention = Dtype::bf16;
-  return layer_weights(*plan.drafter, gpu, drafts, 0);
+  Bytes sum;
+  for (int layer = 0; layer < plan.drafter->layers; ++layer)
+    sum += layer_weights(*plan.drafter, gpu, drafts, layer);
+  return sum;
 }
 
 }  // namespace

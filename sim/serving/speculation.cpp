@@ -18,27 +18,23 @@ constexpr const char* example = "write it like mtp:2@0.7 or eagle3:3@0.66/0.39/0
 // and 3.3 (huggingface.co/yuhuili, config.json).
 constexpr std::int64_t eagle_words = 32'000;
 
-// Of a pattern, the layer that a prediction module consists of: an attention layer, or one of
-// attention alone and one of a feed-forward part alone.
-Model prediction_layer(const Model& model, const Place& at) {
-  const LayerPattern& pattern = *model.pattern;
-  std::vector<int> places = pattern.prediction_shapes;
-  if (places.empty()) places = {pattern.shape_of.back()};
-  const auto shape = [&](std::size_t i) -> const Model& {
-    return pattern.shapes[static_cast<std::size_t>(places[i])];
-  };
-  Model layer = shape(0);
-  bool is_known = layer.heads > 0 && !layer.mixer && places.size() <= 2;
-  if (is_known && places.size() == 2) {
-    is_known = !has_feed_forward(layer) && !has_mixer(shape(1));
-    layer.experts = shape(1).experts;
-    layer.ffn = shape(1).ffn;
-    layer.gated = shape(1).gated;
-  }
-  if (!is_known)
-    fail_infeasible(at, "serving has no prices yet of the layers that draft in " + model.name,
-                    "use ngram");
-  return layer;
+// The layers of a pattern's prediction module, as a model of its own.
+Model prediction_module(const Model& model, const Place& at) {
+  auto pattern = std::make_shared<LayerPattern>(*model.pattern);
+  pattern->layers = pattern->prediction;
+  pattern->prediction.clear();
+  Model module = model;
+  module.layers = static_cast<int>(pattern->layers.size());
+  module.prediction_layers = 0;
+  module.experts.reset();  // What describe_layers() says again.
+  module.layer_has_experts.clear();
+  module.pattern = std::move(pattern);
+  describe_layers(module);
+  for (const Model& shape : module.pattern->shapes)
+    if (shape.mixer && !shape.mixer->module(model.hidden))
+      fail_infeasible(at, "serving has no prices yet of the layers that draft in " + model.name,
+                      "use ngram");
+  return module;
 }
 
 // Of a pattern, its first layer with attention to all tokens, or to some.
@@ -125,8 +121,9 @@ std::shared_ptr<const Model> drafting_model(const Model& model, const Speculatio
       if (model.prediction_layers == 0)
         fail_infeasible(at, model.name + " has no layer for further tokens",
                         "use eagle3, draft or ngram");
-      Model layer = one_layer(model.pattern ? prediction_layer(model, at) : model);
-      if (layer.experts) layer.layer_has_experts = {true};
+      if (model.pattern) return std::make_shared<const Model>(prediction_module(model, at));
+      Model layer = one_layer(model);
+      if (model.experts) layer.layer_has_experts = {true};
       return std::make_shared<const Model>(std::move(layer));
     }
     case DraftMethod::eagle: {

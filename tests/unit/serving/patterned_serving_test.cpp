@@ -178,21 +178,23 @@ TEST(PatternedServing, CompressedAttentionKeepsFewBytesOfATokenAndManyOfASequenc
               testing::HasSubstr("compressed attention"));
 }
 
-// Nemotron 3 predicts by a layer of attention and one of experts; an EAGLE draft has a model's own
-// attention. What drafts by other mixers has no price.
+// Nemotron 3 predicts by a layer of attention and one of experts, DeepSeek-V4 by one with a window
+// alone; an EAGLE draft has a model's own attention, if it has kernels of such attention.
 TEST(PatternedServing, DraftsAreByTheLayersOfThePredictionModule) {
   DeploymentRequest request;
   request.tp = 4;
   request.speculate = parse_speculation("mtp:1@0.8", {});
   const ServingSetup of = setup("nemotron-3-super-120b-a12b", 4, "vllm", request, "dgx-b200");
   const Model& drafts = *of.deployment.drafter;
-  EXPECT_EQ(drafts.layers, 1);
-  EXPECT_EQ(drafts.heads, 32);
-  EXPECT_EQ(drafts.experts, of.model.experts);
-  EXPECT_FALSE(drafts.pattern);
+  EXPECT_EQ(drafts.layers, 2);
+  EXPECT_EQ(whole_layers(drafts), 1.0);
   const ServingSetup without = setup("nemotron-3-super-120b-a12b", 4, "vllm", {}, "dgx-b200");
   EXPECT_GT(capacity(of).blocks(), 0);
   EXPECT_LT(capacity(of).tokens, capacity(without).tokens);
+  const ServingSetup v4 = setup("deepseek-v4-flash", 4, "sglang", request, "dgx-b200");
+  const ServedLayers module = served_layers(*v4.deployment.drafter, v4.deployment).at(0);
+  EXPECT_EQ(module.module->most_context, 128);
+  EXPECT_TRUE(module.has_streams);
   request.speculate = parse_speculation("eagle3:3@0.6", {});
   EXPECT_EQ(setup("qwen3.5-35b-a3b", 4, "vllm", request).deployment.drafter->heads, 16);
   EXPECT_THAT(error_text([&] { setup("deepseek-v4-pro", 8, "vllm", request); }),
