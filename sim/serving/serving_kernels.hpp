@@ -13,6 +13,7 @@
 #include "sim/cluster/system.hpp"
 #include "sim/kernels/kernel_time.hpp"
 #include "sim/measurements/serving_table.hpp"
+#include "sim/model/mixer.hpp"
 #include "sim/serving/fitted_table.hpp"
 #include "sim/serving/serving_engine.hpp"
 
