@@ -8,6 +8,7 @@
 #include "sim/plan/plan_keys.hpp"
 #include "sim/plan/software_keys.hpp"
 #include "tests/support/error_text.hpp"
+#include "tests/support/scenarios.hpp"
 
 namespace orrery::scenario_test {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "sim/core/write_file.hpp"
 #include "sim/layers/memory.hpp"
+#include "sim/plan/plan_keys.hpp"
 #include "sim/reliability/training_run.hpp"
 #include "sim/search/candidate.hpp"
 #include "sim/search/search_text.hpp"
