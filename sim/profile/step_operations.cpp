@@ -70,31 +70,31 @@ class Collector {
  public:
   Collector(const Scenario& scenario, EstimateContext& context, const GroupShapes& shapes)
       : scenario_{scenario},
-        sizes_{scenario},
+        sizes_{scenario, scenario.expert_shape()},
         kernels_{context.kernels(scenario.plan.dtype)},
         errors_{context.price_errors(scenario)},
         pricer_{kernels_, context.collectives(scenario.plan), shapes, scenario.software,
                 scenario.system.gpu},
         layers_{scenario, pricer_, shapes} {}
 
-  void add(const Ops& ops, const char* when, double count) {
-    for (const Op& op : ops) add(op, when, count);
-  }
+  // Of embedding and head.
+  void add(const Ops& ops, const char* when, double count) { add(ops, when, count, sizes_); }
 
   // A layer, `count` times.
   void add_layer(LayerKind kind, double count) {
+    const LayerSizes own{scenario_, kind};
     if (!kind.has_experts) {
-      add(layer_forward(scenario_, kind), "forward", count);
-      add(layer_recompute(scenario_, kind), "recomputed", count);
-      add(layer_backward(scenario_, kind), "backward", count);
+      add(layer_forward(scenario_, kind), "forward", count, own);
+      add(layer_recompute(scenario_, kind), "recomputed", count, own);
+      add(layer_backward(scenario_, kind), "backward", count, own);
       return;
     }
     const std::vector<std::int64_t> rows = even_rows(sizes_);
     add_experts(layer_ends_forward(scenario_, kind), of_experts_forward(sizes_, rows), "forward",
-                count);
-    add_recomputed_experts(kind, rows, count);
+                count, own);
+    add_recomputed_experts(kind, rows, count, own);
     add_experts(layer_ends_backward(scenario_, kind), of_experts_backward(sizes_, rows), "backward",
-                count);
+                count, own);
   }
 
   void add_optimizer(int stage) {
@@ -130,35 +130,37 @@ class Collector {
 
   FlopPerSecond vector_peak() const { return scenario_.system.gpu.peak(Dtype::fp32, {}); }
 
-  void add_experts(const LayerEnds& ends, const Ops& experts, const char* when, double count) {
+  void add_experts(const LayerEnds& ends, const Ops& experts, const char* when, double count,
+                   const LayerSizes& own) {
     const bool backward = std::string_view{when} == "backward";
-    add(ends.before, when, count);
+    add(ends.before, when, count, own);
     add_exchange(backward ? "combine_bwd" : "dispatch", layers_.even_exchange().dispatch, when,
                  count);
-    add(ends.during_dispatch, when, count);
+    add(ends.during_dispatch, when, count, own);
     add(experts, when, count);
     add_exchange(backward ? "dispatch_bwd" : "combine", layers_.even_exchange().combine, when,
                  count);
-    add(ends.during_combine, when, count);
-    add(ends.after, when, count);
+    add(ends.during_combine, when, count, own);
+    add(ends.after, when, count, own);
   }
 
   // Mirrors LayerPrices.
-  void add_recomputed_experts(LayerKind kind, const std::vector<std::int64_t>& rows, double count) {
+  void add_recomputed_experts(LayerKind kind, const std::vector<std::int64_t>& rows, double count,
+                              const LayerSizes& own) {
     const RecomputeChoice& choice = scenario_.plan.recompute;
     if (choice.kind == Recompute::none || kind.kept) return;
     const char* when = "recomputed";
     if (choice.kind == Recompute::full)
       return add_experts(layer_ends_forward(scenario_, kind), of_experts_forward(sizes_, rows),
-                         when, count);
-    add(recompute_without_exchange(scenario_, kind, rows), when, count);
+                         when, count, own);
+    add(recompute_without_exchange(scenario_, kind, rows), when, count, own);
     if (!choice.selects(RecomputeModule::moe)) return;
     const SharedOps shared = shared_overlap_forward(sizes_);
     LayerEnds ends{before_experts_forward(sizes_), shared.during_dispatch, shared.during_combine,
                    after_experts_forward(sizes_)};
     append(ends.before, shared.before);
     append(ends.after, shared.after);
-    add_experts(ends, of_experts_forward(sizes_, rows), when, count);
+    add_experts(ends, of_experts_forward(sizes_, rows), when, count, own);
   }
 
   void add_exchange(std::string_view name, const CollectiveCost& cost, const char* when,
@@ -174,7 +176,11 @@ class Collector {
     merge(std::move(price));
   }
 
-  void add(const Op& op, const char* when, double count) {
+  void add(const Ops& ops, const char* when, double count, const LayerSizes& sizes) {
+    for (const Op& op : ops) add(op, when, count, sizes);
+  }
+
+  void add(const Op& op, const char* when, double count, const LayerSizes& sizes) {
     const PricedOp priced = pricer_.price(op);
     if (priced.time <= Seconds{}) return;
     OperationPrice price = blank(op.name, "", when);
@@ -191,7 +197,7 @@ class Collector {
     } else {
       const auto format = multiplies_in(op, scenario_.plan.dtype);
       const Flop flop =
-          op.kind == Op::Kind::memory ? vector_flop(op, sizes_).value_or(Flop{}) : op.flop();
+          op.kind == Op::Kind::memory ? vector_flop(op, sizes).value_or(Flop{}) : op.flop();
       price.format = format ? name(*format) : flop > Flop{} ? "fp32" : "";
       price.roofs = {flop, traffic(op, scenario_.plan.dtype),
                      format ? scenario_.system.gpu.peak(*format, {}) : vector_peak(),
@@ -228,7 +234,7 @@ class Collector {
   }
 
   const Scenario& scenario_;
-  LayerSizes sizes_;
+  LayerSizes sizes_;  ///< Of layers with experts, which are alike.
   const KernelModel& kernels_;
   PriceErrors errors_;
   Pricer pricer_;

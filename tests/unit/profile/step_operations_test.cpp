@@ -33,7 +33,11 @@ const std::vector<Plan1>& plans() {
       {"mixtral-8x7b", 64, {{"tp", "2"}, {"pp", "4"}, {"ep", "8"}, {"gbs", "256"}}},
       {"deepseek-v3",
        1024,
-       {{"pp", "16"}, {"ep", "64"}, {"gbs", "1024"}, {"recompute", "full"}, {"dtype", "fp8"}}}};
+       {{"pp", "16"}, {"ep", "64"}, {"gbs", "1024"}, {"recompute", "full"}, {"dtype", "fp8"}}},
+      // Patterns, whose mixers and experts lie in layers of their own or share them.
+      {"nemotron-3-nano-30b-a3b", 16, {{"ep", "8"}, {"gbs", "64"}, {"recompute", "selective"}}},
+      {"qwen3-next-80b-a3b", 64, {{"ep", "16"}, {"pp", "2"}, {"gbs", "64"}}},
+      {"nemotron-h-56b", 64, {{"tp", "8"}, {"gbs", "64"}, {"recompute", "full"}}}};
   return all;
 }
 
