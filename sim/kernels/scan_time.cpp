@@ -10,38 +10,108 @@ constexpr double chunk = 64.0;  // Tokens; Mamba-2's chunks of 128 or 256 share 
 
 double real(std::int64_t n) { return static_cast<double>(n); }
 
-// Constants of a pass of the delta rule with states of 128 x 128, in microseconds.
-struct DeltaLaw {
+// Constants of a pass with states of 128 x 128 (of a state space 128 x 64), in microseconds.
+struct ScanLaw {
   double fixed = 0.0;
   double token_head = 0.0;      // A token and head.
   double chunk_in_order = 0.0;  // A chunk of the longest sequence, as states pass one by one.
 };
 
-// Fitted to fla's rows of FlashQLA's benchmark (QwenLM/FlashQLA, benchmark_results_H200.txt and
-// _GB200.txt, commit c18a4860, fla 0.5.2, heads of 128), by relative error.
-DeltaLaw delta_law(bool blackwell, bool backward) {
-  if (backward) return blackwell ? DeltaLaw{200.0, 5.1e-3, 2.5} : DeltaLaw{200.0, 4.8e-3, 2.4};
-  return blackwell ? DeltaLaw{24.0, 1.21e-3, 1.20} : DeltaLaw{24.0, 1.48e-3, 0.75};
-}
+// fla's rows of FlashQLA's benchmark (QwenLM/FlashQLA, benchmark_results_H200.txt and _GB200.txt,
+// commit c18a4860, fla 0.5.2, heads of 128), by relative error. The H100's are of this project's
+// record (calibration/data/records/h100-sxm/scans.csv), as all others of an H100: fla 0.5.2,
+// mamba_ssm 2.3.2, Triton 3.6.
+constexpr ScanLaw delta_forward_h100{23.0, 1.72e-3, 1.03};
+constexpr ScanLaw delta_forward_h200{24.0, 1.48e-3, 0.75};
+constexpr ScanLaw delta_backward_h200{200.0, 4.8e-3, 2.4};
+constexpr ScanLaw delta_forward_blackwell{24.0, 1.21e-3, 1.20};
+constexpr ScanLaw delta_backward_blackwell{200.0, 5.1e-3, 2.5};
 
-// Constants of a pass of a law without order, states of 128 x 128, in microseconds: KDA and
-// lightning attention by fla's kernels (inclusionAI/cuLA, BENCHMARK_H200.md, _GB200.md, _GB300.md,
-// commit fa742a23; rows below 4,096 tokens are bound by the host's launches, as on no graph).
-constexpr double unordered_fixed = 45.0;
-constexpr double kda_token_head_hopper = 3.43e-3, kda_token_head_blackwell = 2.58e-3;
-constexpr double lightning_token_head_blackwell = 0.57e-3;
-// (forward + backward) / forward of chunk_kda on RTX 5090, less one (MoonshotAI/FlashKDA, pull
-// request 28).
-constexpr double kda_backward = 3.33;
+// KDA and lightning attention by fla's kernels on others (inclusionAI/cuLA, BENCHMARK_H200.md,
+// _GB200.md, _GB300.md, commit fa742a23; rows below 4,096 tokens are bound by the host's launches,
+// as on no graph).
+constexpr ScanLaw kda_forward_h100{42.0, 4.59e-3}, kda_backward_h100{108.0, 18.1e-3};
+constexpr ScanLaw kda_forward_h200{45.0, 3.43e-3};
+constexpr ScanLaw kda_forward_blackwell{45.0, 2.58e-3};
+constexpr ScanLaw lightning_forward_h100{45.0, 1.25e-3}, lightning_backward_h100{60.0, 3.38e-3};
+constexpr ScanLaw lightning_forward_blackwell{45.0, 0.57e-3};
 
+constexpr ScanLaw state_space_forward_h100{16.0, 0.683e-3};
+constexpr ScanLaw state_space_backward_h100{134.0, 2.56e-3};
 // Microseconds of a token of all heads of a wave, states of 128 x 64: mamba_chunk_scan_combined of
 // TensorRT-LLM 1.3 on B200 (NVIDIA aiconfigurator, mamba2_perf, commit 095f58a5; 87 to 89 ns) and
 // five Triton kernels on H100 (vLLM pull request 27299; 79 to 90 ns).
 constexpr double state_space_wave_token = 0.087;
 constexpr double state_space_fixed = 22.0;
-// Backward over forward: fla's Triton kernels of the delta rule take 3.0 to 3.8 times as long
-// backward (FlashQLA's benchmark). Nobody published a state space's.
-constexpr double state_space_backward = 3.4;
+// Of a full wave of a B200's 148 multiprocessors. On an H100 this quotient is 0.66 ns, and training
+// takes 0.68 whatever the heads.
+constexpr ScanLaw state_space_forward_blackwell{16.0, 1e-3 * 87.0 / 148.0};
+
+// A law between those of two GPUs of one architecture, by the time that a byte takes.
+ScanLaw by_bandwidth(const Gpu& gpu, const ScanLaw& h100, const ScanLaw& h200) {
+  constexpr double slow = 1.0 / 3.35e12, fast = 1.0 / 4.8e12;  // Seconds a byte.
+  const double share = std::max(0.0, (1.0 / gpu.memory_bandwidth.si() - fast) / (slow - fast));
+  const auto between = [&](double a, double b) { return b + share * (a - b); };
+  return {between(h100.fixed, h200.fixed), between(h100.token_head, h200.token_head),
+          between(h100.chunk_in_order, h200.chunk_in_order)};
+}
+
+// As much longer than `forward` as `backward` is than `of`.
+ScanLaw alike(const ScanLaw& forward, const ScanLaw& of, const ScanLaw& backward) {
+  const double ratio = backward.token_head / of.token_head;
+  return {backward.fixed, ratio * forward.token_head, ratio * forward.chunk_in_order};
+}
+
+struct TaggedLaw {
+  ScanLaw law;
+  bool measured = true;
+};
+
+TaggedLaw law_of(const Gpu& gpu, ScanKind kind, bool backward) {
+  const bool blackwell = gpu.architecture >= Architecture::blackwell;
+  const bool hopper = gpu.architecture == Architecture::hopper;
+  TaggedLaw found{{}, hopper || blackwell};
+  const auto on_blackwell = [&](const ScanLaw& forward, const ScanLaw& h100_forward,
+                                const ScanLaw& h100_backward) {
+    found.law = backward ? alike(forward, h100_forward, h100_backward) : forward;
+    found.measured = !backward;
+  };
+  switch (kind) {
+    case ScanKind::none:
+      break;
+    case ScanKind::state_space:
+      if (blackwell)
+        on_blackwell(state_space_forward_blackwell, state_space_forward_h100,
+                     state_space_backward_h100);
+      else
+        found.law = backward ? state_space_backward_h100 : state_space_forward_h100;
+      break;
+    case ScanKind::channel_delta_rule:
+      if (blackwell) {
+        on_blackwell(kda_forward_blackwell, kda_forward_h100, kda_backward_h100);
+      } else {
+        const ScanLaw forward = by_bandwidth(gpu, kda_forward_h100, kda_forward_h200);
+        found.law = backward ? alike(forward, kda_forward_h100, kda_backward_h100) : forward;
+      }
+      break;
+    case ScanKind::fixed_decay:
+      if (blackwell)
+        on_blackwell(lightning_forward_blackwell, lightning_forward_h100, lightning_backward_h100);
+      else
+        found.law = backward ? lightning_backward_h100 : lightning_forward_h100;
+      break;
+    case ScanKind::delta_rule:
+      if (blackwell) {
+        found.law = backward ? delta_backward_blackwell : delta_forward_blackwell;
+      } else {
+        const ScanLaw forward = by_bandwidth(gpu, delta_forward_h100, delta_forward_h200);
+        found.law = backward ? alike(forward, delta_forward_h200, delta_backward_h200) : forward;
+        if (backward) found.measured = hopper && gpu.memory_bandwidth.si() > 4.5e12;
+      }
+      break;
+  }
+  return found;
+}
 
 // The clock of an H100 over that of an older GPU, whose multiprocessors have half the lanes.
 double slower_clock(const Gpu& gpu) {
@@ -92,48 +162,42 @@ int scan_kernels(ScanKind kind, bool backward) {
   return backward ? 8 : 5;
 }
 
-KernelTime scan_time(const Gpu& gpu, const ScanShape& shape, bool backward) {
-  const double heads = real(shape.scan.heads), tokens = real(shape.tokens);
-  const bool known = gpu.architecture >= Architecture::hopper;
-  const double size = real(shape.scan.keys * shape.scan.values);
-  double us = 0.0;
-  bool measured = known;
-  switch (shape.scan.kind) {
-    case ScanKind::none:
-      return {Seconds{}, Tag::interpolated};
-    case ScanKind::state_space: {
-      const double waves =
-          std::ceil(real(shape.sequences) * heads / std::max(1, gpu.multiprocessors));
-      us = state_space_fixed + state_space_wave_token * (size / (128.0 * 64.0)) * tokens * waves;
-      if (backward) {
-        us *= state_space_backward;
-        measured = false;
-      }
-      break;
-    }
-    case ScanKind::channel_delta_rule:
-    case ScanKind::fixed_decay: {
-      const bool blackwell = gpu.architecture >= Architecture::blackwell;
-      const bool kda = shape.scan.kind == ScanKind::channel_delta_rule;
-      double each = blackwell ? kda_token_head_blackwell : kda_token_head_hopper;
-      if (!kda) each *= lightning_token_head_blackwell / kda_token_head_blackwell;
-      us = unordered_fixed +
-           each * (size / (128.0 * 128.0)) * real(shape.sequences) * tokens * heads;
-      if (backward) us *= kda_backward;
-      measured = known && (kda || (blackwell && !backward));
-      break;
-    }
-    case ScanKind::delta_rule: {
-      const DeltaLaw law = delta_law(gpu.architecture >= Architecture::blackwell, backward);
-      us = law.fixed +
-           law.token_head * (size / (128.0 * 128.0)) * real(shape.sequences) * tokens * heads +
-           law.chunk_in_order * std::ceil(tokens / chunk);
-      break;
-    }
-  }
+namespace {
+
+// Not less than the traffic takes.
+KernelTime bounded(const Gpu& gpu, const ScanShape& shape, bool backward, double us,
+                   bool measured) {
   const Seconds law = microseconds(us * slower_clock(gpu));
   return {std::max(law, scan_bytes(shape, backward) / gpu.memory_bandwidth),
           measured ? Tag::interpolated : Tag::default_value};
+}
+
+// Size of a head's state over that of the laws.
+double state_size(const Scan& scan) {
+  return real(scan.keys * scan.values) /
+         (scan.kind == ScanKind::state_space ? 128.0 * 64.0 : 128.0 * 128.0);
+}
+
+}  // namespace
+
+KernelTime scan_time(const Gpu& gpu, const ScanShape& shape, bool backward) {
+  if (shape.scan.kind == ScanKind::none) return {Seconds{}, Tag::interpolated};
+  const TaggedLaw of = law_of(gpu, shape.scan.kind, backward);
+  const double tokens = real(shape.tokens);
+  const double us = of.law.fixed +
+                    of.law.token_head * state_size(shape.scan) * real(shape.sequences) * tokens *
+                        real(shape.scan.heads) +
+                    of.law.chunk_in_order * std::ceil(tokens / chunk);
+  return bounded(gpu, shape, backward, us, of.measured);
+}
+
+KernelTime prompt_scan_time(const Gpu& gpu, const ScanShape& shape) {
+  if (shape.scan.kind != ScanKind::state_space) return scan_time(gpu, shape, false);
+  const double waves =
+      std::ceil(real(shape.sequences * shape.scan.heads) / std::max(1, gpu.multiprocessors));
+  const double us = state_space_fixed +
+                    state_space_wave_token * state_size(shape.scan) * real(shape.tokens) * waves;
+  return bounded(gpu, shape, false, us, gpu.architecture >= Architecture::hopper);
 }
 
 }  // namespace orrery

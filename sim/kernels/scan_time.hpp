@@ -30,19 +30,27 @@ Bytes scan_bytes(const ScanShape& shape, bool backward);
 int scan_kernels(ScanKind kind, bool backward);
 
 /// Time of a chunked scan in training: Triton's kernels of fla and mamba_ssm, which Megatron Core
-/// and Hugging Face run. Time follows chunks and waves of heads, not operations: at full occupancy
-/// a scan reaches 5 to 10 % of the peak.
+/// and Hugging Face run. Time follows tokens and heads, not operations: at full occupancy a scan
+/// reaches 5 to 10 % of the peak. With t tokens of s sequences and h heads:
 ///
-/// state space  t0 + b tokens ceil(sequences x heads / multiprocessors): 34 of 34 rows of B200 from
-///              32,768 tokens on within 4 %; H100's within 7 % from there on, 14 % too long for
-///              8,192 and 16,384 tokens.
-/// delta rule   t0 + a sequences tokens heads + c ceil(tokens / 64): within 5 % (median) and 11 %
-///              (nine in ten) of 103 rows each of H200 and GB200.
-/// KDA          t0 + a sequences tokens heads: within 6 % of 13 of 15 rows of H200, GB200 and GB300
-///              from 4,096 tokens on. Backward takes 3.3 times as long, as on RTX 5090.
-/// fixed decay  the same: within 9 % of 11 rows of GB200 and GB300; Hopper's follow by KDA's ratio.
-/// Tag          interpolated on Hopper and Blackwell; default elsewhere, and for the backward
-///              passes of state spaces and fixed decays, of which no measurement is published.
+/// state space  t0 + a s t h, forward within 3 % and backward within 2 % of 12 rows of one H100
+///              (docs/notes/h100-measured.md).
+/// delta rule   t0 + a s t h + c ceil(t / 64): forward within 11 % of ten rows of that H100; within
+///              5 % (median) and 11 % (nine in ten) of 103 rows each of H200 and GB200.
+/// KDA          t0 + a s t h: within 1 % of ten rows of that H100, and within 6 % of 13 of 15
+///              forward rows of H200, GB200 and GB300 from 4,096 tokens on.
+/// fixed decay  the same: within 7 % of the H100's rows from 8,192 tokens on, and within 9 % of 11
+///              forward rows of GB200 and GB300.
+/// Constants of other Hopper GPUs follow from those two by their memory's bandwidth. Tag:
+/// interpolated on Hopper and Blackwell; default elsewhere, for backward passes of the delta rule
+/// on Hopper but the H200, and for backward passes on Blackwell but the delta rule's, which take as
+/// much longer than forward as on the H100.
 KernelTime scan_time(const Gpu& gpu, const ScanShape& shape, bool backward);
+
+/// Time of a chunked scan of prompts as engines run them. State spaces differ from training: heads
+/// fill the multiprocessors in waves, t0 + b t ceil(s h / multiprocessors) with states of 128 x 64;
+/// 34 of 34 rows of B200 from 32,768 tokens on within 4 %; H100's within 7 % from there on, 14 %
+/// too long for 8,192 and 16,384 tokens. The other kinds take as long as in training.
+KernelTime prompt_scan_time(const Gpu& gpu, const ScanShape& shape);
 
 }  // namespace orrery

@@ -319,7 +319,7 @@ ServingKernels::Priced ServingKernels::scan(const Scan& scan, std::int64_t promp
     sizes[0] = least_state_space_heads;
   }
   if (scan.kind == ScanKind::fixed_decay || table_set(op, "", {}).tables.empty())
-    return {scan_time(gpu_, {scan, prompts, tokens}, false), work};
+    return {prompt_scan_time(gpu_, {scan, prompts, tokens}), work};
   return {price(op, "", {}, sizes), work};
 }
 

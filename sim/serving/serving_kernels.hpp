@@ -75,7 +75,7 @@ class ServingKernels {
     KernelWork work;
   };
   /// A scan of the parts of `prompts` prompts, `tokens` each. Those of state spaces and fixed
-  /// decays that no table has take as long as in training (scan_time()).
+  /// decays that no table has take as long as prompt_scan_time() says.
   Priced scan(const Scan& scan, std::int64_t prompts, std::int64_t tokens) const;
   /// A step of `requests` states in this format: of state spaces and fixed decays, whose traffic is
   /// the same, as of the delta rule. An engine's tables are of its own format (`states`).

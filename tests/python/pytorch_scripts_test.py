@@ -20,7 +20,12 @@ import bench  # noqa: E402
 import clock  # noqa: E402
 import grouped  # noqa: E402
 import host  # noqa: E402
+import launches  # noqa: E402
+import layers  # noqa: E402
+import optimizer  # noqa: E402
+import packed  # noqa: E402
 import record  # noqa: E402
+import scans  # noqa: E402
 
 
 class Rows(unittest.TestCase):
@@ -93,7 +98,8 @@ class Scripts(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "torch.py"), "w") as file:
                 file.write("raise ImportError('none')\n")
-            for script in ("attention", "clock", "grouped", "host"):
+            for script in ("attention", "clock", "grouped", "host", "launches", "layers",
+                           "optimizer", "packed", "scans"):
                 done = subprocess.run(
                     [sys.executable, "-B", os.path.join(FOLDER, script + ".py"), "out.csv"],
                     env={**os.environ, "PYTHONPATH": folder}, capture_output=True, text=True,
@@ -118,6 +124,37 @@ class Scripts(unittest.TestCase):
         for tokens, experts, n, k in shapes:
             self.assertEqual(tokens % experts, 0)
             self.assertLessEqual(2 * experts * n * k, grouped.WEIGHT_BYTES)
+
+    def test_scans_have_whole_forms_first(self):
+        cases = list(scans.cases())
+        self.assertEqual(len(cases), len(set(cases)))
+        self.assertEqual(len(cases),
+                         len(scans.LENGTHS) * sum(len(forms) for forms in scans.FORMS.values()))
+        first = cases[: len(scans.LENGTHS) * len(scans.FORMS)]
+        self.assertEqual([form for _, _, _, form in first[:: len(scans.LENGTHS)]],
+                         [forms[0] for forms in scans.FORMS.values()])
+        for kind, forms in scans.FORMS.items():
+            for key_heads, heads, *_ in forms:
+                self.assertEqual(heads % key_heads, 0, kind)
+
+    def test_packs_hold_all_tokens(self):
+        for law, lengths in packed.packs():
+            self.assertEqual(sum(lengths), packed.TOKENS, law)
+            self.assertGreater(min(lengths), 0)
+        # Of the law's spread: the longest of 16 is at its 97th percentile, the mean at exp(1/2).
+        self.assertAlmostEqual(max(packed.lognormal(16, 1.0)) / 2048, 4.14, delta=0.05)
+        self.assertEqual(packed.pairs([1, 2, 3]), 1 + 3 + 6)
+
+    def test_small_layers_launch_what_large_ones_do(self):
+        for size in layers.SIZES:
+            small = layers.small(size)
+            self.assertEqual(small[2] % small[3], 0)
+            self.assertEqual(size[0] // size[2], 4 * small[0] // small[2])
+        self.assertEqual(len(set(layers.WAYS)), len(layers.WAYS))
+
+    def test_bytes_of_adam(self):  # Four tensors in fp32 are read and three are written.
+        self.assertEqual(optimizer.ADAM_BYTES, 28)
+        self.assertTrue(launches.cpu_name())
 
     def test_readings_of_the_driver(self):
         smi = clock.Smi([sys.executable, "-c", "print('1980, 412.5, 0x0000000000000004')"])
