@@ -197,16 +197,18 @@ BytesPerSecond System::network_rate(int members) const {
   return std::min(std::max(1.0, nics_of_gpu), nics_of_gpu * nvlink_domain / members) * nic;
 }
 
-System filled_evenly(const System& system, int gpus) {
-  System filled = system;
-  if (gpus <= system.nvlink_domain || gpus % system.nvlink_domain == 0) return filled;
+int used_of_domain(const System& system, int gpus) {
+  if (gpus <= system.nvlink_domain || gpus % system.nvlink_domain == 0) return system.nvlink_domain;
   for (int used = system.nvlink_domain - system.gpus_per_node; 2 * used > system.nvlink_domain;
        used -= system.gpus_per_node)
-    if (gpus % used == 0) {
-      filled.idle_of_domain += system.nvlink_domain - used;
-      filled.nvlink_domain = used;
-      return filled;
-    }
+    if (gpus % used == 0) return used;
+  return system.nvlink_domain;
+}
+
+System filled_evenly(const System& system, int gpus) {
+  System filled = system;
+  filled.nvlink_domain = used_of_domain(system, gpus);
+  filled.idle_of_domain += system.nvlink_domain - filled.nvlink_domain;
   return filled;
 }
 

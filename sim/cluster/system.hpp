@@ -135,5 +135,7 @@ System parse_system(const JsonValue& json);
 /// GPUs lie on four domains of 72 as 4 x 64 and not as 72, 72, 72 and 40. Unchanged if gpus divides
 /// into whole domains, fits in one, or no number of nodes over half a domain divides it.
 System filled_evenly(const System& system, int gpus);
+/// The GPUs of a domain that such a job uses.
+int used_of_domain(const System& system, int gpus);
 
 }  // namespace orrery

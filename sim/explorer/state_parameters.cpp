@@ -126,9 +126,9 @@ class ParameterLister {
       const std::int64_t ranks = now_ ? now_->plan.data_ranks() : 1;
       return divisors(ranks, std::max<std::int64_t>(1, ranks / 2));
     }
-    if (key == "offload_layers") {
+    if (key == "offload_layers" || key == "bf16_start_layers" || key == "bf16_end_layers") {
       std::set<std::int64_t> numbers = round_multiples(1, inputs_.model.layers);
-      numbers.insert({0, inputs_.model.layers, number("offload_layers", 0)});
+      numbers.insert({0, inputs_.model.layers, number(key.c_str(), 0)});
       return words_of(numbers);
     }
     if (key == "offload_optimizer") {

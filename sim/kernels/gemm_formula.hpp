@@ -54,7 +54,8 @@ struct GroupedGemm {
   /// Bytes per element to read and write back the main gradient, for wgrad: fp32 8, 16 bits 4; 0:
   /// the product is written as it is.
   double accumulate = 0.0;
-  bool together = false;  ///< One kernel for all experts, on any GPU.
+  bool together = false;     ///< One kernel for all experts, on any GPU.
+  bool sixteen_bit = false;  ///< In bf16, if the plan's format is narrower.
 };
 
 /// The products of `layer` if expert e has `tokens[e]`. Experts without tokens have none.

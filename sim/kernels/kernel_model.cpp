@@ -97,14 +97,15 @@ KernelTime KernelModel::grouped_kernel(const GroupedGemm& layer,
   if (products.empty()) return {Seconds{}, Tag::interpolated};
   const auto launched = static_cast<double>(products.size());
   const auto& [m, n, k] = products.front();
-  KernelTime kernel =
-      products.size() == 1 ? gemm(layer.pass, m, n, k) : gemm_.grouped(layer, products, sustained_);
+  const GemmTime& times = layer.sixteen_bit && gemm_16_ ? *gemm_16_ : gemm_;
   const bool alone = products.size() == 1;
-  if (layer.pass == GemmPass::wgrad && (alone || !gemm_.one_by_one(layer))) {
+  KernelTime kernel = alone ? gemm(layer.pass, m, n, k, layer.sixteen_bit)
+                            : times.grouped(layer, products, sustained_);
+  if (layer.pass == GemmPass::wgrad && (alone || !times.one_by_one(layer))) {
     if (!alone) kernel.time = kernel.time / wgrad_efficiency_;
     if (layer.accumulate > 0.0) {
       // Few tokens leave the gradients' own traffic as the bottleneck.
-      const Seconds traffic = gemm_.streaming(
+      const Seconds traffic = times.streaming(
           Bytes{layer.accumulate * launched * static_cast<double>(layer.out * layer.in)});
       kernel.time =
           Seconds{std::pow(std::pow(kernel.time.si(), 4.0) + std::pow(traffic.si(), 4.0), 0.25)};

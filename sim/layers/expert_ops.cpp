@@ -127,8 +127,10 @@ Ops rearrange_copies(const LayerSizes& s, const ExpertSizes& e, std::string_view
 
 Op grouped(const LayerSizes& s, const Rows& rows, std::string_view name, GemmPass pass,
            std::int64_t n, std::int64_t k) {
-  return grouped_gemm(name, pass, {rows.each.begin(), rows.each.end()}, n, k,
-                      pass == GemmPass::wgrad ? s.software.accumulate_bytes : 0.0);
+  Op op = grouped_gemm(name, pass, {rows.each.begin(), rows.each.end()}, n, k,
+                       pass == GemmPass::wgrad ? s.software.accumulate_bytes : 0.0);
+  op.sixteen_bit = !s.quantises;
+  return op;
 }
 
 // Capacity for one rank's experts and their surroundings in one direction, as a step with uneven

@@ -15,15 +15,17 @@ double element(const Scenario& s) { return unquantised_bytes(s.plan.dtype); }
 
 // Bytes of an element that a product keeps of its input for its weight gradient. Scales of blocks
 // add a 32nd (OCP Microscaling, v1.0).
-double product_input(const Scenario& s) {
-  const bool narrow = is_narrow(s.plan.dtype) && s.software.keeps_quantised_inputs;
+double product_input(const Scenario& s, LayerKind kind) {
+  const bool narrow =
+      is_narrow(s.plan.dtype) && !kind.sixteen_bit && s.software.keeps_quantised_inputs;
   return narrow ? element_bytes(s.plan.dtype) : element(s);
 }
-bool quantises(const Scenario& s) { return product_input(s) < element(s); }
+bool quantises(const Scenario& s, LayerKind kind) { return product_input(s, kind) < element(s); }
 
 // Bytes of an element of an activation's input.
-double activation_input(const Scenario& s) {
-  const bool narrow = is_narrow(s.plan.dtype) && s.software.keeps_quantised_activations;
+double activation_input(const Scenario& s, LayerKind kind) {
+  const bool narrow =
+      is_narrow(s.plan.dtype) && !kind.sixteen_bit && s.software.keeps_quantised_activations;
   return narrow ? element_bytes(s.plan.dtype) : element(s);
 }
 
@@ -33,7 +35,9 @@ double attended(const Scenario& s) {
 }
 // The output is also the projection's input. Both share one copy if both are quantised or neither,
 // else there are two forms.
-bool output_is_copied(const Scenario& s) { return quantises(s) && !s.plan.fp8_attention; }
+bool output_is_copied(const Scenario& s, LayerKind kind) {
+  return quantises(s, kind) && !s.plan.fp8_attention;
+}
 // Key/value heads whose tokens the tensor-parallel ranks keep together, copies of a head included.
 std::int64_t kept_key_heads(const Scenario& s, const Model& layer) {
   const bool swaps = s.plan.cp > 1 && s.plan.cp_comm == ContextExchange::a2a;
@@ -51,8 +55,8 @@ namespace {
 
 // Queries, keys, values; the attention's output, which is the projection's input; latent attention
 // also keeps the latents before and after their norms.
-double attention_bytes(const Scenario& s, const Model& layer, const RecomputeChoice& choice,
-                       double t) {
+double attention_bytes(const Scenario& s, LayerKind kind, const RecomputeChoice& choice, double t) {
+  const Model& layer = s.shape_of(kind);
   if (const auto& latent = layer.latent) {
     const auto down =
         static_cast<double>(2 * (latent->q_rank + latent->kv_rank) + latent->rope_dim);
@@ -62,8 +66,8 @@ double attention_bytes(const Scenario& s, const Model& layer, const RecomputeCho
         layer.heads * (up ? 2 * (layer.head_dim + latent->v_dim) : latent->v_dim));
     // Products' inputs in 8 bits: latents after their norms shrink, and the output is kept twice.
     const auto latents = static_cast<double>(latent->q_rank + latent->kv_rank);
-    const double saved = (element(s) - product_input(s)) * latents / (s.plan.sp ? t : 1.0);
-    const double added = output_is_copied(s) ? product_input(s) * output / t : 0.0;
+    const double saved = (element(s) - product_input(s, kind)) * latents / (s.plan.sp ? t : 1.0);
+    const double added = output_is_copied(s, kind) ? product_input(s, kind) * output / t : 0.0;
     return tokens(s) * (element(s) * down / (s.plan.sp ? t : 1.0) + attended(s) * wide / t - saved +
                         added + (layer.output_gate ? element(s) * 2.0 * output / t : 0.0));
   }
@@ -72,7 +76,7 @@ double attention_bytes(const Scenario& s, const Model& layer, const RecomputeCho
   const auto key_heads = static_cast<double>(kept_key_heads(s, layer));
   const double kv_width = key_heads * static_cast<double>(layer.head_dim);
   const double value_channels = key_heads * static_cast<double>(value_width(layer));
-  const double input = output_is_copied(s) ? product_input(s) * output : 0.0;
+  const double input = output_is_copied(s, kind) ? product_input(s, kind) * output : 0.0;
   const bool packed = s.software.keeps_packed_qkv && layer.kv_heads == layer.heads;
   const double copies = packed ? element(s) * 2.0 * kv_width : 0.0;
   // A gate, and the output before it.
@@ -83,33 +87,35 @@ double attention_bytes(const Scenario& s, const Model& layer, const RecomputeCho
 }
 
 // Input (both halves if gated) and output of an activation, for `rows` tokens.
-double activation_sides(const Scenario& s, const Model& layer, double rows, double width,
+double activation_sides(const Scenario& s, LayerKind kind, double rows, double width,
                         bool output = true) {
+  const Model& layer = s.shape_of(kind);
   return rows * width *
-         (activation_input(s) * (layer.gated ? 2.0 : 1.0) + kept_by_activation(s, layer) +
-          (output ? product_input(s) : 0.0));
+         (activation_input(s, kind) * (layer.gated ? 2.0 : 1.0) + kept_by_activation(s, layer) +
+          (output ? product_input(s, kind) : 0.0));
 }
 
-double experts_bytes(const Scenario& s, const Model& layer, const RecomputeChoice& choice, double t,
+double experts_bytes(const Scenario& s, LayerKind kind, const RecomputeChoice& choice, double t,
                      double fullest) {
   if (choice.selects(RecomputeModule::moe)) return 0.0;  // Its input is a norm's output.
+  const Model& layer = s.shape_of(kind);
   const Experts& experts = *layer.experts;
   const double own = tokens(s) / (s.plan.sp ? t : 1.0);
   const double rows = fullest * own * static_cast<double>(experts.per_token * s.plan.etp);
   // The returned rows are summed and freed: the router's weights were applied by the experts'
   // activation (Megatron Core, moe/experts.py, permuted_probs).
   const auto row = static_cast<double>(experts.channels(s.model.hidden));
-  double sum = product_input(s) * row * rows;
+  double sum = product_input(s, kind) * row * rows;
   // The products that lead to latent channels and back: the second one's input.
   if (experts.latent > 0) sum += element(s) * row * own;
-  sum += activation_sides(s, layer, rows, static_cast<double>(experts.ffn) / s.plan.etp,
+  sum += activation_sides(s, kind, rows, static_cast<double>(experts.ffn) / s.plan.etp,
                           !choice.selects(RecomputeModule::moe_act));
   // The clamped halves, next to the unclamped ones.
   if (layer.clamped_activation && !s.software.fused_experts &&
       !choice.selects(RecomputeModule::moe_act))
     sum += 2.0 * element(s) * rows * static_cast<double>(experts.ffn) / s.plan.etp;
   if (!choice.selects(RecomputeModule::shared_experts))
-    sum += activation_sides(s, layer, tokens(s), static_cast<double>(experts.shared_ffn) / t);
+    sum += activation_sides(s, kind, tokens(s), static_cast<double>(experts.shared_ffn) / t);
   // Logits in fp32, and weights.
   return sum + (4.0 + element(s)) * own * static_cast<double>(experts.count);
 }
@@ -144,18 +150,18 @@ Bytes layer_activations(const Scenario& s, const RecomputeChoice& recompute, Lay
   const double outputs = s.software.gathers_inputs_again ? own : hidden;
   double sum = own * blocks * (element(s) + dropout);
   if (layer.mixer)
-    sum += tokens(s) * kept_by_state_mixer(LayerSizes{s, kind}, product_input(s), element(s));
+    sum += tokens(s) * kept_by_state_mixer(LayerSizes{s, kind}, product_input(s, kind), element(s));
   else if (layer.heads > 0)
-    sum += attention_bytes(s, layer, recompute, t);
+    sum += attention_bytes(s, kind, recompute, t);
   // The router reads the second norm's output unquantised, products read that of all others.
   const double for_router = kind.has_experts ? 1.0 : 0.0;
   if (!recompute.selects(RecomputeModule::layernorm))
-    sum += (product_input(s) * (norms - for_router) + element(s) * for_router) * outputs +
+    sum += (product_input(s, kind) * (norms - for_router) + element(s) * for_router) * outputs +
            norms * kept_by_norm(s, layer) * own;
   if (kind.has_experts)
-    sum += experts_bytes(s, layer, recompute, t, fullest);
+    sum += experts_bytes(s, kind, recompute, t, fullest);
   else if (layer.ffn > 0 && !recompute.selects(RecomputeModule::mlp))
-    sum += activation_sides(s, layer, tokens(s), static_cast<double>(layer.ffn) / t);
+    sum += activation_sides(s, kind, tokens(s), static_cast<double>(layer.ffn) / t);
   if (layer.heads == 0) return Bytes{sum};
   if (s.plan.fused_attention)
     sum += 4.0 * rows;  // One fp32 log-sum-exp a query and head.

@@ -11,7 +11,9 @@ namespace orrery {
 /// Sizes for the op lists of a kind of layer, which only those of a model with a pattern must say;
 /// what lies outside of layers is the same in all. The letters are those of layer_ops.hpp.
 struct LayerSizes {
-  explicit LayerSizes(const Scenario& s, LayerKind kind = {}) : LayerSizes{s, s.shape_of(kind)} {}
+  explicit LayerSizes(const Scenario& s, LayerKind kind = {}) : LayerSizes{s, s.shape_of(kind)} {
+    quantises = quantises && !kind.sixteen_bit;
+  }
   /// Those of `shape`, one of the scenario's.
   LayerSizes(const Scenario& s, const Model& shape)
       : model{shape},

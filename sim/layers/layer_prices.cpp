@@ -111,14 +111,17 @@ LayerPrices::Ends LayerPrices::price_ends(const LayerEnds& ends, BackwardPart pa
           price(ends.after, host.after)};
 }
 
-PassCost LayerPrices::experts_forward(const Members& members) const {
-  const auto ops_of = [&](std::size_t rank) { return of_experts_forward(sizes_, members[rank]); };
+PassCost LayerPrices::experts_forward(const OfKind& of, const Members& members) const {
+  const LayerSizes sizes{scenario_, of.kind};
+  const auto ops_of = [&](std::size_t rank) { return of_experts_forward(sizes, members[rank]); };
   return slowest_of(pricer_, members.size(), ops_of, forward_host(scenario_, sizes_.model).experts);
 }
 
-PassCost LayerPrices::experts_backward(const Members& members, BackwardPart part) const {
+PassCost LayerPrices::experts_backward(const OfKind& of, const Members& members,
+                                       BackwardPart part) const {
+  const LayerSizes sizes{scenario_, of.kind};
   const auto ops_of = [&](std::size_t rank) {
-    return part_of(of_experts_backward(sizes_, members[rank]), part);
+    return part_of(of_experts_backward(sizes, members[rank]), part);
   };
   return slowest_of(pricer_, members.size(), ops_of,
                     backward_host(scenario_, sizes_.model, part).experts);
@@ -147,7 +150,7 @@ PassCost LayerPrices::with_experts(const Ends& ends, const PassCost& experts,
 PassCost LayerPrices::weight_gradient(const OfKind& of, const Members& members) const {
   PassCost cost = of.weights.before;
   cost.append(of.weights.during_dispatch);
-  cost.append(experts_backward(members, BackwardPart::weights));
+  cost.append(experts_backward(of, members, BackwardPart::weights));
   cost.append(of.weights.during_combine);
   cost.append(of.weights.after);
   return cost;
@@ -166,9 +169,10 @@ PassCost LayerPrices::recomputed(const OfKind& of, const Members& members, const
       [&](const auto& one, const auto& other) { return rows_of(one) < rows_of(other); });
   PassCost cost = pricer_.price(recompute_without_exchange(scenario_, of.kind, *fullest));
   if (choice.selects(RecomputeModule::moe)) {
-    const SharedOps shared = shared_overlap_forward(sizes_);
-    Ops before = before_experts_forward(sizes_);
-    Ops after = after_experts_forward(sizes_);
+    const LayerSizes sizes{scenario_, of.kind};
+    const SharedOps shared = shared_overlap_forward(sizes);
+    Ops before = before_experts_forward(sizes);
+    Ops after = after_experts_forward(sizes);
     append(before, shared.before);
     append(after, shared.after);
     const Ends ends{pricer_.price(before, router_host(scenario_)),
@@ -181,7 +185,7 @@ PassCost LayerPrices::recomputed(const OfKind& of, const Members& members, const
 
 LayerPrice LayerPrices::price_experts(const OfKind& of, const Members& members,
                                       const ExchangeCost& exchange) const {
-  const PassCost forward = experts_forward(members);
+  const PassCost forward = experts_forward(of, members);
   LayerPrice price;
   price.forward = with_experts(of.forward, forward, exchange);
   price.backward = recomputed(of, members, forward, exchange);
@@ -189,11 +193,11 @@ LayerPrice LayerPrices::price_experts(const OfKind& of, const Members& members,
   if (scenario_.plan.splits_backward()) {
     price.input_gradient = price.backward;
     price.input_gradient.append(
-        with_experts(of.inputs, experts_backward(members, BackwardPart::inputs), exchange));
+        with_experts(of.inputs, experts_backward(of, members, BackwardPart::inputs), exchange));
     price.weight_gradient = weight_gradient(of, members);
   }
   price.backward.append(
-      with_experts(of.backward, experts_backward(members, BackwardPart::whole), exchange));
+      with_experts(of.backward, experts_backward(of, members, BackwardPart::whole), exchange));
   return price;
 }
 

@@ -70,8 +70,8 @@ class LayerPrices {
   void price_all_ends(OfKind& of) const;
   ExchangeCost exchange(const ExchangeLoad& load) const;
   Ends price_ends(const LayerEnds& ends, BackwardPart part, const ExpertLayerHostParts& host) const;
-  PassCost experts_forward(const Members& members) const;
-  PassCost experts_backward(const Members& members, BackwardPart part) const;
+  PassCost experts_forward(const OfKind& of, const Members& members) const;
+  PassCost experts_backward(const OfKind& of, const Members& members, BackwardPart part) const;
   PassCost with_experts(const Ends& ends, const PassCost& experts,
                         const ExchangeCost& exchange) const;
   PassCost weight_gradient(const OfKind& of, const Members& members) const;

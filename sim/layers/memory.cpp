@@ -36,15 +36,17 @@ class LayerMemory {
  public:
   LayerMemory(const Scenario& s, double fullest_rows) {
     const int shapes = s.model.pattern ? static_cast<int>(s.model.pattern->shapes.size()) : 1;
-    kept_.resize(4 * static_cast<std::size_t>(shapes));
+    kept_.resize(8 * static_cast<std::size_t>(shapes));
     recomputed_.resize(kept_.size());
     for (int shape = 0; shape < shapes; ++shape)
       for (const bool has_experts : {false, true})
-        for (const bool kept : {false, true}) {
-          const LayerKind kind{has_experts, 0, kept, shape};
+        for (const auto& [kept, sixteen_bit] : {std::pair{false, false}, std::pair{true, false},
+                                                std::pair{false, true}, std::pair{true, true}}) {
+          const LayerKind kind{has_experts, 0, kept, shape, sixteen_bit};
           if (has_experts && !s.shape_of(kind).experts) continue;
           if (s.model.pattern && !has_experts && s.shape_of(kind).experts) continue;
           if (kept && s.plan.recompute.layers == 0) continue;
+          if (sixteen_bit && s.plan.bf16_start_layers + s.plan.bf16_end_layers == 0) continue;
           const RecomputeChoice choice = kept ? Recompute::none : s.plan.recompute;
           kept_[index(kind)] = layer_activations(s, choice, kind, fullest_rows);
           recomputed_[index(kind)] = held_while_recomputed(s, kind, fullest_rows);
@@ -55,8 +57,8 @@ class LayerMemory {
 
  private:
   static std::size_t index(LayerKind kind) {
-    return 4 * static_cast<std::size_t>(kind.shape) + (kind.has_experts ? 1 : 0) +
-           (kind.kept ? 2 : 0);
+    return 8 * static_cast<std::size_t>(kind.shape) + (kind.has_experts ? 1 : 0) +
+           (kind.kept ? 2 : 0) + (kind.sixteen_bit ? 4 : 0);
   }
   std::vector<Bytes> kept_, recomputed_;
 };

@@ -30,7 +30,8 @@ struct Op {
 
   GemmPass pass = GemmPass::forward;  ///< gemm, and kernels that belong to a weight gradient
   std::int64_t m = 0, n = 0, k = 0;   ///< gemm, batched_gemm: C[m,n] = A[m,k] B[k,n]
-  bool sixteen_bit = false;           ///< gemm: in 16 bits, regardless of the plan's format.
+  /// gemm, grouped_gemm: in 16 bits, regardless of the plan's format.
+  bool sixteen_bit = false;
   /// grouped_gemm: rows of each expert; n and k are those of its forward product.
   std::vector<std::int64_t> rows;
   double accumulate = 0.0;  ///< grouped_gemm, wgrad: bytes an element of the main gradient.

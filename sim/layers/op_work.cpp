@@ -215,9 +215,8 @@ std::optional<Dtype> multiplies_in(const Op& op, Dtype dtype) {
   const Dtype unquantised = is_narrow(dtype) ? Dtype::bf16 : dtype;
   switch (op.kind) {
     case Op::Kind::gemm:
-      return op.sixteen_bit ? unquantised : dtype;
     case Op::Kind::grouped_gemm:
-      return dtype;
+      return op.sixteen_bit ? unquantised : dtype;
     case Op::Kind::attention:
       return is_narrow(op.attention_format) ? op.attention_format : unquantised;
     case Op::Kind::batched_gemm:

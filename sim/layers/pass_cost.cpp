@@ -201,8 +201,12 @@ KernelTime Pricer::time(const Op& op) const {
       return priced(kernels_.gemm(op.pass, op.m, op.n, op.k, op.sixteen_bit),
                     software_.gemm_efficiency * op.efficiency);
     case Op::Kind::grouped_gemm: {
-      const GroupedGemm layer{op.pass, op.n, op.k, op.accumulate,
-                              software_.fused_experts || software_.grouped_experts};
+      const GroupedGemm layer{op.pass,
+                              op.n,
+                              op.k,
+                              op.accumulate,
+                              software_.fused_experts || software_.grouped_experts,
+                              op.sixteen_bit};
       const bool graph = software_.host_launch <= Seconds{};  // It launches experts' products too.
       return priced(
           graph ? kernels_.grouped_kernel(layer, op.rows) : kernels_.grouped_gemm(layer, op.rows),

@@ -42,6 +42,8 @@ struct PlanChoices {
   Dtype exp_avg = Dtype::fp32, exp_avg_sq = Dtype::fp32;  ///< Adam's moments.
   /// In fp8 and mxfp8: linear layers' weights are kept and gathered in 8 bits, not in 16.
   bool fp8_params = false;
+  /// In 8 bits and fewer: the model's first and last layers, whose products stay in bf16.
+  int bf16_start_layers = 0, bf16_end_layers = 0;
   bool fp8_attention = false;  ///< Attention's products in 8 bits, as those of the plan's format.
   ContextExchange cp_comm = ContextExchange::p2p;
 

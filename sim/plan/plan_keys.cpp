@@ -16,6 +16,7 @@ using Request = PlanRequest;
 using Choices = PlanChoices;
 
 bool with_tensor_ranks(const Plan& plan) { return plan.tp > 1; }
+bool with_narrow_products(const Plan& plan) { return is_narrow(plan.dtype); }
 bool with_stages(const Plan& plan) { return plan.pp > 1; }
 bool with_copies(const Plan& plan) { return plan.has_copies() || plan.copies() > 1; }
 bool with_data_ranks(const Plan& plan) { return plan.data_ranks() > 1; }
@@ -175,6 +176,14 @@ std::vector<PlanKey> all_plan_keys() {
               alternatives(names_of_products(8), "and"),
           {truth(), &Choices::fp8_params}, heading("params in fp8"), usual("false"),
           other_names("fp8-param-gather")),
+      key("bf16_start_layers", precision,
+          "first layers whose products stay in bf16, beside fewer bits in the others",
+          {whole<int>(0, 1 << 20), &Choices::bf16_start_layers}, matters(with_narrow_products),
+          heading("first {} layers in bf16"), usual("0"),
+          other_names("num-layers-at-start-in-bf16")),
+      key("bf16_end_layers", precision, "last layers, likewise",
+          {whole<int>(0, 1 << 20), &Choices::bf16_end_layers}, matters(with_narrow_products),
+          heading("last {} layers in bf16"), usual("0"), other_names("num-layers-at-end-in-bf16")),
       key("attention", attention, "fused kernel, or the score matrix in memory",
           {one_of<bool>({"unfused", "flash"}), &Request::fused_attention, &Plan::fused_attention},
           heading("{} attention")),

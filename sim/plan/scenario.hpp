@@ -21,6 +21,8 @@ struct LayerKind {
   /// (RecomputeChoice::layers).
   bool kept = false;
   int shape = 0;  ///< Place in LayerPattern::shapes, of a model that has a pattern.
+  /// Its products stay in 16 bits, where the plan's format has fewer.
+  bool sixteen_bit = false;
 
   bool operator==(const LayerKind&) const = default;
   static const LayerKind dense, experts;  ///< Those that attend to all.

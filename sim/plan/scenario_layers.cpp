@@ -26,10 +26,16 @@ int Scenario::first_layer(int virtual_stage) const {
 
 namespace {
 
-LayerKind kind_of_shape(const Scenario& scenario, int place, bool kept) {
+LayerKind kind_of_shape(const Scenario& scenario, int place, bool kept, bool sixteen_bit) {
   const Model& shape = scenario.model.pattern->shapes[static_cast<std::size_t>(place)];
   const bool windowed = scenario.plan.fused_attention && shape.window < scenario.plan.seq;
-  return {shape.experts.has_value(), windowed ? shape.window : 0, kept, place};
+  return {shape.experts.has_value(), windowed ? shape.window : 0, kept, place, sixteen_bit};
+}
+
+bool stays_in_16_bits(const Scenario& scenario, int layer) {
+  const Plan& plan = scenario.plan;
+  return is_narrow(plan.dtype) &&
+         (layer < plan.bf16_start_layers || layer >= scenario.model.layers - plan.bf16_end_layers);
 }
 
 }  // namespace
@@ -41,11 +47,13 @@ LayerKind Scenario::kind_of(int layer) const {
   const int again = plan.recompute.layers;
   const bool kept = again > 0 && place_in_stage(layers_of, layer) >= again;
   const bool has_experts = says(model.layer_has_experts);
+  const bool sixteen_bit = stays_in_16_bits(*this, layer);
   if (model.pattern)
-    return kind_of_shape(*this, model.pattern->shape_of[static_cast<std::size_t>(layer)], kept);
+    return kind_of_shape(*this, model.pattern->shape_of[static_cast<std::size_t>(layer)], kept,
+                         sixteen_bit);
   const bool windowed =
       plan.fused_attention && model.window < plan.seq && says(model.layer_is_local);
-  return {has_experts, windowed ? model.window : 0, kept};
+  return {has_experts, windowed ? model.window : 0, kept, 0, sixteen_bit};
 }
 
 const Model& Scenario::shape_of(LayerKind kind) const {
@@ -85,7 +93,7 @@ std::vector<LayerKind> Scenario::prediction_kinds() const {
   if (!model.pattern) return {last};
   std::vector<LayerKind> kinds;
   for (const int place : model.pattern->prediction_shapes)
-    kinds.push_back(kind_of_shape(*this, place, last.kept));
+    kinds.push_back(kind_of_shape(*this, place, last.kept, last.sixteen_bit));
   return kinds;
 }
 
@@ -142,6 +150,13 @@ MaybeRefused refuse_offloading(const Model& model, const Plan& plan) {
 
 MaybeRefused refuse_activations(const Model& model, const Plan& plan) {
   if (auto no = refuse_offloading(model, plan)) return no;
+  for (const auto& [key, layers] : {std::pair{"bf16_start_layers", plan.bf16_start_layers},
+                                    std::pair{"bf16_end_layers", plan.bf16_end_layers}})
+    if (layers > model.layers)
+      return infeasible(key,
+                        "the model has " + std::to_string(model.layers) + " layers, not " +
+                            std::to_string(layers),
+                        "name fewer layers, or use dtype=bf16 for all");
   const std::string formats = alternatives(names_of_products(8));
   if (plan.fp8_attention && (facts(plan.dtype).bits != 8 || !plan.fused_attention))
     return infeasible(

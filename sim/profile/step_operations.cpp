@@ -90,10 +90,10 @@ class Collector {
       return;
     }
     const std::vector<std::int64_t> rows = even_rows(sizes_);
-    add_experts(layer_ends_forward(scenario_, kind), of_experts_forward(sizes_, rows), "forward",
+    add_experts(layer_ends_forward(scenario_, kind), of_experts_forward(own, rows), "forward",
                 count, own);
     add_recomputed_experts(kind, rows, count, own);
-    add_experts(layer_ends_backward(scenario_, kind), of_experts_backward(sizes_, rows), "backward",
+    add_experts(layer_ends_backward(scenario_, kind), of_experts_backward(own, rows), "backward",
                 count, own);
   }
 
@@ -151,16 +151,16 @@ class Collector {
     if (choice.kind == Recompute::none || kind.kept) return;
     const char* when = "recomputed";
     if (choice.kind == Recompute::full)
-      return add_experts(layer_ends_forward(scenario_, kind), of_experts_forward(sizes_, rows),
-                         when, count, own);
+      return add_experts(layer_ends_forward(scenario_, kind), of_experts_forward(own, rows), when,
+                         count, own);
     add(recompute_without_exchange(scenario_, kind, rows), when, count, own);
     if (!choice.selects(RecomputeModule::moe)) return;
-    const SharedOps shared = shared_overlap_forward(sizes_);
-    LayerEnds ends{before_experts_forward(sizes_), shared.during_dispatch, shared.during_combine,
-                   after_experts_forward(sizes_)};
+    const SharedOps shared = shared_overlap_forward(own);
+    LayerEnds ends{before_experts_forward(own), shared.during_dispatch, shared.during_combine,
+                   after_experts_forward(own)};
     append(ends.before, shared.before);
     append(ends.after, shared.after);
-    add_experts(ends, of_experts_forward(sizes_, rows), when, count, own);
+    add_experts(ends, of_experts_forward(own, rows), when, count, own);
   }
 
   void add_exchange(std::string_view name, const CollectiveCost& cost, const char* when,

@@ -15,16 +15,16 @@ Layout lay_out(const System& system, const Placement& placement, const Topology&
 
 EstimateContext::EstimateContext(const System& system)
     : system_{system}, tables_{kernel_tables_of(system)} {
-  collectives({});  // Nearly all estimates need it; made before threads start.
+  collectives(Plan{});  // Nearly all estimates need it; made before threads start.
 }
 
-const CollectiveTime& EstimateContext::collectives(const PlanChoices& plan) {
-  const auto found = collectives_.find({plan.nccl_algo, plan.nccl_proto});
+const CollectiveTime& EstimateContext::collectives(const Plan& plan) {
+  const std::tuple key{plan.nccl_algo, plan.nccl_proto, used_of_domain(system_, plan.gpus())};
+  const auto found = collectives_.find(key);
   if (found != collectives_.end()) return found->second;
   CollectiveOptions options;
   options.selection = parse_nccl_selection(plan.nccl_algo, plan.nccl_proto);
-  return collectives_
-      .emplace(std::pair{plan.nccl_algo, plan.nccl_proto}, CollectiveTime{system_, options})
+  return collectives_.emplace(key, CollectiveTime{filled_evenly(system_, plan.gpus()), options})
       .first->second;
 }
 

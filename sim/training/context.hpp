@@ -40,8 +40,9 @@ class EstimateContext {
   const KernelModel& kernels(Dtype dtype);
   /// Makes the models of all formats that the GPU multiplies, before worker threads start.
   void make_kernels();
-  /// The collective model for the algorithms and protocols that the plan lets NCCL choose.
-  const CollectiveTime& collectives(const PlanChoices& plan);
+  /// The collective model for the algorithms and protocols that the plan lets NCCL choose, on the
+  /// GPUs of each NVLink domain that it fills: NICs of idle ones are of no use.
+  const CollectiveTime& collectives(const Plan& plan);
   /// Errors of the cost model in a step like this one.
   const PriceErrors& price_errors(const Scenario& scenario);
   /// Routing of the scenario's tokens to experts. Errors: as RoutedLoads.
@@ -56,7 +57,7 @@ class EstimateContext {
   System system_;
   std::optional<KernelTables> tables_;
   std::map<Dtype, KernelModel> kernels_;
-  std::map<std::pair<std::string, std::string>, CollectiveTime> collectives_;
+  std::map<std::tuple<std::string, std::string, int>, CollectiveTime> collectives_;
   std::map<std::tuple<std::string, Dtype, StepClass>, PriceErrors> price_errors_;
   KnownLoads loads_;
   std::map<int, Topology> topologies_;

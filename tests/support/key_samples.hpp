@@ -26,16 +26,26 @@ struct KeySample {
 /// Of every key of a plan all words that it may say, and of numbers and names one. `numbers` must
 /// name each key that has no list of words, so that a new one cannot be forgotten.
 inline std::vector<KeySample> key_samples() {
-  const std::map<std::string, std::string> samples{
-      {"tp", "2"},           {"pp", "2"},
-      {"vpp", "2"},          {"dp", "4"},
-      {"cp", "2"},           {"ep", "2"},
-      {"etp", "2"},          {"mbs", "2"},
-      {"gbs", "64"},         {"seq", "128"},
-      {"routing", "zipf:1"}, {"software", "megatron-2021"},
-      {"layers", "1+3"},     {"offload_layers", "2"},
-      {"nccl_algo", "Ring"}, {"nccl_proto", "^LL128"},
-      {"dp_replicate", "2"}, {"offload_optimizer", "50"}};
+  const std::map<std::string, std::string> samples{{"tp", "2"},
+                                                   {"pp", "2"},
+                                                   {"vpp", "2"},
+                                                   {"dp", "4"},
+                                                   {"cp", "2"},
+                                                   {"ep", "2"},
+                                                   {"etp", "2"},
+                                                   {"mbs", "2"},
+                                                   {"gbs", "64"},
+                                                   {"seq", "128"},
+                                                   {"routing", "zipf:1"},
+                                                   {"software", "megatron-2021"},
+                                                   {"layers", "1+3"},
+                                                   {"offload_layers", "2"},
+                                                   {"nccl_algo", "Ring"},
+                                                   {"nccl_proto", "^LL128"},
+                                                   {"dp_replicate", "2"},
+                                                   {"offload_optimizer", "50"},
+                                                   {"bf16_start_layers", "1"},
+                                                   {"bf16_end_layers", "1"}};
   // What makes a plan one in which the key, or this word of it, is possible.
   const std::map<std::string, std::string> ground{
       {"vpp", "--pp 2"},
@@ -53,6 +63,8 @@ inline std::vector<KeySample> key_samples() {
       {"shared_expert_overlap", "--ep 2"},
       {"ep_overlap", "--ep 2"},
       {"delay_wgrad", "--ep 2 --ep_overlap true"},
+      {"bf16_start_layers", "--dtype fp8"},
+      {"bf16_end_layers", "--dtype fp8"},
       {"fp8_attention", "--dtype fp8"},
       {"fp8_params", "--dtype fp8"},
       {"routing", "--ep 2"}};

@@ -59,6 +59,8 @@ class FlagWriter {
   /// Writes the plan's keys that no other code has written and that need no translation.
   void add_other_keys() {
     static const std::set<std::string> translated{"offload_layers",
+                                                  "bf16_start_layers",
+                                                  "bf16_end_layers",
                                                   "vpp",
                                                   "dp",
                                                   "layers",
@@ -355,6 +357,11 @@ class FlagWriter {
     if (plan_.dtype == Dtype::nvfp4) {
       flag("fp4-format", "e2m1");
       flag("fp4-recipe", "nvfp4");
+    }
+    if (plan_.bf16_start_layers + plan_.bf16_end_layers > 0) {
+      flag("first-last-layers-bf16");
+      flag("num-layers-at-start-in-bf16", plan_.bf16_start_layers);
+      flag("num-layers-at-end-in-bf16", plan_.bf16_end_layers);
     }
     add_key("fp8_attention");
     if (plan_.dtype != Dtype::fp8) return;

@@ -11,6 +11,7 @@
 #include "sim/core/nearest.hpp"
 #include "sim/core/number_text.hpp"
 #include "sim/core/value_list.hpp"
+#include "sim/formats/megatron/hybrid_pattern.hpp"
 #include "sim/formats/megatron/layer_split.hpp"
 #include "sim/model/model.hpp"
 
@@ -61,6 +62,9 @@ constexpr Known families[] = {
     {"gemma", 256'000, "config.json of Gemma 7B and Gemma 2"},
     {"nemotron_2_256k", 256'000, "arXiv 2402.16819, section 2.2"},
     {"nemotron-4", 256'000, "arXiv 2402.16819, section 2.2"},
+    {"nemotron-h", 131'072, "config.json of Nemotron-H-56B-Base-8K"},
+    {"nvidia-nemotron-nano", 131'072, "config.json of NVIDIA-Nemotron-Nano-9B-v2"},
+    {"nvidia-nemotron-3", 131'072, "config.json of NVIDIA-Nemotron-3-Nano-30B-A3B"},
 };
 
 template <std::size_t size>
@@ -119,6 +123,7 @@ class VocabularyFinder {
 
   // Models of one shape with different vocabularies give no answer.
   std::optional<Vocabulary> by_shape() {
+    if (hybrid_pattern(a_)) return std::nullopt;
     std::optional<Vocabulary> found;
     const bool gated = a_.flag("swiglu") || a_.flag("quick_geglu");
     const std::int64_t heads = a_.number("num_attention_heads", 0);
@@ -180,6 +185,10 @@ class ModelReader {
     model_["schema"] = "orrery.model/1";
     model_["name"] = name;
     model_["source"] = "arguments of Megatron-LM";
+    if (const auto pattern = hybrid_pattern(a_)) {
+      hybrid(*pattern);
+      return std::move(model_);
+    }
     sizes();
     layer();
     attention();
@@ -188,25 +197,45 @@ class ModelReader {
   }
 
  private:
+  // Layers of several kinds: what holds for all of them, and the kinds.
+  void hybrid(const HybridPattern& pattern) {
+    const std::int64_t hidden = a_.required("hidden_size");
+    model_["hidden"] = hidden;
+    model_["vocab"] = padded_vocabulary(a_, notes_);
+    model_["seq"] = a_.number("max_position_embeddings", a_.required("seq_length"));
+    norm();
+    ties();
+    add_hybrid_layers(a_, pattern, hidden, width_of_mlp(hidden), model_);
+  }
+
+  // arguments.py: of a gated MLP two thirds of 4 h, in whole tiles of 64.
+  std::int64_t width_of_mlp(std::int64_t hidden) const {
+    return a_.number("ffn_hidden_size", is_gated() ? 8 * hidden / 3 / 64 * 64 : 4 * hidden);
+  }
+  bool is_gated() const { return a_.flag("swiglu") || a_.flag("quick_geglu") || a_.flag("geglu"); }
+
+  void norm() {
+    model_["norm"] = a_.choice(
+        "normalization",
+        {{"LayerNorm", "layer"}, {"RMSNorm", "rms"}, {"layernorm", "layer"}, {"rmsnorm", "rms"}});
+  }
+  void ties() { model_["tied_embeddings"] = !a_.flag("untie_embeddings_and_output_weights"); }
+
   void sizes() {
     const std::int64_t hidden = a_.required("hidden_size");
     model_["layers"] = layers_ = a_.required("num_layers");
     model_["hidden"] = hidden;
     model_["heads"] = heads_ = a_.required("num_attention_heads");
-    const bool gated = a_.flag("swiglu") || a_.flag("quick_geglu") || a_.flag("geglu");
-    // arguments.py: of a gated MLP two thirds of 4 h, in whole tiles of 64.
-    ffn_ = a_.number("ffn_hidden_size", gated ? 8 * hidden / 3 / 64 * 64 : 4 * hidden);
+    ffn_ = width_of_mlp(hidden);
     model_["ffn"] = ffn_;
-    model_["swiglu"] = gated;
+    model_["swiglu"] = is_gated();
     model_["vocab"] = padded_vocabulary(a_, notes_);
     const std::int64_t seq = a_.required("seq_length");
     model_["seq"] = a_.number("max_position_embeddings", seq);
   }
 
   void layer() {
-    model_["norm"] = a_.choice(
-        "normalization",
-        {{"LayerNorm", "layer"}, {"RMSNorm", "rms"}, {"layernorm", "layer"}, {"rmsnorm", "rms"}});
+    norm();
     const bool old_rotary = a_.flag("use_rotary_position_embeddings");
     const std::string positions =
         a_.choice("position_embedding_type", {{"learned_absolute", "learned"},
@@ -220,7 +249,7 @@ class ModelReader {
     model_["qkv_bias"] = a_.flag("add_qkv_bias") || bias;
     model_["out_bias"] = bias;
     model_["mlp_bias"] = bias;
-    model_["tied_embeddings"] = !a_.flag("untie_embeddings_and_output_weights");
+    ties();
     model_["qk_norm"] = a_.flag("qk_layernorm");
     model_["attention_sinks"] =
         a_.choice("softmax_type", {{"vanilla", ""}, {"off-by-one", ""}, {"learnable", "yes"}}) !=
@@ -318,8 +347,6 @@ const WordPairs other_kinds = words_by_meaning({
     {"two encoders (ICT)", "pretrain_ict"},
     {"retrieval (RETRO)", "retro"},
     {"an image encoder", "vision vlm"},
-    {"Mamba layers", "mamba"},
-    {"Mamba and other hybrid layers", "hybrid"},
 });
 
 // Programs that train nothing are refused too.
@@ -340,18 +367,10 @@ const WordPairs arguments = words_by_meaning({
     {"several encoders (MIMO)", "dataset_provider"},
     {"an encoder and a decoder", "encoder_num_layers decoder_num_layers decoder_seq_length"},
     {"retrieval (RETRO)", "retro_"},
-    {"Mamba and other hybrid layers",
-     "hybrid_layer_pattern hybrid_override_pattern hybrid_attention_ratio is_hybrid_model"},
     {"linear attention", "linear_attention"},
     {"layers of different shapes", "heterogeneous_layers_config"},
     {"an experimental attention", "experimental_attention_variant"},
     {"distillation from a teacher", "export_kd_teacher"},
-});
-
-// Words of the layer specification (--spec).
-const WordPairs specifications = words_by_meaning({
-    {"Mamba layers", "mamba"},
-    {"hybrid layers", "hybrid"},
 });
 
 }  // namespace
@@ -373,9 +392,15 @@ void refuse_unpriced(const MegatronArguments& run) {
   for (const auto& [begin, what] : arguments)
     for (const std::string& name : run.names_from(begin))
       if (run.flag(name)) run.fail(name, "means " + what + ", which nothing prices", remedy);
-  for (const auto& [word, what] : specifications)
-    if (const auto* spec = run.find("spec"); spec && has(spec->text(), word))
-      run.fail("spec", "names " + what + ", which nothing prices", remedy);
+  const auto* spec = run.find("spec");
+  for (const char* word : {"mamba", "hybrid"}) {
+    const bool named = spec && has(spec->text(), word);
+    if ((!named && !has(program, word)) || hybrid_pattern(run)) continue;
+    const std::string pattern = "write the layers with " + run.spelled("hybrid_layer_pattern");
+    if (named) run.fail("spec", "names layers of several kinds without their pattern", pattern);
+    fail_input(run.place(), "starts " + shown_text(program) + " without a pattern of its layers",
+               pattern);
+  }
   if (run.word("tokenizer_type", "").starts_with("BertWordPiece"))
     run.fail("tokenizer_type", "is of an encoder (BERT), which nothing prices", remedy);
   if (run.flag("use_checkpoint_args") && !run.has("num_layers"))

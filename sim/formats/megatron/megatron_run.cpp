@@ -9,6 +9,7 @@
 #include "sim/core/json_value.hpp"
 #include "sim/core/text_file.hpp"
 #include "sim/core/value_list.hpp"
+#include "sim/formats/megatron/hybrid_pattern.hpp"
 #include "sim/formats/megatron/layer_split.hpp"
 #include "sim/formats/megatron/megatron_model.hpp"
 #include "sim/formats/recipe/decisive_keys.hpp"
@@ -108,15 +109,17 @@ std::optional<std::string> captured_in_graphs(const MegatronArguments& arguments
                                        std::pair{"external_cuda_graph", "--external-cuda-graph"}})
     if (arguments.flag(older)) flag = written;
   std::set<std::string> scope;
-  if (const auto* words = arguments.find("cuda_graph_scope"))
-    for (const std::string& part : items_of(words->text())) scope.insert(part);
+  for (const char* name : {"cuda_graph_scope", "cuda_graph_modules"})  // The second is newer.
+    if (const auto* words = arguments.find(name))
+      for (const std::string& part : items_of(words->text())) scope.insert(part);
   if (flag.empty()) return std::nullopt;
 
   if (scope.contains("full_iteration") || arguments.word("cuda_graph_impl", "") == "full_iteration")
     return "step";
-  const bool attention = experts && scope.contains("attn");
+  // Mixers with a state are launched as attention is.
+  const bool attention = experts && (scope.contains("attn") || scope.contains("mamba"));
   const bool router = experts && scope.contains("moe_router");
-  for (const char* stated : {"attn", "moe_router", "moe_preprocess"})
+  for (const char* stated : {"attn", "mamba", "moe_router", "moe_preprocess"})
     if (experts) scope.erase(stated);
   if (!scope.empty() || !(attention || router))
     notes.push_back(flag +
@@ -143,9 +146,15 @@ class RunReader {
     plan_["model"] =
         model ? Json::parse(model->document->compact()) : megatron_model(a_, name, notes_);
     layers_ = model ? model->layers : 0;
-    has_experts_ = model ? model->experts.has_value() : plan_["model"].contains("experts");
-    has_shared_experts_ = model ? has_experts_ && model->experts->shared_ffn > 0
-                                : plan_["model"].contains("shared_expert_ffn");
+    if (model) {
+      has_experts_ = model->experts.has_value();
+      has_shared_experts_ = has_experts_ && model->experts->shared_ffn > 0;
+      return;
+    }
+    const Json& read = plan_["model"];
+    const Json experts = read.contains("ffns") ? read["ffns"].value("moe", Json::object()) : read;
+    has_experts_ = experts.contains("experts");
+    has_shared_experts_ = experts.contains("shared_expert_ffn");
   }
 
   ImportedRun read() {
@@ -249,11 +258,30 @@ class RunReader {
   }
 
   void pipeline() {
-    const std::int64_t layers = layers_ > 0 ? layers_ : a_.required("num_layers");
-    const PipelineSplit split = pipeline_split(a_, layers, pp_, notes_);
+    const auto pattern = hybrid_pattern(a_);
+    const std::int64_t layers = layers_ > 0 ? layers_
+                                : pattern   ? static_cast<std::int64_t>(pattern->layers.size())
+                                            : a_.required("num_layers");
+    const PipelineSplit split = pattern && pattern->chunks.size() > 1
+                                    ? split_by_pattern(*pattern)
+                                    : pipeline_split(a_, layers, pp_, notes_);
     if (pp_ > 1) plan_["schedule"] = split.vpp > 1 ? "interleaved" : "1f1b";
     if (split.vpp > 1) plan_["vpp"] = split.vpp;
     if (split.layers.chosen()) plan_["layers"] = stage_layers_text(split.layers);
+  }
+
+  // The pattern's chunks go round the stages.
+  PipelineSplit split_by_pattern(const HybridPattern& pattern) {
+    const auto chunks = static_cast<std::int64_t>(pattern.chunks.size());
+    if (pp_ < 1 || chunks % pp_ != 0)
+      fail_input(a_.place(),
+                 "cuts its pattern of layers into " + std::to_string(chunks) + " chunks, which " +
+                     std::to_string(pp_) + (pp_ == 1 ? " stage does" : " stages do") +
+                     " not divide",
+                 "write a | between chunks, a multiple of the stages");
+    PipelineSplit split{chunks / pp_, {}};
+    split.layers.of = pattern.chunks;
+    return split;
   }
 
   void batch() {
@@ -300,6 +328,8 @@ class RunReader {
     if (const std::int64_t instances = a_.number("num_distributed_optimizer_instances", 1);
         instances > 1)
       plan_["dp_replicate"] = instances;
+    // Without one of these, how it shards has no effect (distributed_data_parallel_config.py).
+    a_.find("data_parallel_sharding_strategy");
     if (!a_.flag("use_megatron_fsdp") && !a_.flag("use_custom_fsdp") && !a_.flag("use_torch_fsdp2"))
       return;
     const std::string sharded = a_.choice(
@@ -327,6 +357,7 @@ class RunReader {
                      " weights of 32 bits, which has no prices",
                  a_.is_recipe() ? "give --set " + a_.spelled("bf16") + "=bf16" : "add --bf16");
     if (a_.flag("fp8_dot_product_attention")) plan_["fp8_attention"] = true;
+    sixteen_bit_layers(!fp8.empty() || !fp4.empty());
     const std::string backend = a_.word("attention_backend", "auto");
     const bool local = a_.word("transformer_impl", "transformer_engine") == "local";
     const bool flash = a_.flag("use_flash_attn");
@@ -338,6 +369,17 @@ class RunReader {
     else if (backend != "auto" || flash)
       plan_["attention"] = "flash";
     if (wide) in_fp32(local || is_of_2021());
+  }
+
+  // Megatron-LM keeps one layer at each end in bf16 unless told; Megatron-Bridge's configuration
+  // none (training/mixed_precision.py).
+  void sixteen_bit_layers(bool narrow) {
+    const std::int64_t usual = a_.is_recipe() ? 0 : 1;
+    const std::int64_t start = a_.number("num_layers_at_start_in_bf16", usual);
+    const std::int64_t end = a_.number("num_layers_at_end_in_bf16", usual);
+    if (!a_.flag("first_last_layers_bf16") || !narrow) return;
+    if (start > 0) plan_["bf16_start_layers"] = start;
+    if (end > 0) plan_["bf16_end_layers"] = end;
   }
 
   // Transformer Engine multiplies operands of 32 bits in tf32 (common/gemm/cublaslt_gemm.cu,
@@ -366,6 +408,12 @@ class RunReader {
       notes_.push_back(
           "--fp8-param-gather keeps shards of the weights in 8 bits; they are counted in 16");
     const bool aware = a_.flag("use_precision_aware_optimizer");
+    // Megatron-Core's own state is in fp32 whatever the arguments of the other optimizer say.
+    if (!aware)
+      for (const char* format :
+           {"main_grads_dtype", "main_params_dtype", "exp_avg_dtype", "exp_avg_sq_dtype"})
+        if (a_.word(format, "fp32") != "fp32")
+          a_.fail(format, "needs --use-precision-aware-optimizer", "add the flag, or leave it out");
     if (on_host() || !aware) return;
     const bool delayed = a_.word("fp8_recipe", "delayed") == "delayed" && !gathers;
     const bool by_engine = dtype == "bf16" || (dtype == "fp8" && delayed);

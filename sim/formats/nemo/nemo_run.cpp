@@ -41,9 +41,14 @@ const WordPairs of_model = pairs_in(R"(
     moe_router_group_topk moe_router_enable_expert_bias moe_layer_freq moe_token_dispatcher_type
     moe_flex_dispatcher_backend moe_shared_expert_overlap moe_expert_capacity_factor
     overlap_moe_expert_parallel_comm delay_wgrad_compute cuda_graph_impl cuda_graph_scope
-    enable_cuda_graph external_cuda_graph cpu_offloading cpu_offloading_num_layers
-    fine_grained_activation_offloading activation_func_fp8_input_store is_hybrid_model
-    hybrid_override_pattern hybrid_layer_pattern experimental_attention_variant recompute_modules
+    cuda_graph_modules enable_cuda_graph external_cuda_graph cpu_offloading
+    cpu_offloading_num_layers fine_grained_activation_offloading activation_func_fp8_input_store
+    is_hybrid_model
+    hybrid_override_pattern hybrid_layer_pattern mtp_hybrid_override_pattern
+    mtp_use_repeated_layer mamba_state_dim mamba_head_dim mamba_num_groups mamba_num_heads
+    linear_num_key_heads linear_num_value_heads linear_key_head_dim linear_value_head_dim
+    linear_conv_kernel_dim moe_latent_size attention_output_gate
+    experimental_attention_variant recompute_modules
     recompute_granularity recompute_method recompute_num_layers)");
 
 // Whole paths.
@@ -83,6 +88,12 @@ constexpr SameMeaning of_run[] = {
      "mixed_precision.fp8_param_gather|ddp.fp8_param_gather|model.fp8_params|"
      "trainer.plugins.fp8_params"},
     {"fp4", "mixed_precision.fp4|model.fp4"},
+    {"first_last_layers_bf16",
+     "mixed_precision.first_last_layers_bf16|model.first_last_layers_bf16"},
+    {"num_layers_at_start_in_bf16",
+     "mixed_precision.num_layers_at_start_in_bf16|model.num_layers_at_start_in_bf16"},
+    {"num_layers_at_end_in_bf16",
+     "mixed_precision.num_layers_at_end_in_bf16|model.num_layers_at_end_in_bf16"},
 };
 
 // Where other layers stand that nothing prices.
@@ -93,7 +104,6 @@ const WordPairs unpriced = words_by_meaning({
     {"an encoder (BERT)", "model.bert_binary_head"},
     {"retrieval (RETRO)", "model.retro"},
     {"Mamba layers", "model.mamba_ngroups_dim"},
-    {"Mamba and other hybrid layers", "model.hybrid_override_pattern"},
     {"recurrent layers", "model.griffin"},
     {"the training of adapters alone", "peft model.peft.peft_scheme"},
 });

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "sim/layers/layer_activations.hpp"
 #include "sim/layers/layer_ops.hpp"
 #include "sim/layers/rank_parameters.hpp"
 #include "sim/layers/step_traffic.hpp"
@@ -35,6 +36,50 @@ TEST(StepCost, BucketsAreCutAtMegatronsSize) {
                 .stages[0]
                 .buckets.size(),
             1u);
+}
+
+// Layers whose products stay in bf16 cost what they cost in a plan in bf16, in time and in kept
+// activations, whichever end they lie at; each adds as much. Experts' products stay with them.
+TEST(StepCost, LayersInSixteenBitsAreThoseOfAPlanInBf16) {
+  for (const std::string model : {"llama3-8b", "mixtral-8x7b", "nemotron-3-nano-30b-a3b"}) {
+    const auto scenario = [&](Dtype dtype, int start, int end) {
+      PlanRequest request = plan_request(1, 1, 1, 8, 4096, "megatron-core");
+      request.dtype = dtype;
+      request.bf16_start_layers = start;
+      request.bf16_end_layers = end;
+      if (model != "llama3-8b") request.ep = 8;
+      return scenario_of(read_model(model, test_place), read_system("dgx-b200", test_place),
+                         request, 8);
+    };
+    const auto forward = [&](const Scenario& one) {
+      return price_step(one, nullptr, CollectiveTime{one.system},
+                        GroupShapes{{8, 8, 1}, {8, 8, 1}, {8, 8, 1}})
+          .stages[0]
+          .forward.time()
+          .si();
+    };
+    const Scenario wide = scenario(Dtype::bf16, 0, 0), narrow = scenario(Dtype::nvfp4, 0, 0);
+    const int layers = wide.model.layers;
+    SCOPED_TRACE(model);
+    EXPECT_NEAR(forward(scenario(Dtype::nvfp4, layers, 0)) / forward(wide), 1.0, 1e-9);
+    EXPECT_NEAR(forward(scenario(Dtype::nvfp4, 0, layers)) / forward(wide), 1.0, 1e-9);
+    const auto kept = [](const Scenario& one, int layer) {
+      return layer_activations(one, Recompute::none, one.kind_of(layer)).si();
+    };
+    const Scenario ends = scenario(Dtype::nvfp4, 1, 2);
+    double sum = 0.0;
+    for (int layer = 0; layer < layers; ++layer) {
+      const bool sixteen = layer < 1 || layer >= layers - 2;
+      EXPECT_EQ(ends.kind_of(layer).sixteen_bit, sixteen);
+      EXPECT_EQ(kept(ends, layer), kept(sixteen ? wide : narrow, layer));
+      sum += sixteen ? 1.0 : 0.0;
+    }
+    EXPECT_EQ(sum, 3.0);
+    if (model == "llama3-8b") {
+      const double each = (forward(wide) - forward(narrow)) / layers;
+      EXPECT_NEAR(forward(ends), forward(narrow) + 3.0 * each, 1e-9 * forward(wide));
+    }
+  }
 }
 
 // Whatever is cut, buckets add up to their stage: time, bytes, parameters.

@@ -71,6 +71,8 @@ const std::vector<Written>& written() {
       {"exp_avg", R"("bf16")", "bf16", [](P p) { return p.exp_avg == Dtype::bf16; }},
       {"exp_avg_sq", R"("int8")", "int8", [](P p) { return p.exp_avg_sq == Dtype::int8_block; }},
       {"fp8_params", "true", "true", [](P p) { return p.fp8_params; }},
+      {"bf16_start_layers", "1", "1", [](P p) { return p.bf16_start_layers == 1; }},
+      {"bf16_end_layers", "14", "14", [](P p) { return p.bf16_end_layers == 14; }},
       {"fp8_attention", "true", "true", [](P p) { return p.fp8_attention; }},
       {"reshard", "true", "true", [](P p) { return p.reshard == true; }},
       {"reshard", "false", "false", [](P p) { return p.reshard == false; }},
@@ -210,7 +212,8 @@ TEST(PlanKeys, FlagsAreRefusedTheSameWay) {
             "tp, pp, vpp, dp, cp, ep, etp, mbs, gbs, seq, schedule, layers, recompute, "
             "offload_layers, chunked_loss, zero, dp_replicate, offload_optimizer, offload_weights, "
             "reshard, sp, dtype, main_params, exp_avg, exp_avg_sq, fp8_params, "
-            "attention, fp8_attention, cp_comm, routing, moe_dispatcher, shared_expert_overlap, "
+            "bf16_start_layers, bf16_end_layers, attention, fp8_attention, cp_comm, routing, "
+            "moe_dispatcher, shared_expert_overlap, "
             "ep_overlap, "
             "delay_wgrad, tp_overlap, dp_overlap, cuda_graphs, nccl_algo, "
             "nccl_proto, software");

@@ -13,6 +13,23 @@ namespace {
 // What is printed of a time.
 long long nanoseconds(Seconds time) { return std::llround(time.si() * 1e9); }
 
+// A search asks with the whole system, an estimate with the part that the job fills: 384 GPUs are
+// six racks of which 64 are used.
+TEST(Context, RacksThatAJobFillsInPart) {
+  const System system = read_system("gb200-nvl72", test_place);
+  EstimateContext context{system};
+  for (const int gpus : {72, 384, 144, 256}) {
+    PlanRequest request;
+    request.tp = 4;
+    request.gbs = gpus;
+    request.seq = 2048;
+    const Scenario scenario =
+        scenario_of(read_model("llama3-8b", test_place), system, request, gpus);
+    EXPECT_EQ(estimate(scenario, context).result.step_time, estimate(scenario).result.step_time)
+        << gpus;
+  }
+}
+
 // All plans of 8 GPUs, one after another with one context, against each on its own.
 void expect_warm_is_cold(const System& system) {
   const Model model = small_gpt(8, 256, 8, 2048);

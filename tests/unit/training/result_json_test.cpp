@@ -89,6 +89,8 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
                                       "exp_avg",
                                       "exp_avg_sq",
                                       "fp8_params",
+                                      "bf16_start_layers",
+                                      "bf16_end_layers",
                                       "attention",
                                       "fp8_attention",
                                       "cp_comm",

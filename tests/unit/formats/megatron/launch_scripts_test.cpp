@@ -373,13 +373,13 @@ TEST(LaunchScripts, WhatHasNoPrices) {
             "import a run that trains a GPT-like model");
   EXPECT_THAT(refusal("pretrain_bert.py --num-layers 24"), HasSubstr("an encoder (BERT)"));
   EXPECT_THAT(refusal("pretrain_retro.py --num-layers 24"), HasSubstr("retrieval (RETRO)"));
-  EXPECT_THAT(refusal("pretrain_mamba.py --hidden-size 1024"), HasSubstr("Mamba layers"));
-  EXPECT_THAT(refusal("pretrain_gpt.py --hidden-size 1024 --hybrid-layer-pattern M-M*"),
-              HasSubstr("line 1: --hybrid-layer-pattern means Mamba and other hybrid layers, which "
-                        "nothing prices"));
+  EXPECT_THAT(
+      refusal("pretrain_mamba.py --hidden-size 1024"),
+      HasSubstr("starts pretrain_mamba.py without a pattern of its layers; write the layers "
+                "with --hybrid-layer-pattern"));
   EXPECT_THAT(refusal("train.py --language-model-type mistral_7b"), HasSubstr("an image encoder"));
   EXPECT_THAT(refusal("pretrain_gpt.py --num-layers 2 --spec megatron.core.models.mamba stack"),
-              HasSubstr("--spec names Mamba layers"));
+              HasSubstr("--spec names layers of several kinds without their pattern"));
   EXPECT_THAT(refusal("tools/run_text_generation_server.py --num-layers 2"),
               HasSubstr("which generates text: only training is priced"));
   EXPECT_THAT(refusal("-m examples.inference.offline --num-layers 2"), HasSubstr("generates text"));
@@ -452,6 +452,11 @@ TEST(LaunchScripts, CudaGraphs) {
       " launches kernels by CUDA graphs; assumed: a host that launches those of each layer";
   EXPECT_EQ(captured(""), "-");
   EXPECT_EQ(captured("--cuda-graph-scope attn"), "-");
+  // Of patterns of layers, under the newer name.
+  const std::string modules = "--cuda-graph-impl transformer_engine --cuda-graph-modules ";
+  EXPECT_EQ(captured(modules + "attn mamba moe_router moe_preprocess"), "attention+router");
+  EXPECT_EQ(captured(modules + "[attn mamba moe_router moe_preprocess]"), "attention+router");
+  EXPECT_EQ(captured(modules + "mamba"), "attention");
   EXPECT_EQ(captured(scope + "moe_router moe_preprocess"), "router");
   EXPECT_EQ(captured(scope + "attn"), "attention");
   EXPECT_EQ(captured(scope + "attn moe_router"), "attention+router");

@@ -190,7 +190,7 @@ TEST(MegatronFlags, ReadBackAreTheSame) {
     for (const int tp : {1, 2, 8})
       for (const int pp : {1, 4})
         for (const char* recompute : {"none", "full", "selective:core_attn"})
-          for (const char* dtype : {"fp16", "bf16", "fp8", "mxfp8"})
+          for (const char* dtype : {"fp16", "bf16", "fp8", "mxfp8", "nvfp4"})
             for (const int zero : {0, 1, 2, 3}) {
               if (zero >= 2 && pp > 1) continue;
               PlanRequest request = plan_request(tp, pp, 2, 2048, 2048, "megatron-core");
@@ -198,6 +198,10 @@ TEST(MegatronFlags, ReadBackAreTheSame) {
               set_plan_flag(request, "dtype", dtype);
               request.zero = zero;
               request.sp = tp > 1;
+              if (std::string{dtype} == "nvfp4") {
+                request.bf16_start_layers = tp - 1;
+                request.bf16_end_layers = pp;
+              }
               const Model shape = read_model(model, test_place);
               if (shape.experts) {
                 if (zero >= 2) continue;

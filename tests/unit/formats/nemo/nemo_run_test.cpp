@@ -61,6 +61,31 @@ TEST(NemoRun, MegatronBridge) {
   EXPECT_EQ(count_parameters(model_of_run(run)).total, 70'553'706'496);  // Llama 3.1 70B.
 }
 
+// Patterns of layers are Megatron-Core's: the same model as by its flags, and formats of its ends.
+TEST(NemoRun, PatternsOfLayers) {
+  const ImportedRun run = run_of(
+      "model:\n"
+      "  hybrid_layer_pattern: M-M*-/*-\n  num_layers: 5\n"
+      "  hidden_size: 1024\n  num_attention_heads: 8\n  num_query_groups: 2\n"
+      "  ffn_hidden_size: 4096\n  mamba_num_heads: 16\n  mamba_state_dim: 64\n"
+      "  vocab_size: 32768\n  seq_length: 4096\n  normalization: RMSNorm\n"
+      "  add_bias_linear: false\n  position_embedding_type: none\n"
+      "  tensor_model_parallel_size: 1\n  pipeline_model_parallel_size: 1\n"
+      "train:\n  micro_batch_size: 1\n  global_batch_size: 64\n"
+      "mixed_precision:\n  bf16: true\n  fp4: e2m1\n  fp4_recipe: nvfp4\n"
+      "  first_last_layers_bf16: true\n  num_layers_at_end_in_bf16: 2\n",
+      {}, 8);
+  const Model model = model_of_run(run);
+  EXPECT_EQ(model.layers, 5);
+  EXPECT_EQ(model.prediction_layers, 1);
+  ASSERT_TRUE(model.pattern);
+  ASSERT_EQ(model.pattern->mixers.size(), 2u);
+  EXPECT_EQ(model.pattern->mixers[1].mixer->kind(), "mamba2");
+  EXPECT_THAT(plan_text(run), HasSubstr("bf16_end_layers=2 "));
+  EXPECT_THAT(plan_text(run), Not(HasSubstr("bf16_start_layers")));
+  EXPECT_THAT(plan_text(run), HasSubstr("dtype=\"nvfp4\""));
+}
+
 // Its log prints the configuration between other lines.
 TEST(NemoRun, ALogOfMegatronBridge) {
   const std::string log = "a: [ line\n------- Task Configuration -------\n" + bridge_70b +

@@ -1,0 +1,212 @@
+#include "sim/formats/megatron/hybrid_pattern.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "sim/core/number_text.hpp"
+
+namespace orrery {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t most_letters = 20'000;
+
+struct Letter {
+  char letter;
+  const char* kind;  ///< Name of its mixer or feed-forward part in the model.
+  bool is_mixer;
+};
+constexpr Letter letters[] = {{'M', "mamba2", true}, {'G', "delta", true},  {'*', "full", true},
+                              {'+', "latent", true}, {'-', "dense", false}, {'E', "moe", false}};
+
+const Letter* find_letter(char letter) {
+  const auto* found = std::find_if(std::begin(letters), std::end(letters),
+                                   [&](const Letter& one) { return one.letter == letter; });
+  return found == std::end(letters) ? nullptr : found;
+}
+
+// "mamba2+none" of 'M', "none+moe" of 'E'.
+std::string name_of(char letter) {
+  const Letter& found = *find_letter(letter);
+  return found.is_mixer ? std::string{found.kind} + "+none" : std::string{"none+"} + found.kind;
+}
+
+std::vector<std::string> split(const std::string& text, char by) {
+  std::vector<std::string> parts{""};
+  for (const char c : text) {
+    if (c == by)
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  }
+  return parts;
+}
+
+// Layers behind each other as runs: "MEMEME*" is three of [M, E] and one of [*].
+Json runs_of(const std::string& layers) {
+  Json runs = Json::array();
+  std::string single;  // Letters that repeat nothing.
+  const auto names = [](const std::string& of) {
+    Json list = Json::array();
+    for (const char letter : of) list.push_back(name_of(letter));
+    return list;
+  };
+  const auto close = [&] {
+    if (!single.empty()) runs.push_back({1, names(single)});
+    single.clear();
+  };
+  for (std::size_t at = 0; at < layers.size();) {
+    std::size_t unit = 0, times = 1;
+    for (std::size_t length = 1; length <= 2; ++length) {
+      std::size_t count = 1;
+      while (at + (count + 1) * length <= layers.size() &&
+             layers.compare(at + count * length, length, layers, at, length) == 0)
+        ++count;
+      if (count > 2 && count * length > times * unit) unit = length, times = count;
+    }
+    if (unit == 0) {
+      single += layers[at++];
+      continue;
+    }
+    close();
+    runs.push_back({times, names(layers.substr(at, unit))});
+    at += unit * times;
+  }
+  close();
+  return runs;
+}
+
+}  // namespace
+
+std::optional<HybridPattern> hybrid_pattern(const MegatronArguments& a) {
+  const char* key =
+      a.has("hybrid_layer_pattern") ? "hybrid_layer_pattern" : "hybrid_override_pattern";
+  if (!a.has(key)) {
+    for (const char* ratio : {"hybrid_attention_ratio", "hybrid_mlp_ratio"})
+      if (const auto* given = a.find(ratio);
+          given && given->text() != "0.0" && given->text() != "0")
+        a.fail(ratio, "is " + shown_text(given->text()) + " instead of a pattern of layers",
+               "write the layers with " + a.spelled("hybrid_layer_pattern"));
+    if (a.flag("is_hybrid_model"))
+      a.fail("is_hybrid_model", "stands without a pattern of layers",
+             "write the layers with " + a.spelled("hybrid_layer_pattern"));
+    return std::nullopt;
+  }
+  // What the pattern says as well, or stands above.
+  for (const char* implied : {"is_hybrid_model", "num_layers", "mtp_num_layers"}) a.find(implied);
+  const std::string text = a.find(key)->text();
+  const auto fail = [&](const std::string& problem, const std::string& remedy) {
+    a.fail(key, problem, remedy);
+  };
+  if (text.size() > most_letters)
+    fail("has " + grouped(static_cast<std::int64_t>(text.size())) + " letters",
+         "write " + grouped(static_cast<std::int64_t>(most_letters)) + " at most");
+  for (const char letter : text)
+    if (letter == 'D')
+      fail("has layers of DeepSeek's sparse attention (D), whose training has no prices",
+           "write + for latent attention, which sees all tokens");
+    else if (letter != '|' && letter != '/' && !find_letter(letter))
+      fail("has " + shown_text(std::string{letter}) + ", which is no layer",
+           "write M (Mamba), G (gated delta net), * (attention), + (latent attention), - (MLP), E "
+           "(experts), | between chunks and / before prediction modules");
+  std::vector<std::string> parts = split(text, '/');
+  HybridPattern pattern;
+  for (const std::string& chunk : split(parts.front(), '|')) {
+    if (chunk.empty()) fail("has a chunk without layers", "write layers on both sides of a |");
+    pattern.layers += chunk;
+    pattern.chunks.push_back(static_cast<int>(chunk.size()));
+  }
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    if (parts[i].empty() || parts[i] != parts[1] || parts[i].find('|') != std::string::npos)
+      fail("has prediction modules that differ or have no layers",
+           "write the same layers behind each /");
+    pattern.prediction = parts[1];
+    pattern.modules = static_cast<std::int64_t>(parts.size()) - 1;
+  }
+  if (pattern.modules == 0 && a.number("mtp_num_layers", 0) > 0) {
+    pattern.prediction = a.word("mtp_hybrid_override_pattern", "");
+    pattern.modules = a.number("mtp_num_layers", 0);
+    if (pattern.prediction.empty())
+      a.fail("mtp_num_layers", "stands beside a pattern without prediction modules",
+             "add the layers of each behind a / of " + a.spelled(key));
+    for (const char letter : pattern.prediction)
+      if (!find_letter(letter))
+        a.fail("mtp_hybrid_override_pattern", "is " + shown_text(pattern.prediction),
+               "write the letters of " + a.spelled("hybrid_layer_pattern"));
+  }
+  return pattern;
+}
+
+void add_hybrid_layers(const MegatronArguments& a, const HybridPattern& pattern,
+                       std::int64_t hidden, std::int64_t ffn, Json& model) {
+  const std::string all = pattern.layers + pattern.prediction;
+  const auto has = [&](char letter) { return all.find(letter) != std::string::npos; };
+  const bool gated = a.flag("swiglu") || a.flag("quick_geglu") || a.flag("geglu");
+  const bool bias = a.flag("add_bias_linear", true);
+  a.flag("squared_relu");  // Not gated: its time is that of other such activations.
+  Json mixers = Json::object(), ffns = Json::object();
+  if (has('M')) {
+    // ssm/mamba_mixer.py: inner channels are twice the hidden ones unless the heads are given.
+    const std::int64_t head_dim = a.number("mamba_head_dim", 64);
+    const std::int64_t usual = head_dim > 0 ? 2 * hidden / head_dim : 0;
+    mixers["mamba2"] = {{"kind", "mamba2"},
+                        {"heads", a.number("mamba_num_heads", usual)},
+                        {"head_dim", head_dim},
+                        {"state", a.number("mamba_state_dim", 128)},
+                        {"groups", a.number("mamba_num_groups", 8)},
+                        {"conv", 4},
+                        {"chunk", 128}};
+  }
+  if (has('G'))
+    mixers["delta"] = {{"kind", "gated_delta_net"},
+                       {"key_heads", a.number("linear_num_key_heads", 16)},
+                       {"value_heads", a.number("linear_num_value_heads", 32)},
+                       {"key_dim", a.number("linear_key_head_dim", 128)},
+                       {"value_dim", a.number("linear_value_head_dim", 128)},
+                       {"conv", a.number("linear_conv_kernel_dim", 4)}};
+  if (has('*')) {
+    const std::int64_t heads = a.required("num_attention_heads");
+    const std::int64_t channels = heads > 0 ? hidden / heads : 0;
+    mixers["full"] = {
+        {"kind", "attention"},
+        {"heads", heads},
+        {"kv_heads", a.flag("group_query_attention") ? a.number("num_query_groups", 1) : heads},
+        {"head_dim", a.number("kv_channels", channels)},
+        {"rotary", a.word("position_embedding_type", "learned_absolute") == "rope"},
+        {"output_gate", a.flag("attention_output_gate")},
+        {"qk_norm", a.flag("qk_layernorm")},
+        {"qkv_bias", a.flag("add_qkv_bias") || bias},
+        {"out_bias", bias}};
+  }
+  if (has('+'))
+    mixers["latent"] = {{"kind", "latent_attention"},
+                        {"heads", a.required("num_attention_heads")},
+                        {"q_rank", a.number("q_lora_rank", 0)},
+                        {"kv_rank", a.number("kv_lora_rank", 32)},
+                        {"nope_dim", a.number("qk_head_dim", 128)},
+                        {"rope_dim", a.number("qk_pos_emb_head_dim", 64)},
+                        {"value_dim", a.number("v_head_dim", 128)}};
+  if (has('-')) ffns["dense"] = {{"width", ffn}, {"gated", gated}, {"bias", bias}};
+  if (has('E'))
+    ffns["moe"] = {{"experts", a.required("num_experts")},
+                   {"top_k", a.number("moe_router_topk", 2)},
+                   {"moe_ffn", a.number("moe_ffn_hidden_size", ffn)},
+                   {"shared_expert_ffn", a.number("moe_shared_expert_intermediate_size", 0)},
+                   {"expert_groups", a.number("moe_router_num_groups", 1)},
+                   {"groups_per_token", a.number("moe_router_group_topk", 1)},
+                   {"correction_bias", a.flag("moe_router_enable_expert_bias")},
+                   {"latent", a.number("moe_latent_size", 0)},
+                   {"gated", gated},
+                   {"bias", bias}};
+  model["mixers"] = std::move(mixers);
+  model["ffns"] = std::move(ffns);
+  model["pattern"] = runs_of(pattern.layers);
+  if (pattern.modules == 0) return;
+  model["prediction_layers"] = pattern.modules;
+  model["prediction"] = Json::array();
+  for (const char letter : pattern.prediction) model["prediction"].push_back(name_of(letter));
+  model["prediction_repeats"] = a.flag("mtp_use_repeated_layer");
+}
+
+}  // namespace orrery

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/formats/megatron/megatron_arguments.hpp"
+
+namespace orrery {
+
+/// What --hybrid-layer-pattern says: "M-M*|ME/*E/*E" has six layers on two chunks of a pipeline
+/// and two prediction modules of an attention and an experts layer.
+struct HybridPattern {
+  std::string layers;        ///< A letter each: M, G, *, +, - or E.
+  std::vector<int> chunks;   ///< Layers of each chunk, in order; one: the pattern says no cuts.
+  std::string prediction;    ///< Letters of one prediction module; empty: the pattern has none.
+  std::int64_t modules = 0;  ///< Prediction modules behind each other.
+};
+
+/// The pattern of --hybrid-layer-pattern, or of --hybrid-override-pattern and
+/// --mtp-hybrid-override-pattern, as Megatron-Core reads it
+/// (models/hybrid/hybrid_layer_allocation.py). Nothing: the model's layers are alike. Errors
+/// (bad_input): another letter, an empty chunk, modules that differ, more than 20,000 letters,
+/// ratios (--hybrid-attention-ratio) in place of a pattern.
+std::optional<HybridPattern> hybrid_pattern(const MegatronArguments& arguments);
+
+/// The keys "mixers", "ffns" and "pattern", and those of prediction modules, of a model in this
+/// project's JSON. `hidden` and `ffn` are its widths. Errors (bad_input): sizes that are missing.
+void add_hybrid_layers(const MegatronArguments& arguments, const HybridPattern& pattern,
+                       std::int64_t hidden, std::int64_t ffn, nlohmann::ordered_json& model);
+
+}  // namespace orrery
