@@ -93,12 +93,21 @@ std::optional<HybridPattern> hybrid_pattern(const MegatronArguments& a) {
              "write the layers with " + a.spelled("hybrid_layer_pattern"));
     return std::nullopt;
   }
+  if (a.has("hybrid_layer_pattern") && a.has("hybrid_override_pattern"))
+    a.fail("hybrid_override_pattern", "stands beside --hybrid-layer-pattern, its newer name",
+           "keep one of them");
   // What the pattern says as well, or stands above.
-  for (const char* implied : {"is_hybrid_model", "num_layers", "mtp_num_layers"}) a.find(implied);
+  for (const char* implied :
+       {"is_hybrid_model", "num_layers", "mtp_num_layers", "multi_latent_attention"})
+    a.find(implied);
   const std::string text = a.find(key)->text();
   const auto fail = [&](const std::string& problem, const std::string& remedy) {
     a.fail(key, problem, remedy);
   };
+  if (text.empty()) fail("is empty", "write a letter for each layer");
+  if (text.find('*') != text.npos && text.find('+') != text.npos)
+    fail("has both attention (*) and latent attention (+), which Megatron-LM refuses",
+         "keep one of them");
   if (text.size() > most_letters)
     fail("has " + grouped(static_cast<std::int64_t>(text.size())) + " letters",
          "write " + grouped(static_cast<std::int64_t>(most_letters)) + " at most");
@@ -107,7 +116,7 @@ std::optional<HybridPattern> hybrid_pattern(const MegatronArguments& a) {
       fail("has layers of DeepSeek's sparse attention (D), whose training has no prices",
            "write + for latent attention, which sees all tokens");
     else if (letter != '|' && letter != '/' && !find_letter(letter))
-      fail("has " + shown_text(std::string{letter}) + ", which is no layer",
+      fail("has '" + shown_text(std::string{letter}) + "', which is no layer",
            "write M (Mamba), G (gated delta net), * (attention), + (latent attention), - (MLP), E "
            "(experts), | between chunks and / before prediction modules");
   std::vector<std::string> parts = split(text, '/');

@@ -366,6 +366,9 @@ class FlagWriter {
     add_key("fp8_attention");
     if (plan_.dtype != Dtype::fp8) return;
     flag("fp8-format", "hybrid");
+    // Delayed scaling, the default, has no layers in bf16 (transformer_config.py).
+    if (plan_.bf16_start_layers + plan_.bf16_end_layers > 0)
+      return flag("fp8-recipe", "tensorwise");
     leave_out("fp8: which scaling (--fp8-recipe) the plan does not say");
   }
 

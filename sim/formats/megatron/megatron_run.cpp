@@ -262,6 +262,7 @@ class RunReader {
     const std::int64_t layers = layers_ > 0 ? layers_
                                 : pattern   ? static_cast<std::int64_t>(pattern->layers.size())
                                             : a_.required("num_layers");
+    if (pattern) refuse_other_cuts(*pattern);
     const PipelineSplit split = pattern && pattern->chunks.size() > 1
                                     ? split_by_pattern(*pattern)
                                     : pipeline_split(a_, layers, pp_, notes_);
@@ -270,15 +271,33 @@ class RunReader {
     if (split.layers.chosen()) plan_["layers"] = stage_layers_text(split.layers);
   }
 
+  // What Megatron-LM refuses beside a pattern (arguments.py; hybrid_layer_allocation.py).
+  void refuse_other_cuts(const HybridPattern& pattern) const {
+    for (const char* cut :
+         {"num_layers_per_virtual_pipeline_stage", "num_virtual_stages_per_pipeline_rank",
+          "pipeline_model_parallel_layout", "account_for_embedding_in_pipeline_split",
+          "account_for_loss_in_pipeline_split"})
+      if (a_.has(cut) && (std::string_view{cut}.starts_with("account") ? a_.flag(cut) : true))
+        a_.fail(cut, "stands beside a pattern of layers, which Megatron-LM refuses",
+                "cut the pattern by | instead");
+    const auto layers = static_cast<std::int64_t>(pattern.layers.size());
+    const bool ends =
+        a_.has("decoder_first_pipeline_num_layers") || a_.has("decoder_last_pipeline_num_layers");
+    if (pattern.chunks.size() == 1 && pp_ > 1 && !ends && layers % pp_ != 0)
+      fail_input(a_.place(),
+                 "has a pattern of " + std::to_string(layers) + " layers, which " +
+                     std::to_string(pp_) + " stages do not divide",
+                 "cut the pattern by |");
+  }
+
   // The pattern's chunks go round the stages.
   PipelineSplit split_by_pattern(const HybridPattern& pattern) {
     const auto chunks = static_cast<std::int64_t>(pattern.chunks.size());
-    if (pp_ < 1 || chunks % pp_ != 0)
+    if (pp_ < 2 || chunks % pp_ != 0)
       fail_input(a_.place(),
-                 "cuts its pattern of layers into " + std::to_string(chunks) + " chunks, which " +
-                     std::to_string(pp_) + (pp_ == 1 ? " stage does" : " stages do") +
-                     " not divide",
-                 "write a | between chunks, a multiple of the stages");
+                 "cuts its pattern of layers into " + std::to_string(chunks) + " chunks for " +
+                     std::to_string(pp_) + (pp_ == 1 ? " stage" : " stages"),
+                 "write as many chunks as stages, or a multiple of several stages");
     PipelineSplit split{chunks / pp_, {}};
     split.layers.of = pattern.chunks;
     return split;
@@ -378,6 +397,9 @@ class RunReader {
     const std::int64_t start = a_.number("num_layers_at_start_in_bf16", usual);
     const std::int64_t end = a_.number("num_layers_at_end_in_bf16", usual);
     if (!a_.flag("first_last_layers_bf16") || !narrow) return;
+    if (a_.has("fp8") && a_.word("fp8_recipe", "delayed") == "delayed")
+      a_.fail("first_last_layers_bf16", "stands beside delayed scaling, which Megatron-LM refuses",
+              "write another " + a_.spelled("fp8_recipe") + ", such as tensorwise");
     if (start > 0) plan_["bf16_start_layers"] = start;
     if (end > 0) plan_["bf16_end_layers"] = end;
   }

@@ -301,7 +301,10 @@ TEST(MegatronRun, LayersInBf16) {
   EXPECT_EQ(layers(fp4 + "--num-layers-at-end-in-bf16 2"), "- -");
   EXPECT_EQ(layers(fp4 + "--first-last-layers-bf16"), "1 1");
   EXPECT_EQ(layers("--first-last-layers-bf16"), "- -");
-  EXPECT_EQ(layers("--fp8-format hybrid --first-last-layers-bf16 --num-layers-at-start-in-bf16 0 "
+  EXPECT_THAT(refusal(tiny + "--bf16 --fp8-format hybrid --first-last-layers-bf16"),
+              HasSubstr("--first-last-layers-bf16 stands beside delayed scaling"));
+  EXPECT_EQ(layers("--fp8-format hybrid --fp8-recipe tensorwise --first-last-layers-bf16 "
+                   "--num-layers-at-start-in-bf16 0 "
                    "--num-layers-at-end-in-bf16 2"),
             "- 2");
 }
@@ -384,9 +387,19 @@ TEST(MegatronRun, PatternsCutIntoChunks) {
   EXPECT_FALSE(plan_of(common + "--hybrid-layer-pattern M-M-").has("layers"));
   const auto refused = [&](const std::string& flags) { return refusal(common + flags); };
   EXPECT_THAT(refused("--hybrid-layer-pattern 'M|M|M'"),
-              HasSubstr("cuts its pattern of layers into 3 chunks, which 2 stages do not divide"));
+              HasSubstr("cuts its pattern of layers into 3 chunks for 2 stages"));
+  EXPECT_THAT(refused("--hybrid-layer-pattern MMM"),
+              HasSubstr("a pattern of 3 layers, which 2 stages do not divide"));
+  EXPECT_THAT(refused("--hybrid-layer-pattern MM --pipeline-model-parallel-layout 'Et|tL'"),
+              HasSubstr("--pipeline-model-parallel-layout stands beside a pattern"));
+  EXPECT_THAT(refused("--hybrid-layer-pattern MM --account-for-loss-in-pipeline-split"),
+              HasSubstr("stands beside a pattern of layers"));
+  EXPECT_THAT(refused("--hybrid-layer-pattern MM --hybrid-override-pattern MM"),
+              HasSubstr("keep one of them"));
+  EXPECT_THAT(refused("--hybrid-layer-pattern 'M*+M'"), HasSubstr("both attention (*)"));
+  EXPECT_THAT(refused("--hybrid-layer-pattern ''"), HasSubstr("is empty"));
   EXPECT_THAT(refused("--hybrid-layer-pattern 'M||M'"), HasSubstr("a chunk without layers"));
-  EXPECT_THAT(refused("--hybrid-layer-pattern MXM"), HasSubstr("has X, which is no layer"));
+  EXPECT_THAT(refused("--hybrid-layer-pattern MXM"), HasSubstr("has 'X', which is no layer"));
   EXPECT_THAT(refused("--hybrid-layer-pattern MDM"), HasSubstr("sparse attention (D)"));
   EXPECT_THAT(refused("--hybrid-layer-pattern 'MM/M/*'"), HasSubstr("modules that differ"));
   EXPECT_THAT(refused("--hybrid-layer-pattern MM --mtp-num-layers 1"),
