@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "sim/core/json_value.hpp"
 #include "sim/core/number_text.hpp"
 
 namespace orrery {
