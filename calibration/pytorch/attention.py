@@ -77,10 +77,7 @@ def measure(torch, gpu, rows, shape, name, attention, seconds):
             lambda: torch.autograd.grad(out, (q, k, v), grad, retain_graph=True), seconds)
         rows.add(key("backward"), ["measured", *summary(times), len(times)])
     except (RuntimeError, torch.OutOfMemoryError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        for which in ("forward", "backward"):
-            if not rows.has(key(which)):
-                rows.add(key(which), [f"skipped: {reason}", "", "", "", ""])
+        rows.skip([key("forward"), key("backward")], error)
     finally:
         torch.cuda.empty_cache()
 

@@ -45,6 +45,15 @@ class Rows:
         self.done.add(tuple(str(part) for part in key))
         self.write([*key, *figures])
 
+    def skip(self, keys, error):
+        """Rows without figures for those of `keys` that have none yet; returns the reason."""
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        figures = [f"skipped: {reason}", *[""] * (len(self.columns) - self.keys - 1)]
+        for key in keys:
+            if not self.has(key):
+                self.add(key, figures)
+        return reason
+
     def write(self, row):
         self.writer.writerow(row)
         self.file.flush()

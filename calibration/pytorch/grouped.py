@@ -63,8 +63,7 @@ def main():
                 times = gpu.times_us(products(torch, backend, which, *shape), 0.1)
                 rows.add(key, ["measured", *summary(times), len(times)])
             except (RuntimeError, AttributeError, torch.OutOfMemoryError) as error:
-                reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-                rows.add(key, [f"skipped: {reason}", "", "", "", ""])
+                rows.skip([key], error)
             torch.cuda.empty_cache()
 
 

@@ -252,9 +252,7 @@ def main():
         try:
             rows.add(key, ["measured", round(call_us(torch, run), 3), kernel_count(torch, run)])
         except Exception as error:  # noqa: BLE001  What this PyTorch does not have.
-            reason = f"{type(error).__name__}: {error}".splitlines()[0]
-            print(what, reason[:200], file=sys.stderr)
-            rows.add(key, [f"skipped: {reason[:120]}", "", ""])
+            print(what, rows.skip([key], error), file=sys.stderr)
 
     for what, (run, leaves) in {**operations(torch), **blocks(torch, group)}.items():
         def inference(run=run):

@@ -275,9 +275,7 @@ def main():
             try:
                 rows.add(key, ["measured", *measure(torch, way, size, mode, smi)])
             except Exception as error:  # noqa: BLE001  A way that this PyTorch does not have.
-                reason = f"{type(error).__name__}: {error}".splitlines()[0]
-                print(way, mode, reason[:200], file=sys.stderr)
-                rows.add(key, [f"skipped: {reason[:120]}", *[""] * (len(FIGURES) - 1)])
+                print(way, mode, rows.skip([key], error), file=sys.stderr)
             torch.cuda.empty_cache()
         for name, run in parts(torch).items():
             key = [*gpu.facts(), name, "", "", "", "parts", 0, 0, 0, 0, 0]

@@ -61,11 +61,8 @@ def main():
             try:
                 measure(torch, gpu, rows, key, form, lengths)
             except (RuntimeError, AttributeError) as error:  # What this PyTorch does not have.
-                reason = str(error).splitlines()[0]
-                print(law, reason[:300], file=sys.stderr)
-                for which in ("forward", "backward"):
-                    if not rows.has(key(which)):
-                        rows.add(key(which), [f"skipped: {reason[:120]}", "", "", "", ""])
+                reason = rows.skip([key("forward"), key("backward")], error)
+                print(law, reason, file=sys.stderr)
             torch.cuda.empty_cache()
 
 

@@ -194,11 +194,8 @@ def main():
                 times = gpu.times_us(run, 0.06)
                 rows.add(key(which), ["measured", *summary(times), len(times)])
         except Exception as error:  # noqa: BLE001  Whatever a package of others raises.
-            reason = f"{type(error).__name__}: {error}".splitlines()[0]
-            print(kind, batch, sequence, form, reason[:200], file=sys.stderr)
-            for which in ("forward", "backward"):
-                if not rows.has(key(which)):
-                    rows.add(key(which), [f"skipped: {reason[:120]}", "", "", "", ""])
+            reason = rows.skip([key("forward"), key("backward")], error)
+            print(kind, batch, sequence, form, reason, file=sys.stderr)
         torch.cuda.empty_cache()
 
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace orrery {
 namespace {
@@ -56,10 +57,38 @@ ScanLaw by_bandwidth(const Gpu& gpu, const ScanLaw& h100, const ScanLaw& h200) {
           between(h100.chunk_in_order, h200.chunk_in_order)};
 }
 
-// As much longer than `forward` as `backward` is than `of`.
-ScanLaw alike(const ScanLaw& forward, const ScanLaw& of, const ScanLaw& backward) {
-  const double ratio = backward.token_head / of.token_head;
-  return {backward.fixed, ratio * forward.token_head, ratio * forward.chunk_in_order};
+// What was measured of a kind.
+struct KindLaws {
+  ScanLaw h100, h200, blackwell;  // Forward passes; the H100's twice where no H200 was measured.
+  ScanLaw backward, backward_of;  // A backward pass, and the forward pass on the same GPU.
+  bool backward_on_h200 = false;
+  std::optional<ScanLaw> backward_blackwell = {};
+};
+
+const KindLaws& laws_of(ScanKind kind) {
+  static const KindLaws state_space{state_space_forward_h100, state_space_forward_h100,
+                                    state_space_forward_blackwell, state_space_backward_h100,
+                                    state_space_forward_h100};
+  static const KindLaws kda{kda_forward_h100, kda_forward_h200, kda_forward_blackwell,
+                            kda_backward_h100, kda_forward_h100};
+  static const KindLaws lightning{lightning_forward_h100, lightning_forward_h100,
+                                  lightning_forward_blackwell, lightning_backward_h100,
+                                  lightning_forward_h100};
+  static const KindLaws delta{delta_forward_h100,      delta_forward_h200, delta_forward_blackwell,
+                              delta_backward_h200,     delta_forward_h200, true,
+                              delta_backward_blackwell};
+  switch (kind) {
+    case ScanKind::channel_delta_rule:
+      return kda;
+    case ScanKind::fixed_decay:
+      return lightning;
+    case ScanKind::delta_rule:
+      return delta;
+    case ScanKind::none:
+    case ScanKind::state_space:
+      break;
+  }
+  return state_space;
 }
 
 struct TaggedLaw {
@@ -70,47 +99,15 @@ struct TaggedLaw {
 TaggedLaw law_of(const Gpu& gpu, ScanKind kind, bool backward) {
   const bool blackwell = gpu.architecture >= Architecture::blackwell;
   const bool hopper = gpu.architecture == Architecture::hopper;
-  TaggedLaw found{{}, hopper || blackwell};
-  const auto on_blackwell = [&](const ScanLaw& forward, const ScanLaw& h100_forward,
-                                const ScanLaw& h100_backward) {
-    found.law = backward ? alike(forward, h100_forward, h100_backward) : forward;
-    found.measured = !backward;
-  };
-  switch (kind) {
-    case ScanKind::none:
-      break;
-    case ScanKind::state_space:
-      if (blackwell)
-        on_blackwell(state_space_forward_blackwell, state_space_forward_h100,
-                     state_space_backward_h100);
-      else
-        found.law = backward ? state_space_backward_h100 : state_space_forward_h100;
-      break;
-    case ScanKind::channel_delta_rule:
-      if (blackwell) {
-        on_blackwell(kda_forward_blackwell, kda_forward_h100, kda_backward_h100);
-      } else {
-        const ScanLaw forward = by_bandwidth(gpu, kda_forward_h100, kda_forward_h200);
-        found.law = backward ? alike(forward, kda_forward_h100, kda_backward_h100) : forward;
-      }
-      break;
-    case ScanKind::fixed_decay:
-      if (blackwell)
-        on_blackwell(lightning_forward_blackwell, lightning_forward_h100, lightning_backward_h100);
-      else
-        found.law = backward ? lightning_backward_h100 : lightning_forward_h100;
-      break;
-    case ScanKind::delta_rule:
-      if (blackwell) {
-        found.law = backward ? delta_backward_blackwell : delta_forward_blackwell;
-      } else {
-        const ScanLaw forward = by_bandwidth(gpu, delta_forward_h100, delta_forward_h200);
-        found.law = backward ? alike(forward, delta_forward_h200, delta_backward_h200) : forward;
-        if (backward) found.measured = hopper && gpu.memory_bandwidth.si() > 4.5e12;
-      }
-      break;
-  }
-  return found;
+  const KindLaws& laws = laws_of(kind);
+  const ScanLaw forward = blackwell ? laws.blackwell : by_bandwidth(gpu, laws.h100, laws.h200);
+  if (!backward) return {forward, hopper || blackwell};
+  if (blackwell && laws.backward_blackwell) return {*laws.backward_blackwell, true};
+  // As much longer than the forward pass as where both were measured.
+  const double ratio = laws.backward.token_head / laws.backward_of.token_head;
+  constexpr double least_of_h200 = 4.5e12;  // Bytes a second.
+  return {{laws.backward.fixed, ratio * forward.token_head, ratio * forward.chunk_in_order},
+          hopper && (!laws.backward_on_h200 || gpu.memory_bandwidth.si() > least_of_h200)};
 }
 
 // The clock of an H100 over that of an older GPU, whose multiprocessors have half the lanes.

@@ -41,10 +41,10 @@ int scan_kernels(ScanKind kind, bool backward);
 ///              forward rows of H200, GB200 and GB300 from 4,096 tokens on.
 /// fixed decay  the same: within 7 % of the H100's rows from 8,192 tokens on, and within 9 % of 11
 ///              forward rows of GB200 and GB300.
-/// Constants of other Hopper GPUs follow from those two by their memory's bandwidth. Tag:
-/// interpolated on Hopper and Blackwell; default elsewhere, for backward passes of the delta rule
-/// on Hopper but the H200, and for backward passes on Blackwell but the delta rule's, which take as
-/// much longer than forward as on the H100.
+/// Constants of other Hopper GPUs follow from those two by their memory's bandwidth. A backward
+/// pass that was not measured takes as much longer than its forward pass as the measured one. Tag:
+/// interpolated for forward passes on Hopper and Blackwell, for backward passes of the delta rule
+/// on H200 and Blackwell, and for those of the other kinds on Hopper; else default.
 KernelTime scan_time(const Gpu& gpu, const ScanShape& shape, bool backward);
 
 /// Time of a chunked scan of prompts as engines run them. State spaces differ from training: heads

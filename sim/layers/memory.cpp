@@ -40,17 +40,17 @@ class LayerMemory {
     recomputed_.resize(kept_.size());
     for (int shape = 0; shape < shapes; ++shape)
       for (const bool has_experts : {false, true})
-        for (const auto& [kept, sixteen_bit] : {std::pair{false, false}, std::pair{true, false},
-                                                std::pair{false, true}, std::pair{true, true}}) {
-          const LayerKind kind{has_experts, 0, kept, shape, sixteen_bit};
-          if (has_experts && !s.shape_of(kind).experts) continue;
-          if (s.model.pattern && !has_experts && s.shape_of(kind).experts) continue;
-          if (kept && s.plan.recompute.layers == 0) continue;
-          if (sixteen_bit && s.plan.bf16_start_layers + s.plan.bf16_end_layers == 0) continue;
-          const RecomputeChoice choice = kept ? Recompute::none : s.plan.recompute;
-          kept_[index(kind)] = layer_activations(s, choice, kind, fullest_rows);
-          recomputed_[index(kind)] = held_while_recomputed(s, kind, fullest_rows);
-        }
+        for (const bool kept : {false, true})
+          for (const bool sixteen_bit : {false, true}) {
+            if (sixteen_bit && !s.plan.keeps_layers_in_bf16()) continue;
+            const LayerKind kind{has_experts, 0, kept, shape, sixteen_bit};
+            if (has_experts && !s.shape_of(kind).experts) continue;
+            if (s.model.pattern && !has_experts && s.shape_of(kind).experts) continue;
+            if (kept && s.plan.recompute.layers == 0) continue;
+            const RecomputeChoice choice = kept ? Recompute::none : s.plan.recompute;
+            kept_[index(kind)] = layer_activations(s, choice, kind, fullest_rows);
+            recomputed_[index(kind)] = held_while_recomputed(s, kind, fullest_rows);
+          }
   }
   Bytes kept(LayerKind kind) const { return kept_[index(kind)]; }
   Bytes while_recomputed(LayerKind kind) const { return recomputed_[index(kind)]; }

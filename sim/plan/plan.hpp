@@ -61,6 +61,7 @@ struct PlanChoices {
   std::string software;  ///< Name in workloads/software. A request: empty: default_software().
 
   bool operator==(const PlanChoices&) const = default;
+  bool keeps_layers_in_bf16() const { return bf16_start_layers + bf16_end_layers > 0; }
   /// The optimizer keeps masters and moments in fp32.
   bool has_fp32_state() const {
     return main_params == MainParams::fp32 && exp_avg == Dtype::fp32 && exp_avg_sq == Dtype::fp32;

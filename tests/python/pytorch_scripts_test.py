@@ -64,6 +64,15 @@ class Rows(unittest.TestCase):
         rows.add(["b"], [314])
         self.assertEqual(self.lines(), [["what", "us"], ["a", "2.5"], ["b", "314"]])
 
+    def test_what_failed_has_no_figures(self):
+        rows = bench.Rows(self.path, ["what"], ["outcome", "us"])
+        rows.add(["a"], ["measured", 2.5])
+        self.assertEqual(rows.skip([["a"], ["b"]], RuntimeError("no kernel\nat all")), "no kernel")
+        self.assertEqual(rows.skip([["c"]], MemoryError()), "MemoryError")
+        self.assertEqual(self.lines()[1:],
+                         [["a", "measured", "2.5"], ["b", "skipped: no kernel", ""],
+                          ["c", "skipped: MemoryError", ""]])
+
     def test_other_columns_are_refused(self):
         bench.Rows(self.path, ["what"], ["us"])
         with self.assertRaisesRegex(SystemExit, "other columns"):

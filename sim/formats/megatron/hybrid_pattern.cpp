@@ -90,14 +90,14 @@ std::optional<HybridPattern> hybrid_pattern(const MegatronArguments& a) {
         a.fail(ratio, "is " + shown_text(given->text()) + " instead of a pattern of layers",
                "write the layers with " + a.spelled("hybrid_layer_pattern"));
     if (a.flag("is_hybrid_model"))
-      a.fail("is_hybrid_model", "stands without a pattern of layers",
+      a.fail("is_hybrid_model", "is given without a pattern of layers",
              "write the layers with " + a.spelled("hybrid_layer_pattern"));
     return std::nullopt;
   }
   if (a.has("hybrid_layer_pattern") && a.has("hybrid_override_pattern"))
-    a.fail("hybrid_override_pattern", "stands beside --hybrid-layer-pattern, its newer name",
-           "keep one of them");
-  // What the pattern says as well, or stands above.
+    a.fail("hybrid_override_pattern",
+           "is given together with --hybrid-layer-pattern, its newer name", "keep one of them");
+  // The pattern implies or overrides these arguments, so they count as read.
   for (const char* implied :
        {"is_hybrid_model", "num_layers", "mtp_num_layers", "multi_latent_attention"})
     a.find(implied);
@@ -138,7 +138,7 @@ std::optional<HybridPattern> hybrid_pattern(const MegatronArguments& a) {
     pattern.prediction = a.word("mtp_hybrid_override_pattern", "");
     pattern.modules = a.number("mtp_num_layers", 0);
     if (pattern.prediction.empty())
-      a.fail("mtp_num_layers", "stands beside a pattern without prediction modules",
+      a.fail("mtp_num_layers", "is given with a pattern that has no prediction modules",
              "add the layers of each behind a / of " + a.spelled(key));
     for (const char letter : pattern.prediction)
       if (!find_letter(letter))

@@ -358,7 +358,7 @@ class FlagWriter {
       flag("fp4-format", "e2m1");
       flag("fp4-recipe", "nvfp4");
     }
-    if (plan_.bf16_start_layers + plan_.bf16_end_layers > 0) {
+    if (plan_.keeps_layers_in_bf16()) {
       flag("first-last-layers-bf16");
       flag("num-layers-at-start-in-bf16", plan_.bf16_start_layers);
       flag("num-layers-at-end-in-bf16", plan_.bf16_end_layers);
@@ -367,8 +367,7 @@ class FlagWriter {
     if (plan_.dtype != Dtype::fp8) return;
     flag("fp8-format", "hybrid");
     // Delayed scaling, the default, has no layers in bf16 (transformer_config.py).
-    if (plan_.bf16_start_layers + plan_.bf16_end_layers > 0)
-      return flag("fp8-recipe", "tensorwise");
+    if (plan_.keeps_layers_in_bf16()) return flag("fp8-recipe", "tensorwise");
     leave_out("fp8: which scaling (--fp8-recipe) the plan does not say");
   }
 

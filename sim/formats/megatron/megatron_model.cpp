@@ -123,7 +123,7 @@ class VocabularyFinder {
 
   // Models of one shape with different vocabularies give no answer.
   std::optional<Vocabulary> by_shape() {
-    if (hybrid_pattern(a_)) return std::nullopt;
+    if (hybrid_pattern(a_)) return std::nullopt;  // Only models of alike layers are compared.
     std::optional<Vocabulary> found;
     const bool gated = a_.flag("swiglu") || a_.flag("quick_geglu");
     const std::int64_t heads = a_.number("num_attention_heads", 0);
@@ -204,7 +204,7 @@ class ModelReader {
     model_["vocab"] = padded_vocabulary(a_, notes_);
     model_["seq"] = a_.number("max_position_embeddings", a_.required("seq_length"));
     norm();
-    ties();
+    embeddings();
     add_hybrid_layers(a_, pattern, hidden, width_of_mlp(hidden), model_);
   }
 
@@ -219,7 +219,7 @@ class ModelReader {
         "normalization",
         {{"LayerNorm", "layer"}, {"RMSNorm", "rms"}, {"layernorm", "layer"}, {"rmsnorm", "rms"}});
   }
-  void ties() { model_["tied_embeddings"] = !a_.flag("untie_embeddings_and_output_weights"); }
+  void embeddings() { model_["tied_embeddings"] = !a_.flag("untie_embeddings_and_output_weights"); }
 
   void sizes() {
     const std::int64_t hidden = a_.required("hidden_size");
@@ -249,7 +249,7 @@ class ModelReader {
     model_["qkv_bias"] = a_.flag("add_qkv_bias") || bias;
     model_["out_bias"] = bias;
     model_["mlp_bias"] = bias;
-    ties();
+    embeddings();
     model_["qk_norm"] = a_.flag("qk_layernorm");
     model_["attention_sinks"] =
         a_.choice("softmax_type", {{"vanilla", ""}, {"off-by-one", ""}, {"learnable", "yes"}}) !=

@@ -271,14 +271,15 @@ class RunReader {
     if (split.layers.chosen()) plan_["layers"] = stage_layers_text(split.layers);
   }
 
-  // What Megatron-LM refuses beside a pattern (arguments.py; hybrid_layer_allocation.py).
+  // Megatron-LM refuses these arguments together with a pattern (training/arguments.py), and layers
+  // that do not divide (models/hybrid/hybrid_layer_allocation.py).
   void refuse_other_cuts(const HybridPattern& pattern) const {
     for (const char* cut :
          {"num_layers_per_virtual_pipeline_stage", "num_virtual_stages_per_pipeline_rank",
           "pipeline_model_parallel_layout", "account_for_embedding_in_pipeline_split",
           "account_for_loss_in_pipeline_split"})
-      if (a_.has(cut) && (std::string_view{cut}.starts_with("account") ? a_.flag(cut) : true))
-        a_.fail(cut, "stands beside a pattern of layers, which Megatron-LM refuses",
+      if (a_.flag(cut))
+        a_.fail(cut, "cannot be combined with a pattern of layers in Megatron-LM",
                 "cut the pattern by | instead");
     const auto layers = static_cast<std::int64_t>(pattern.layers.size());
     const bool ends =
@@ -398,7 +399,7 @@ class RunReader {
     const std::int64_t end = a_.number("num_layers_at_end_in_bf16", usual);
     if (!a_.flag("first_last_layers_bf16") || !narrow) return;
     if (a_.has("fp8") && a_.word("fp8_recipe", "delayed") == "delayed")
-      a_.fail("first_last_layers_bf16", "stands beside delayed scaling, which Megatron-LM refuses",
+      a_.fail("first_last_layers_bf16", "cannot be combined with delayed scaling in Megatron-LM",
               "write another " + a_.spelled("fp8_recipe") + ", such as tensorwise");
     if (start > 0) plan_["bf16_start_layers"] = start;
     if (end > 0) plan_["bf16_end_layers"] = end;

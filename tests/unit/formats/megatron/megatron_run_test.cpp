@@ -302,7 +302,7 @@ TEST(MegatronRun, LayersInBf16) {
   EXPECT_EQ(layers(fp4 + "--first-last-layers-bf16"), "1 1");
   EXPECT_EQ(layers("--first-last-layers-bf16"), "- -");
   EXPECT_THAT(refusal(tiny + "--bf16 --fp8-format hybrid --first-last-layers-bf16"),
-              HasSubstr("--first-last-layers-bf16 stands beside delayed scaling"));
+              HasSubstr("--first-last-layers-bf16 cannot be combined with delayed scaling"));
   EXPECT_EQ(layers("--fp8-format hybrid --fp8-recipe tensorwise --first-last-layers-bf16 "
                    "--num-layers-at-start-in-bf16 0 "
                    "--num-layers-at-end-in-bf16 2"),
@@ -391,9 +391,11 @@ TEST(MegatronRun, PatternsCutIntoChunks) {
   EXPECT_THAT(refused("--hybrid-layer-pattern MMM"),
               HasSubstr("a pattern of 3 layers, which 2 stages do not divide"));
   EXPECT_THAT(refused("--hybrid-layer-pattern MM --pipeline-model-parallel-layout 'Et|tL'"),
-              HasSubstr("--pipeline-model-parallel-layout stands beside a pattern"));
-  EXPECT_THAT(refused("--hybrid-layer-pattern MM --account-for-loss-in-pipeline-split"),
-              HasSubstr("stands beside a pattern of layers"));
+              HasSubstr("--pipeline-model-parallel-layout cannot be combined with a pattern"));
+  EXPECT_THAT(
+      refused("--hybrid-layer-pattern MM --account-for-loss-in-pipeline-split"),
+      HasSubstr(
+          "--account-for-loss-in-pipeline-split cannot be combined with a pattern of layers"));
   EXPECT_THAT(refused("--hybrid-layer-pattern MM --hybrid-override-pattern MM"),
               HasSubstr("keep one of them"));
   EXPECT_THAT(refused("--hybrid-layer-pattern 'M*+M'"), HasSubstr("both attention (*)"));
@@ -403,7 +405,7 @@ TEST(MegatronRun, PatternsCutIntoChunks) {
   EXPECT_THAT(refused("--hybrid-layer-pattern MDM"), HasSubstr("sparse attention (D)"));
   EXPECT_THAT(refused("--hybrid-layer-pattern 'MM/M/*'"), HasSubstr("modules that differ"));
   EXPECT_THAT(refused("--hybrid-layer-pattern MM --mtp-num-layers 1"),
-              HasSubstr("--mtp-num-layers stands beside a pattern without prediction modules"));
+              HasSubstr("--mtp-num-layers is given with a pattern that has no prediction modules"));
   EXPECT_THAT(refused("--num-layers 4 --hybrid-attention-ratio 0.25"),
               HasSubstr("instead of a pattern of layers"));
   EXPECT_THAT(refused("--num-layers 4 --is-hybrid-model"), HasSubstr("without a pattern"));
