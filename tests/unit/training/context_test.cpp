@@ -21,8 +21,10 @@ TEST(Context, RacksThatAJobFillsInPart) {
   for (const int gpus : {72, 384, 144, 256}) {
     PlanRequest request;
     request.tp = 4;
-    request.gbs = gpus;
+    request.pp = 2;
+    request.gbs = gpus / 8;
     request.seq = 2048;
+    request.zero = 0;
     const Scenario scenario =
         scenario_of(read_model("llama3-8b", test_place), system, request, gpus);
     EXPECT_EQ(estimate(scenario, context).result.step_time, estimate(scenario).result.step_time)
