@@ -48,7 +48,8 @@ enum class Dtype {
   int4,
   int4_g32,
   nf4,
-  nf4_dq
+  nf4_dq,
+  nvfp4a16
 };
 
 /// One scale of `bits` for each `elements`; a zero point counts with it. 0 bits: one for a tensor
@@ -142,6 +143,13 @@ inline constexpr NumberFormat number_formats[] = {
      .scales_of_scales = {32, 64 * 256},
      .weight_only = true,
      .fused_rows = 32,
+     .measured_as = Dtype::int4},
+    // nvfp4's weights with activations in 16 bits (llm-compressor: NVFP4A16; ModelOpt:
+    // W4A16_NVFP4), multiplied by Marlin's kernels, as int4's.
+    {.name = "nvfp4a16",
+     .bits = 4,
+     .scales = {8, 16},
+     .weight_only = true,
      .measured_as = Dtype::int4},
 };
 

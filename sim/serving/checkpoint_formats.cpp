@@ -1,6 +1,8 @@
 #include "sim/serving/checkpoint_formats.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <regex>
 
 #include "sim/core/nearest.hpp"
@@ -89,20 +91,27 @@ Dtype integers(const JsonValue& json, std::int64_t bits, std::int64_t group) {
   refuse_way(json, std::to_string(bits) + " bits");
 }
 
-// The first group of llm-compressor's: "weights" of what it targets.
-Dtype compressed_format(const JsonValue& config) {
-  const auto groups = config.find("config_groups");
-  if (!groups || !groups->is_object() || groups->keys().empty())
-    refuse_way(config, "compressed-tensors without config_groups");
-  const JsonValue group = groups->at(groups->keys().front());
+// Of a group of config_groups: "weights" of what it targets, and whether the other operand is
+// quantised as well.
+Dtype group_format(const JsonValue& config, const JsonValue& group) {
   const auto weights = group.is_object() ? group.find("weights") : std::nullopt;
   if (!weights || !weights->is_object()) refuse_way(config, "config_groups without weights");
   const std::int64_t bits = whole_or(*weights, "num_bits", 0);
   if (text_or(*weights, "type") != "float")
     return integers(config, bits, whole_or(*weights, "group_size", 128));
   if (bits == 8) return text_or(*weights, "strategy") == "block" ? Dtype::fp8_block : Dtype::fp8;
-  if (bits == 4) return whole_or(*weights, "group_size", 16) == 32 ? Dtype::mxfp4 : Dtype::nvfp4;
-  refuse_way(config, std::to_string(bits) + " bits");
+  if (bits != 4) refuse_way(config, std::to_string(bits) + " bits");
+  if (whole_or(*weights, "group_size", 16) == 32) return Dtype::mxfp4;
+  const auto other = group.find("input_activations");
+  return other && other->is_object() ? Dtype::nvfp4 : Dtype::nvfp4a16;
+}
+
+// The first group of llm-compressor's.
+Dtype compressed_format(const JsonValue& config) {
+  const auto groups = config.find("config_groups");
+  if (!groups || !groups->is_object() || groups->keys().empty())
+    refuse_way(config, "compressed-tensors without config_groups");
+  return group_format(config, groups->at(groups->keys().front()));
 }
 
 Dtype modelopt_format(const JsonValue& config) {
@@ -110,6 +119,7 @@ Dtype modelopt_format(const JsonValue& config) {
   if (way == "fp8") return Dtype::fp8;
   if (way.starts_with("fp8_pb") || way == "fp8_block_scales") return Dtype::fp8_block;
   if (way == "nvfp4") return Dtype::nvfp4;
+  if (way == "w4a16_nvfp4") return Dtype::nvfp4a16;
   if (way.starts_with("w4a16")) return Dtype::int4;
   if (way.starts_with("w8a16")) return Dtype::int8;
   refuse_way(config, way);
@@ -159,6 +169,53 @@ CheckpointFormats formats_by_modules(const Model& model, Dtype format, const Exc
   return formats;
 }
 
+// Where a module's weights count in a deployment.
+Dtype CheckpointFormats::*part_of(const std::string& module) {
+  if (module.find("shared_expert") != module.npos) return &CheckpointFormats::weights;
+  if (module.find(".experts") != module.npos) return &CheckpointFormats::experts;
+  if (module.find("attn") != module.npos || module.find(".mixer.") != module.npos)
+    return &CheckpointFormats::attention;
+  return module.find(".mlp") != module.npos ? &CheckpointFormats::weights : nullptr;
+}
+
+// ModelOpt's MIXED_PRECISION names each quantised module with its format. A part has the format of
+// most of its modules; what no module is named of has 16 bits.
+CheckpointFormats mixed_formats(const Model& model, const JsonValue& layers) {
+  using Part = Dtype CheckpointFormats::*;
+  const Part parts[] = {&CheckpointFormats::weights, &CheckpointFormats::attention,
+                        &CheckpointFormats::experts};
+  std::vector<std::map<Dtype, int>> found(std::size(parts));
+  for (const std::string& module : layers.keys()) {
+    if (module.starts_with("mtp") || module.find("visual") != module.npos) continue;
+    const Part part = part_of(module);
+    const JsonValue one = layers.at(module);
+    if (!part || !one.is_object() || text_or(one, "quant_algo") == "unquantized") continue;
+    ++found[static_cast<std::size_t>(std::find(parts, std::end(parts), part) - parts)]
+           [modelopt_format(one)];
+  }
+  CheckpointFormats formats;
+  for (std::size_t i = 0; i < std::size(parts); ++i)
+    if (!found[i].empty())
+      formats.*parts[i] =
+          std::max_element(found[i].begin(), found[i].end(), [](const auto& a, const auto& b) {
+            return a.second < b.second;
+          })->first;
+  const bool shares = model.experts && model.experts->shared_ffn > 0;
+  if (model.experts && !shares) formats.weights = formats.attention;
+  if (!model.experts) formats.experts = Dtype::bf16;
+  return formats;
+}
+
+// The modules of MIXED_PRECISION, of which config.json may name only groups.
+std::optional<JsonValue> mixed_layers(const JsonValue& config) {
+  if (text_or(config, "quant_algo") != "mixed_precision") return std::nullopt;
+  const auto layers = config.find("quantized_layers");
+  if (!layers || !layers->is_object() || layers->keys().empty())
+    config.fail("has the quant_algo MIXED_PRECISION without quantized_layers",
+                "say the formats: --weights, --attention and --experts");
+  return layers;
+}
+
 bool is_fp8_cache(const JsonValue& config) {
   if (text_or(config, "kv_cache_quant_algo") == "fp8") return true;
   const auto scheme = config.find("kv_cache_scheme");
@@ -186,7 +243,10 @@ std::optional<CheckpointFormats> formats_of_files(const Model& model,
   Exclusions excluded;
   for (const char* key : {"ignore", "modules_to_not_convert", "exclude_modules"})
     if (const auto list = config->find(key)) excluded.add(*list);
-  CheckpointFormats formats = formats_by_modules(model, quantised_format(*config), excluded);
+  const auto mixed = mixed_layers(*config);
+  CheckpointFormats formats = mixed
+                                  ? mixed_formats(model, *mixed)
+                                  : formats_by_modules(model, quantised_format(*config), excluded);
   const auto of_modelopt =
       hf_quant_config ? hf_quant_config->find("quantization") : std::optional<JsonValue>{};
   if (is_fp8_cache(*config) ||

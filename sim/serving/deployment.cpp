@@ -26,6 +26,23 @@ bool is_small(const Gpu& gpu) {
   return gpu.memory.si() < 70.0 * 1024 * 1024 * 1024 || gpu.name.starts_with("a100");
 }
 
+// The tokens of an iteration of one of `copies` of attention.
+std::int64_t usual_budget(const EngineDefaults& usual, const Gpu& gpu, int copies) {
+  const auto of_memory = std::find_if(usual.budget_by_memory.begin(), usual.budget_by_memory.end(),
+                                      [&](const auto& one) { return gpu.memory < one.below; });
+  const std::int64_t budget = of_memory != usual.budget_by_memory.end() ? of_memory->budget
+                              : is_small(gpu)                           ? usual.small_gpu_budget
+                                                                        : usual.budget;
+  return usual.copies_share_budget ? std::max<std::int64_t>(1, budget / copies) : budget;
+}
+
+std::int64_t usual_max_seqs(const EngineDefaults& usual, const Model& model, const Gpu& gpu,
+                            int copies) {
+  if (usual.compressed_max_seqs > 0 && has_compressed_attention(model))
+    return std::max<std::int64_t>(1, usual.compressed_max_seqs / copies);
+  return is_small(gpu) ? usual.small_gpu_max_seqs : usual.max_seqs;
+}
+
 // Copies of attention share experts by expert parallelism (DeepSeek-V3, section 3.4).
 void share_experts(const Model& model, const DeploymentRequest& request, Deployment& plan) {
   if (!model.experts) {
@@ -326,6 +343,10 @@ void settle_dispatch(const Model& model, const Place& at, const Deployment& plan
                "leave it out, or add --dp and --ep");
   if (plan.redundant_experts > 0 && !plan.eplb)
     fail_input(at / "redundant_experts", "is for a balancer of experts", "add --eplb true");
+  if (plan.prefill_delay > 0 && (!model.experts || plan.dp == 1))
+    fail_input(at / "prefill_delay",
+               "is for attention ranks that share experts: the model has none, or dp is 1",
+               "leave it out, or add --dp");
   if (plan.two_batch && !plan.dispatches)
     fail_input(at / "two_batch",
                "hides the all-to-all of experts, which copies of attention (dp) have over more "
@@ -459,8 +480,8 @@ std::vector<std::string> unmeasured_notes(const System& system, const Model& mod
   if (has_compressed_attention(model))
     notes.push_back(
         "compressed attention is priced by measured modules, but sixteen published runs of "
-        "DeepSeek-V4, by SGLang 0.5.15 with data-parallel attention, had 0.4 to 1.15 times the "
-        "predicted throughput, beyond the range");
+        "DeepSeek-V4, by SGLang 0.5.15, had 0.68 to 1.4 times the predicted throughput, beyond the "
+        "range");
   if (!system.domains_hold_groups(plan.tp, plan.gpus()))
     notes.push_back("groups of tp=" + std::to_string(plan.tp) +
                     " leave their NVLink domain: published runs of that kind, DeepSeek-R1 on 16 "
@@ -497,14 +518,14 @@ Deployment make_deployment(const Model& model, const System& system, const Servi
                     "the model has " + std::to_string(model.layers) + " layers for " +
                         std::to_string(plan.pp) + " stages",
                     "use " + std::to_string(model.layers));
-  const bool small = is_small(system.gpu);
   const EngineDefaults& usual = engine.defaults;
-  plan.budget = request.budget.value_or(small ? usual.small_gpu_budget : usual.budget);
-  plan.max_seqs = request.max_seqs.value_or(small ? usual.small_gpu_max_seqs : usual.max_seqs);
+  plan.budget = request.budget.value_or(usual_budget(usual, system.gpu, plan.dp));
+  plan.max_seqs = request.max_seqs.value_or(usual_max_seqs(usual, model, system.gpu, plan.dp));
   plan.max_length = request.max_length.value_or(0);
   plan.block = request.block.value_or(usual.block);
   plan.eplb = request.eplb.value_or(false);
   plan.two_batch = request.two_batch.value_or(false);
+  plan.prefill_delay = request.prefill_delay.value_or(0);
   const bool wide =
       plan.ep > most_undispatched || plan.eplb || plan.stage_gpus() > system.nvlink_domain;
   plan.dispatches =
@@ -642,6 +663,10 @@ std::vector<DeploymentKey> all_keys() {
       field("two_batch", &D::two_batch, truth(),
             "halves of a batch hide each other's all-to-all: vllm's --enable-dbo, sglang's "
             "--enable-two-batch-overlap (default false)"),
+      field("prefill_delay", &D::prefill_delay, whole(0, 1 << 20),
+            "attention ranks begin prompts if all can, or in this iteration since some could: "
+            "sglang's "
+            "--enable-prefill-delayer has 30 (default 0)"),
       field("replicas", &D::replicas, whole(1, 1 << 20),
             "copies of all of it (default: as many as the GPUs hold)"),
       field("weights", &D::weights, weights,

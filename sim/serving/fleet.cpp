@@ -59,8 +59,10 @@ Fleet::Fleet(const RequestList& list, const ReplicaShape& shape, std::uint32_t r
       router_{std::move(router)},
       copies_{static_cast<std::uint32_t>(shape.copies)},
       stages_{static_cast<std::uint32_t>(shape.stages)},
+      delay_{shape.copies > 1 ? shape.rules.prefill_delay : 0},
       versions_(replicas),
       starts_(replicas),
+      delayed_(replicas, -1),
       busy_(replicas) {
   for (std::uint32_t r = 0; r < replicas; ++r)
     replicas_.emplace_back(list, shape, times, stages_ > 1 ? &busy_[r / stages_] : nullptr);
@@ -107,12 +109,35 @@ void Fleet::cut_others(std::uint32_t group, std::int64_t were_busy, Seconds now)
   }
 }
 
+// True if some copies can begin a prompt and others cannot, and have not waited long enough
+// (sglang/srt/managers/prefill_delayer.py). All that can have decodes to run meanwhile.
+bool Fleet::delays_prompts(std::uint32_t group) {
+  if (delay_ == 0) return false;
+  std::int64_t& delayed = delayed_[group];
+  if (delayed >= 0 && !running(group).empty()) delayed += running_.front()->steps().steps;
+  std::uint32_t able = 0;
+  bool decodes = true;
+  for (std::uint32_t copy = 0; copy < copies_; ++copy) {
+    const Replica& replica = replicas_[group * copies_ + copy];
+    if (!replica.can_begin_prompt()) continue;
+    ++able;
+    decodes &= replica.batch().decodes() > 0;
+  }
+  const bool delays =
+      able > 0 && able < copies_ && decodes && std::max<std::int64_t>(delayed, 0) + 1 < delay_;
+  delayed = delays ? std::max<std::int64_t>(delayed, 0) : -1;
+  return delays;
+}
+
 void Fleet::start_group(std::uint32_t group, Seconds now) {
   const std::int64_t were_busy = busy(group);
+  const bool holds = delays_prompts(group);
   for (std::uint32_t copy = 0; copy < copies_; ++copy)
     if (Replica& replica = replicas_[group * copies_ + copy];
-        replica.present() > 0 || !replica.is_idle())
+        replica.present() > 0 || !replica.is_idle()) {
+      replica.hold_prompts(holds);
       replica.start(now);
+    }
   if (copies_ > 1) go_in_step(group);
   expect(group);
   starts_[group] = false;
@@ -133,6 +158,7 @@ void Fleet::go_in_step(std::uint32_t group) {
   for (const Replica* replica : running_)
     if (alone(replica) > alone(slowest)) slowest = replica;
   DecodeSteps common{alone(slowest) + together, slowest->steps().growth, slowest->steps().steps};
+  if (delayed_[group] >= 0) common.steps = std::min(common.steps, delay_ - 1 - delayed_[group]);
   for (const Replica* replica : running_) {
     common.steps = std::min(common.steps, replica->steps().steps);
     // The plan ends where another copy would be the slowest.

@@ -119,6 +119,7 @@ class Fleet {
   void will_start(std::uint32_t group);
   void start_group(std::uint32_t group, Seconds now);
   void go_in_step(std::uint32_t group);
+  bool delays_prompts(std::uint32_t group);
   void cut_others(std::uint32_t group, std::int64_t were_busy, Seconds now);
   std::int64_t busy(std::uint32_t group) const { return busy_[group / stages_]; }
   template <class Action>
@@ -128,12 +129,15 @@ class Fleet {
   StepTimes& times_;
   RequestRouter router_;
   std::uint32_t copies_, stages_;
+  std::int64_t delay_;  // BatchRules::prefill_delay.
   std::deque<Replica> replicas_;
   EventQueue<Seconds, Change> changes_;  // Simultaneous changes come by their group.
   std::vector<std::uint64_t> versions_;  // The valid change of each group.
   std::vector<std::uint32_t> to_start_;  // Groups that may start at this moment.
   std::vector<std::uint32_t> started_;
-  std::vector<bool> starts_;        // True for groups in to_start_.
+  std::vector<bool> starts_;  // True for groups in to_start_.
+  // Iterations for which each group has held prompts back; below 0: it does not.
+  std::vector<std::int64_t> delayed_;
   std::vector<std::int64_t> busy_;  // Replicas with work, by pipeline.
   std::vector<Replica*> running_;
 };

@@ -221,10 +221,14 @@ Seconds IterationPrices::gap(std::int64_t requests) const {
 
 Seconds IterationPrices::eager(std::int64_t tokens) const {
   if (tokens <= engine_.host.largest_graph) return {};
-  int states = 0;
-  for (const ServedLayers& of : layers_) states += of.state ? of.layers : 0;
-  return whole_layers_ * engine_.host.eager_layer +
-         static_cast<double>(states) * engine_.host.eager_states;
+  Seconds states;
+  for (const ServedLayers& of : layers_) {
+    if (!of.state) continue;
+    const bool space = of.state->scan.kind == ScanKind::state_space;
+    states += static_cast<double>(of.layers) *
+              (engine_.host.eager_states + (space ? engine_.host.eager_state_space : Seconds{}));
+  }
+  return whole_layers_ * engine_.host.eager_layer + states;
 }
 
 double IterationPrices::longest_stage() const {

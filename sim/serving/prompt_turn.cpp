@@ -16,7 +16,7 @@ void PromptTurn::resume() {
 }
 
 bool PromptTurn::may_begin() const {
-  return batch_.has_seen_waiting() && budget_ > 0 &&
+  return !batch_.holds_prompts() && batch_.has_seen_waiting() && budget_ > 0 &&
          batch_.running() < batch_.rules().most_requests;
 }
 

@@ -123,6 +123,17 @@ std::int64_t Replica::tokens() const {
   return tokens;
 }
 
+bool Replica::can_begin_prompt() const {
+  std::int64_t continued = 0;
+  for (const std::uint32_t place : batch_.prefilling()) {
+    const Sequence& sequence = batch_.sequence(place);
+    continued += sequence.prompt - sequence.computed;
+  }
+  return batch_.has_waiting() && batch_.running() < shape_.rules.most_requests &&
+         continued < shape_.rules.budget &&
+         batch_.candidate().prompt_blocks <= batch_.kv().available();
+}
+
 void Replica::schedule() {
   const std::int64_t before = batch_.decodes();
   batch_.clear_iteration();

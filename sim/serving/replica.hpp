@@ -161,6 +161,11 @@ class Replica {
   std::span<const PrefilledRequest> prefilled() const { return prefilled_; }
   void release(const PrefilledRequest& request) { batch_.give_back(request.kept); }
 
+  /// Whether the next start() could begin the prompt of a request that waits. It must not while the
+  /// batch holds prompts back.
+  bool can_begin_prompt() const;
+  void hold_prompts(bool holds) { batch_.hold_prompts(holds); }
+
   Seconds change_at() const { return change_at_; }
   void complete();
   void start(Seconds now);

@@ -25,6 +25,9 @@ struct BatchRules {
   /// one after it: vLLM's asynchronous scheduling, the overlapped schedulers of SGLang and
   /// TensorRT-LLM.
   bool plans_ahead = false;
+  /// Copies of attention that go in step begin prompts only if all of them can, or in the iteration
+  /// of this number since some could; 0: each begins whenever it can.
+  int prefill_delay = 0;
   /// Tokens of a request that a decode step computes, for which it needs blocks, and their number
   /// that it brings on average: more than one with speculative decoding (StepProgress).
   int step_tokens = 1;
@@ -132,6 +135,9 @@ class ServingBatch {
     return rules_.keeps_preempted && !waiting_.empty() && waiting_.front().preemptions > 0;
   }
   std::int64_t waiting() const { return static_cast<std::int64_t>(waiting_.size()); }
+  /// No prompt begins in the next iteration (BatchRules::prefill_delay).
+  void hold_prompts(bool holds) { holds_prompts_ = holds; }
+  bool holds_prompts() const { return holds_prompts_; }
   /// Kept requests that joined the decodes again since the last call.
   std::vector<FinishQueue::Entry> take_rejoined() { return std::exchange(rejoined_, {}); }
   /// Tokens of the first one's prompt, without those in the cache; and its blocks.
@@ -230,6 +236,7 @@ class ServingBatch {
   KvBlocks kv_;
   std::deque<Sequence> waiting_;
   Seconds seen_until_{1e300};
+  bool holds_prompts_ = false;
   std::vector<Sequence> sequences_;
   std::vector<std::uint32_t> free_places_;
   std::vector<std::uint32_t> prefilling_;

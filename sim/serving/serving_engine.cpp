@@ -23,6 +23,7 @@ std::vector<Field<IterationHost>> host_keys() {
           figure("gap_per_request", &H::gap_per_request, duration),
           figure("eager_layer", &H::eager_layer, duration),
           optional(figure("eager_states", &H::eager_states, duration)),
+          optional(figure("eager_state_space", &H::eager_state_space, duration)),
           figure("largest_graph", &H::largest_graph, whole(0, most))};
 }
 
@@ -52,8 +53,16 @@ std::vector<Field<MemoryRule>> memory_keys() {
 std::vector<Field<EngineDefaults>> default_keys() {
   using D = EngineDefaults;
   const auto amount = whole(1, most);
+  Notation<BudgetOfMemory> of_memory;
+  of_memory.read = [=](const JsonValue& v) {
+    v.allow_only({"below", "budget"});
+    return BudgetOfMemory{v.at("below").bytes(), amount.read(v.at("budget"))};
+  };
   return {figure("budget", &D::budget, amount),
+          optional(figure("budget_by_memory", &D::budget_by_memory, list_of(of_memory))),
+          optional(figure("copies_share_budget", &D::copies_share_budget, truth())),
           figure("max_seqs", &D::max_seqs, amount),
+          optional(figure("compressed_max_seqs", &D::compressed_max_seqs, amount)),
           optional(figure("small_gpu_budget", &D::small_gpu_budget, amount)),
           optional(figure("small_gpu_max_seqs", &D::small_gpu_max_seqs, amount)),
           figure("block", &D::block, amount),
@@ -149,6 +158,8 @@ std::vector<Field<ServingEngine>> engine_keys() {
       figure("client", &E::client, duration),
       figure("kernels", &E::kernels, names),
       optional(field("kernels_of", &E::kernels_of, by_name(names))),
+      optional(field("weight_only_rate", &E::weight_only_rate,
+                     by_name(quantity(&JsonValue::flop_rate)))),
       optional(figure("trtllm_gen", &E::trtllm_gen, list_of(format_of(FormatUse::weights)))),
       optional(figure("experts_over_all", &E::experts_over_all, truth())),
       optional(figure("attention_over_all", &E::attention_over_all, truth())),

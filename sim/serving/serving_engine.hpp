@@ -49,6 +49,7 @@ struct IterationHost {
   Seconds gap, gap_per_request;
   Seconds eager_layer;             ///< Launches of one layer, kernel by kernel.
   Seconds eager_states;            ///< The same of a mixer with a state, in addition.
+  Seconds eager_state_space;       ///< The same of a state space, in addition to both.
   std::int64_t largest_graph = 0;  ///< Tokens; beyond, and at 0 always, layers are eager.
 };
 
@@ -97,10 +98,21 @@ struct EngineStates {
   int with_prefixes = 1;
 };
 
+/// Tokens of an iteration on GPUs that have less memory than a limit.
+struct BudgetOfMemory {
+  Bytes below;
+  std::int64_t budget = 0;
+};
+
 /// Defaults of what a deployment leaves unspecified.
 struct EngineDefaults {
-  std::int64_t budget = 0;    ///< Tokens of an iteration.
+  std::int64_t budget = 0;                       ///< Tokens of an iteration.
+  std::vector<BudgetOfMemory> budget_by_memory;  ///< The first that applies replaces `budget`.
+  /// The budget is of all copies of attention together, and each has an equal part.
+  bool copies_share_budget = false;
   std::int64_t max_seqs = 0;  ///< Requests of an iteration.
+  /// Requests of all copies together for models with compressed attention; 0: as others.
+  std::int64_t compressed_max_seqs = 0;
   /// The same on GPUs of less than 70 GiB and A100.
   std::int64_t small_gpu_budget = 0, small_gpu_max_seqs = 0;
   std::int64_t block = 16;  ///< Tokens of a KV block.
@@ -146,6 +158,9 @@ struct ServingEngine {
   std::vector<std::string> kernels;     ///< Engines whose tables serve it, the nearest first.
   /// The same for one op and format ("gemm-fp8"), if that differs.
   std::map<std::string, std::vector<std::string>> kernels_of;
+  /// Highest rate of products with weights of 4 or 8 bits and the other operand in 16, by word of
+  /// Architecture; where there is none, the 16-bit peak has the usual share.
+  std::map<std::string, FlopPerSecond> weight_only_rate;
   /// Formats of experts whose products are FlashInfer's TRTLLM-gen kernels on Blackwell with HBM.
   std::vector<Dtype> trtllm_gen;
   /// Tokens go to experts of other ranks in the experts' format; else in 16 bits.

@@ -136,7 +136,12 @@ KernelTime ServingKernels::fresh_price(const TableSet& table_set, const std::str
     const Roofline assumed;
     const KernelWork work = kernel_work(op, formats, sizes);
     const Seconds memory = work.bytes / (assumed.memory_efficiency * own.bandwidth);
-    const Seconds compute = work.flop / (assumed.compute_efficiency * own.peak);
+    FlopPerSecond rate = assumed.compute_efficiency * own.peak;
+    if (facts(formats.weights).weight_only && (op == "gemm" || is_of_experts(op)))
+      if (const auto most = engine_.weight_only_rate.find(name(gpu_.architecture));
+          most != engine_.weight_only_rate.end())
+        rate = std::min(rate, most->second);
+    const Seconds compute = work.flop / rate;
     return {std::max(memory, compute) + assumed.launch, Tag::default_value};
   }
   const std::string& title = nearest->title();

@@ -56,6 +56,7 @@ ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
   shape.kv = {batch_cache(plan, kv, longest), plan.block, load.prefix_cache};
   shape.kv.groups = kv.groups;
   shape.copies = copies_go_in_step(setup) ? plan.dp : 1;
+  if (shape.copies > 1) shape.rules.prefill_delay = plan.prefill_delay;
   if (plan.host_kv > Bytes{}) {
     const EngineHostKv& host = *setup.engine.host_kv;
     const Bytes a_token{kv.bytes_per_token};

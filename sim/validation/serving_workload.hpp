@@ -10,9 +10,10 @@
 namespace orrery {
 
 /// The load of a published measurement: `workload` of a serving case, and the options in `serving`
-/// (docs/notes/validation.md). Lengths are uniform between `isl_low` and `isl`; a closed loop
-/// without a number of requests has ten a client. Errors (infeasible): unsupported replays: drafts,
-/// pools, limits without a rate.
+/// (docs/notes/validation.md). Lengths are uniform between `isl_low` and `isl`, or `isl_high` where
+/// that is stated and `isl` is their mean; those of the dataset "sharegpt" are lognormal. A closed
+/// loop without a number of requests has ten a client. Errors (infeasible): unsupported replays:
+/// drafts, pools, limits without a rate.
 ServingLoad load_of_case(const JsonValue& workload, const JsonValue* serving);
 
 /// Results of a run by the names of measured quantities: "ttft_ms" (means), "ttft_p99_ms",

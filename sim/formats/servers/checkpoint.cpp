@@ -16,7 +16,7 @@ struct Word {
 
 // Words in publishers' names of checkpoints, the longer ones first: RedHatAI (FP8-block,
 // FP8-dynamic, w4a16), nvidia (FP4, NVFP4, FP8), Qwen (AWQ, GPTQ-Int4), and others.
-constexpr std::array<Word, 22> words{{{"gptq-int4", Dtype::int4},
+constexpr std::array<Word, 23> words{{{"gptq-int4", Dtype::int4},
                                       {"gptq-int8", Dtype::int8},
                                       {"fp8-block", Dtype::fp8_block},
                                       {"fp8-dynamic", Dtype::fp8},
@@ -24,6 +24,7 @@ constexpr std::array<Word, 22> words{{{"gptq-int4", Dtype::int4},
                                       {"quantized.w4a16", Dtype::int4},
                                       {"quantized.w8a16", Dtype::int8},
                                       {"quantized.w8a8", Dtype::int8},
+                                      {"nvfp4a16", Dtype::nvfp4a16},
                                       {"nvfp4", Dtype::nvfp4},
                                       {"mxfp4", Dtype::mxfp4},
                                       {"w4a16-g32", Dtype::int4_g32},
@@ -73,10 +74,13 @@ const std::vector<KnownCheckpoint>& known_checkpoints() {
   static const CheckpointFormats kimi{bf16, bf16, int4_g32, 0, {}, 262144};
   // modules_to_not_convert: all of attention, and the first and the last layer (fbgemm_fp8).
   static const CheckpointFormats llama{fp8, bf16, fp8, 1};
-  static const std::vector<KnownCheckpoint> all{{"moonshotai/kimi-k2-thinking", kimi},
-                                                {"moonshotai/kimi-k2.5", kimi},
-                                                {"meta-llama/llama-3.1-405b-fp8", llama},
-                                                {"meta-llama/llama-3.1-405b-instruct-fp8", llama}};
+  // hf_quant_config.json: MIXED_PRECISION, MLPs or experts in W4A16_NVFP4, attention in FP8.
+  static const CheckpointFormats dense{nvfp4a16, fp8, bf16, 0, fp8},
+      experts{nvfp4a16, fp8, nvfp4a16, 0, fp8};
+  static const std::vector<KnownCheckpoint> all{
+      {"moonshotai/kimi-k2-thinking", kimi},     {"nvidia/qwen3.6-27b-nvfp4", dense},
+      {"nvidia/qwen3.6-35b-a3b-nvfp4", experts}, {"moonshotai/kimi-k2.5", kimi},
+      {"meta-llama/llama-3.1-405b-fp8", llama},  {"meta-llama/llama-3.1-405b-instruct-fp8", llama}};
   return all;
 }
 
@@ -127,7 +131,8 @@ const std::vector<ServedFormat>& served_formats() {
        true,
        {fp8_block}},
       {fp8_block, "-FP8-block"},
-      {nvfp4, "-NVFP4", {"modelopt_fp4", "nvfp4", "petit_nvfp4"}},
+      {nvfp4, "-NVFP4", {"modelopt_fp4", "nvfp4", "petit_nvfp4"}, false, {nvfp4a16}},
+      {nvfp4a16, "-NVFP4A16"},
       {mxfp4, "-MXFP4", {"mxfp4"}},
       {int8, "-GPTQ-Int8", {"experts_int8"}},
       {int4,

@@ -140,6 +140,10 @@ class FlagsWriter {
     if (plan_.eplb) add("--enable-eplb");
     if (plan_.redundant_experts > 0) add("--ep-num-redundant-experts", plan_.redundant_experts);
     if (plan_.two_batch) add("--enable-two-batch-overlap");
+    if (plan_.prefill_delay > 0) {
+      add("--enable-prefill-delayer");
+      add("--prefill-delayer-max-delay-passes", plan_.prefill_delay);
+    }
     if (!quantization_.empty()) add("--quantization", quantization_);
     if (half_) add("--dtype", "float16");
     if (!cache_.empty()) add("--kv-cache-dtype", cache_);

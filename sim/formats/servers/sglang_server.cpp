@@ -35,6 +35,12 @@ void ServerReader::read_sglang() {
   }
   if (!attention && copies > 1) part_.keys["replicas"] = copies;
   read_dispatch("enable_two_batch_overlap", "ep_num_redundant_experts");
+  const std::string delay = "prefill_delayer_max_delay_passes";
+  if (flag("enable_prefill_delayer", false)) {
+    constexpr std::int64_t usual_delay = 30;
+    const std::int64_t passes = having(delay).number(delay, usual_delay);
+    if (attention && part_.model.experts) part_.keys["prefill_delay"] = passes;
+  }
   refuse_on("cpu_offload_gb", "keeps weights on the host, which is not modelled");
   refuse_on("enable_lora|lora_paths", "serves LoRA adapters, which are not modelled");
   refuse_on("is_embedding", "makes no answers");

@@ -29,7 +29,8 @@ TEST(Dtype, RowsStandInTheOrderOfTheEnumerators) {
                                                             {int8_block, "int8"},
                                                             {int4, "int4"},
                                                             {nf4, "nf4"},
-                                                            {nf4_dq, "nf4_dq"}})
+                                                            {nf4_dq, "nf4_dq"},
+                                                            {nvfp4a16, "nvfp4a16"}})
     EXPECT_EQ(name(dtype), word);
 }
 
@@ -57,6 +58,7 @@ TEST(Dtype, BytesHoldTheScales) {
   EXPECT_EQ(element_bytes(Dtype::mxfp8), 1.0 + 1.0 / 32.0);
   EXPECT_EQ(element_bytes(Dtype::fp8_block), 1.0 + 4.0 / (128.0 * 128.0));
   EXPECT_EQ(element_bytes(Dtype::nvfp4), 0.5 + 1.0 / 16.0);
+  EXPECT_EQ(element_bytes(Dtype::nvfp4a16), element_bytes(Dtype::nvfp4));
   EXPECT_EQ(element_bytes(Dtype::mxfp4), 0.5 + 1.0 / 32.0);
   EXPECT_EQ(element_bytes(Dtype::int8), 1.0);
   EXPECT_EQ(element_bytes(Dtype::int8_block), 1.0 + 4.0 / 256.0);
@@ -109,7 +111,7 @@ TEST(Dtype, AnUnknownWordIsRefusedWithThoseOfItsUse) {
   EXPECT_EQ(refusal(R"("nf")", FormatUse::weights), "f.json: 'nf' is unknown; did you mean 'nf4'?");
   EXPECT_EQ(refusal(R"("posit")", FormatUse::weights),
             "f.json: 'posit' is unknown; write one of: bf16, fp16, fp8, fp8_block, nvfp4, mxfp4, "
-            "int8, int4, int4_g32, nf4, nf4_dq");
+            "int8, int4, int4_g32, nf4, nf4_dq, nvfp4a16");
   EXPECT_THAT(names_of_products(8), ElementsAre("fp8", "mxfp8"));
 }
 

@@ -161,6 +161,44 @@ TEST(Deployment, ABalancerNeedsExpertsOverRanks) {
             "over more than 8 ranks, or with --eplb true; leave it out");
 }
 
+// SGLang's chunk of prompts is of all attention ranks together, and by the GPU's memory; so is its
+// limit of requests for DeepSeek-V4.
+TEST(Deployment, AttentionRanksShareSglangsDefaults) {
+  struct Case {
+    const char* model;
+    const char* system;
+    int dp;
+    std::int64_t budget, max_seqs;
+  };
+  for (const Case& one : {Case{"deepseek-v3", "dgx-h200", 1, 8192, 2048},
+                          {"deepseek-v3", "dgx-h200", 8, 1024, 2048},
+                          {"deepseek-v3", "dgx-b200", 8, 2048, 2048},
+                          {"deepseek-v4-flash", "dgx-b200", 4, 4096, 64},
+                          {"deepseek-v4-flash", "dgx-b200", 1, 16384, 256},
+                          {"llama3.1-8b", "l40s-pcie", 1, 4096, 2048}}) {
+    DeploymentRequest request;
+    request.dp = one.dp;
+    request.tp = 8 / one.dp;
+    const Deployment plan = deployment(one.model, one.system, request, 8, "sglang");
+    EXPECT_EQ(plan.budget, one.budget) << one.model << one.system << one.dp;
+    EXPECT_EQ(plan.max_seqs, one.max_seqs) << one.model << one.system << one.dp;
+    request.budget = 5000;
+    request.max_seqs = 100;
+    EXPECT_EQ(deployment(one.model, one.system, request, 8, "sglang").budget, 5000);
+    EXPECT_EQ(deployment(one.model, one.system, request, 8, "sglang").max_seqs, 100);
+  }
+  DeploymentRequest request;
+  request.dp = 8;
+  request.tp = 1;
+  EXPECT_EQ(deployment("deepseek-v3", "dgx-h200", request, 8, "vllm").budget, 8192);
+  request.prefill_delay = 30;
+  EXPECT_EQ(deployment("deepseek-v3", "dgx-h200", request, 8, "sglang").prefill_delay, 30);
+  request.dp.reset();
+  EXPECT_EQ(refusal("deepseek-v3", "dgx-h200", request, 8),
+            "--prefill_delay: is for attention ranks that share experts: the model has none, or dp "
+            "is 1; leave it out, or add --dp");
+}
+
 // enable_attention_dp is of all ranks.
 TEST(Deployment, TensorrtCopiesAttentionOnAllRanksOrOnNone) {
   DeploymentRequest request;
@@ -238,7 +276,7 @@ TEST(Deployment, Nf4HasDoublyQuantisedScalesWhereTheEngineKeepsThem) {
   request.weights = Dtype::nf4_dq;
   EXPECT_EQ(refusal("llama3.1-8b", "dgx-h100", request, 1),
             "--weights: the engine 'vllm' has no nf4_dq; it has bf16, fp16, fp8, fp8_block, nvfp4, "
-            "mxfp4, int8, int4, int4_g32, nf4");
+            "mxfp4, int8, int4, int4_g32, nf4, nvfp4a16");
 }
 
 TEST(Deployment, KeysAreReadFromFlagsAndFiles) {

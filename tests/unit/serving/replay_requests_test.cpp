@@ -478,6 +478,54 @@ TEST(ReplayRequests, CopiesOfAttentionConserveAndAreFoldedAsOthers) {
   }
 }
 
+// With a delay of n, a prompt that one copy alone could begin is computed in the n-th iteration
+// since; one for each copy at once.
+TEST(ReplayRequests, CopiesOfAttentionBeginPromptsTogether) {
+  StepCosts costs = fixed_costs({});
+  costs.dense = [](double tokens) { return Seconds{0.010 + 1e-5 * tokens}; };
+  ReplayShape shape = one_replica(scheduler("sglang"));
+  shape.replicas = 2;
+  shape.replica.copies = 2;
+  shape.replica.rules.most_requests = 8;
+  const double step = 0.010 + 1e-5;
+  // Two decode throughout; a third request comes at 2 s, in some a fourth for the other copy.
+  const auto first_token = [&](int delay, bool fourth, bool unfolded) {
+    shape.replica.rules.prefill_delay = delay;
+    shape.replica.replay.unfolded = unfolded;
+    shape.replica.replay.keeps_times = true;
+    RequestList list = equal_requests(fourth ? 4 : 3, 1, 1001);
+    list.requests[2] = {Seconds{2.0}, 1000, 1};
+    if (fourth) list.requests[3] = {Seconds{2.0 + 3 * step}, 1000, 1};
+    const RequestReplay run = replay_requests(list, shape, costs);
+    EXPECT_EQ(run.counts.totals.finished, fourth ? 4 : 3);
+    return run.times[2].arrival.si() + run.times[2].ttft.si();
+  };
+  for (const bool unfolded : {false, true}) {
+    const double at_once = first_token(0, false, unfolded);
+    EXPECT_DOUBLE_EQ(first_token(1, false, unfolded), at_once);
+    for (const int delay : {2, 5, 30})
+      EXPECT_NEAR(first_token(delay, false, unfolded), at_once + (delay - 1) * step, 1e-9) << delay;
+    // The fourth comes in the third or fourth iteration since.
+    EXPECT_NEAR(first_token(30, true, unfolded), at_once + 3 * step, 1.001 * step);
+  }
+}
+
+TEST(ReplayRequests, DelayedPromptsConserveAndAreFoldedAsOthers) {
+  for (const int delay : {2, 7, 30}) {
+    ReplayShape shape = one_replica(scheduler("sglang"));
+    shape.replicas = 8;
+    shape.replica.copies = 4;
+    shape.replica.rules.most_requests = 6;
+    shape.replica.rules.prefill_delay = delay;
+    const RequestList list = sampled(Arrivals::poisson, 20.0, 3000);
+    const ReplayCounts folded = replay_requests(list, shape, affine_costs()).counts;
+    EXPECT_EQ(folded.totals.finished, 3000);
+    EXPECT_NEAR(folded.totals.present / folded.totals.stayed, 1.0, 1e-9);
+    shape.replica.replay.unfolded = true;
+    expect_close(folded, replay_requests(list, shape, affine_costs()).counts, 1e-9);
+  }
+}
+
 TEST(ReplayRequests, SaysThatAQueueGrowsThroughTheRun) {
   ReplayShape shape = one_replica();
   shape.replica.rules.most_requests = 8;

@@ -91,6 +91,42 @@ TEST(ServingKernels, Nf4IsPricedAsInt4OrBehindItsWritingOut) {
   }
 }
 
+// Marlin's kernels convert 4-bit weights for units that Hopper and Blackwell have for older code: a
+// product of many rows takes its operations at that rate, one of few its bytes.
+TEST(ServingKernels, WeightsAloneIn4BitsMultiplyAtMarlinsRate) {
+  constexpr std::int64_t n = 8192, k = 8192, many = 16384;
+  const double operations = 2.0 * n * k * many;
+  struct Case {
+    const char* engine;
+    const char* gpu;
+    double rate;  // 0: not known, the usual share of the 16-bit peak.
+  };
+  for (const Case& one : {Case{"sglang", "h100-sxm", 290e12},
+                          {"sglang", "b200-sxm", 331e12},
+                          {"sglang", "gb300", 331e12},
+                          {"vllm", "b200-sxm", 331e12},
+                          {"vllm", "h100-sxm", 0.0},
+                          {"trtllm", "b200-sxm", 290e12}}) {
+    const Gpu gpu = read_gpu(one.gpu, {});
+    const ServingKernels kernels{gpu, read_serving_engine(one.engine, {})};
+    const Seconds time = kernels.gemm(Dtype::int4, n, k, many).time;
+    if (one.rate == 0.0) {
+      EXPECT_LT(time.si(), operations / 600e12);
+    } else {
+      EXPECT_NEAR(operations / one.rate / time.si(), 1.0, 0.02) << one.engine << one.gpu;
+    }
+    // Weights in nvfp4 alone are as fast; both operands in nvfp4 are several times faster.
+    EXPECT_EQ(kernels.gemm(Dtype::nvfp4a16, n, k, many).tag, Tag::default_value);
+    EXPECT_NEAR(kernels.gemm(Dtype::nvfp4a16, n, k, many).time / time, 1.0, 0.01);
+    if (gpu.peak_fp4 > FlopPerSecond{}) {
+      EXPECT_LT(6.0 * kernels.gemm(Dtype::nvfp4, n, k, many).time, time);
+    }
+    const Bytes weights{element_bytes(Dtype::nvfp4a16) * n * k};
+    EXPECT_LT(kernels.gemm(Dtype::nvfp4a16, n, k, 16).time,
+              2.0 * (weights / gpu.memory_bandwidth) + microseconds(6));
+  }
+}
+
 TEST(ServingKernels, AProxyIsScaledAndNeverCalledMeasured) {
   const Gpu h800 = read_gpu("h800-sxm", {});
   const ServingKernels kernels{h800, read_serving_engine("vllm", {})};

@@ -35,6 +35,7 @@ TEST(CheckpointName, SaysTheFormat) {
        {Case{"Qwen/Qwen3-32B-FP8", "Qwen/Qwen3-32B", fp8_block},
         {"nvidia/Llama-3.1-70B-Instruct-FP8", "nvidia/Llama-3.1-70B-Instruct", fp8},
         {"nvidia/DeepSeek-R1-0528-FP4", "nvidia/DeepSeek-R1-0528", nvfp4},
+        {"RedHatAI/Qwen3-8B-NVFP4A16", "RedHatAI/Qwen3-8B", nvfp4a16},
         {"RedHatAI/Qwen3-8B-FP8-dynamic", "RedHatAI/Qwen3-8B", fp8},
         {"Qwen/Qwen2.5-72B-Instruct-GPTQ-Int4", "Qwen/Qwen2.5-72B-Instruct", int4},
         {"Qwen/Qwen2.5-72B-Instruct-AWQ", "Qwen/Qwen2.5-72B-Instruct", int4},
@@ -69,6 +70,10 @@ TEST(CheckpointFormats, OfNamesThatPublishersGave) {
             "fp8 attention fp8 experts fp8 ends 0 kv fp8"},
            {"nvidia/DeepSeek-V3.1-NVFP4", "deepseek-v3",
             "nvfp4 attention bf16 experts nvfp4 ends 0 kv fp8"},
+           {"nvidia/Qwen3.6-27B-NVFP4", "qwen3.5-27b",
+            "nvfp4a16 attention fp8 experts bf16 ends 0 kv fp8"},
+           {"nvidia/Qwen3.6-35B-A3B-NVFP4", "qwen3.5-35b-a3b",
+            "nvfp4a16 attention fp8 experts nvfp4a16 ends 0 kv fp8"},
            {"RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic", "llama3.1-70b",
             "fp8 attention fp8 experts fp8 ends 0 kv -"},
        })
@@ -184,6 +189,58 @@ TEST(CheckpointFormats, OfItsOwnFiles) {
   EXPECT_EQ(formats_in(experts(quantised(R"("quant_method": "modelopt", "quant_algo": "NVFP4")")),
                        nvidias),
             "nvfp4 attention nvfp4 experts nvfp4 ends 0 kv fp8");
+}
+
+// Weights in fp4 beside another operand in 16 bits are not those of which both are quantised.
+TEST(CheckpointFormats, WeightsAloneInFp4) {
+  const auto compressed = [](const std::string& other) {
+    return formats_in(dense(
+        R"(, "quantization_config": {"quant_method": "compressed-tensors",
+              "config_groups": {"group_0": {"weights": {"num_bits": 4, "type": "float",
+                                                         "group_size": 16})" +
+        other + "}}}"));
+  };
+  EXPECT_EQ(compressed(""), "nvfp4a16 attention nvfp4a16 experts bf16 ends 0 kv -");
+  EXPECT_EQ(compressed(R"(, "input_activations": null)"),
+            "nvfp4a16 attention nvfp4a16 experts bf16 ends 0 kv -");
+  EXPECT_EQ(compressed(R"(, "input_activations": {"num_bits": 4, "type": "float"})"),
+            "nvfp4 attention nvfp4 experts bf16 ends 0 kv -");
+  EXPECT_EQ(formats_in(dense(R"(, "quantization_config": {"quant_method": "modelopt",
+                                  "quant_algo": "W4A16_NVFP4"})")),
+            "nvfp4a16 attention nvfp4a16 experts bf16 ends 0 kv -");
+}
+
+// nvidia/Qwen3.6-27B-NVFP4 and Nemotron 3 in NVFP4 name the format of each module.
+TEST(CheckpointFormats, OfEachModule) {
+  const auto mixed = [](const std::string& layers) {
+    return R"(, "quantization_config": {"quant_method": "modelopt", "kv_cache_quant_algo": "FP8",
+                "quant_algo": "MIXED_PRECISION", "quantized_layers": {)" +
+           layers + "}}";
+  };
+  const std::string fp8 = R"(": {"quant_algo": "FP8"})",
+                    fp4 = R"(": {"quant_algo": "W4A16_NVFP4", "group_size": 16})";
+  EXPECT_EQ(
+      formats_in(dense(mixed(R"("model.language_model.layers.0.linear_attn.out_proj)" + fp8 +
+                             R"(, "model.language_model.layers.3.self_attn.q_proj)" + fp8 +
+                             R"(, "model.language_model.layers.0.mlp.down_proj)" + fp4 +
+                             R"(, "mtp.layers.0.mlp.down_proj)" + fp8 + R"(, "lm_head)" + fp8))),
+      "nvfp4a16 attention fp8 experts bf16 ends 0 kv fp8");
+  EXPECT_EQ(formats_in(experts(mixed(R"("backbone.layers.0.mixer.in_proj)" + fp8 +
+                                     R"(, "backbone.layers.1.mixer.experts.0.up_proj)" + fp4 +
+                                     R"(, "backbone.layers.1.mixer.experts.1.up_proj)" + fp4 +
+                                     R"(, "backbone.layers.3.mixer.experts.0.up_proj)" + fp8))),
+            "fp8 attention fp8 experts nvfp4a16 ends 0 kv fp8");
+  // What no module is named of stays in 16 bits.
+  EXPECT_EQ(formats_in(experts(mixed(R"("model.layers.0.mlp.experts)" + fp4))),
+            "bf16 attention bf16 experts nvfp4a16 ends 0 kv fp8");
+  try {
+    formats_in(dense(mixed("")));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "m/config.json: /quantization_config: has the quant_algo MIXED_PRECISION without "
+                 "quantized_layers; say the formats: --weights, --attention and --experts");
+  }
 }
 
 // fbgemm_fp8 lists each module of attention, and the MLPs of the first and the last layers.

@@ -146,6 +146,20 @@ TEST(ImportedServers, CopiesWithoutExpertsAreReplicas) {
             "max_length=40960 mixed=true");
 }
 
+// The recipe of DeepSeek-V4 Pro on eight B200 (SGLang's cookbook): the chunk is of all ranks.
+TEST(ImportedServers, PromptsOfAttentionRanksBeginTogether) {
+  const std::string command =
+      "sglang serve --model-path deepseek-ai/DeepSeek-V4-Pro --tp 8 --dp 8 --enable-dp-attention "
+      "--moe-a2a-backend megamoe --mem-fraction-static 0.835 --chunked-prefill-size 65536";
+  EXPECT_THAT(words_of(command + "\n"), testing::Not(testing::HasSubstr("prefill_delay")));
+  const std::string delayed = words_of(command + " --enable-prefill-delayer\n");
+  EXPECT_THAT(delayed, testing::HasSubstr("budget=8192"));
+  EXPECT_THAT(delayed, testing::HasSubstr("prefill_delay=30"));
+  EXPECT_THAT(words_of(command + " --enable-prefill-delayer --prefill-delayer-max-delay-passes 12"
+                                 "\n"),
+              testing::HasSubstr("prefill_delay=12"));
+}
+
 TEST(ImportedServers, NestedFlagsAndSwitchesBeforeTheModel) {
   EXPECT_EQ(words_of("python -m vllm.entrypoints.openai.api_server --enable-prefix-caching "
                      "--model=Qwen/Qwen3-8B --speculative-config.method ngram "

@@ -128,6 +128,7 @@ TEST(ServerScript, IsReadAgainAsTheSameDeployment) {
                {"chunked", "false"},
                {"mixed", "true"},
                {"host_kv", "64GB"},
+               {"prefill_delay", "12"},
                {"speculate", "mtp:2@0.8/0.5"},
                {"speculate", "eagle3:3@0.5"},
                {"speculate", "draft:llama3.2-1b:4@0.6"},
