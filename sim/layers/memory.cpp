@@ -131,11 +131,14 @@ Bytes other_bytes(const Scenario& s, int stage) {
                         static_cast<double>(s.model.hidden) * share;
   Bytes sum = reserve;
   if (s.plan.pp > 1) sum += Bytes{4.0 * tensor};  // Received and to be sent, in both directions.
-  // Final norm's and head's inputs; logits.
-  if (s.plan.holds(stage, s.plan.virtual_stages() - 1))
-    sum += Bytes{2.0 * tensor + s.software.logit_held_bytes * tokens_with_logits(s) *
-                                    static_cast<double>(s.padded_vocab / s.plan.tp)};
-  return sum;
+  if (!s.plan.holds(stage, s.plan.virtual_stages() - 1)) return sum;
+  // Final norm's and head's inputs; logits. Each further prediction has a head's pass of its own,
+  // whose softmax in fp32 waits for the backward pass, too (Megatron-LM,
+  // core/tensor_parallel/cross_entropy.py: saved for backward).
+  const double waiting = s.plan.chunked_loss ? 0.0 : 4.0 * s.model.prediction_layers;
+  return sum + Bytes{2.0 * tensor + (s.software.logit_held_bytes + waiting) *
+                                        tokens_with_logits(s) *
+                                        static_cast<double>(s.padded_vocab / s.plan.tp)};
 }
 
 // Parameters that products read. The optimizer's state includes their shards.

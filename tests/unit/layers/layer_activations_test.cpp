@@ -47,6 +47,25 @@ TEST(LayerActivations, FormatsTermByTerm) {
   bytes(Dtype::nvfp4, 0.5625);
 }
 
+// The head's input and its gradient, 2 h bytes each, and logits of 2 bytes with a softmax of 4; each
+// further prediction keeps its softmax. In chunks, a loss keeps none.
+TEST(LayerActivations, EachPredictionKeepsItsSoftmax) {
+  const double t = 2 * 1024, h = 512;
+  const auto others = [&](int predictions, bool chunked) {
+    Scenario s = scenario_with(request_of("none"));
+    s.model.prediction_layers = predictions;
+    s.plan.chunked_loss = chunked;
+    return memory_of(s).stages.at(0).other.si();
+  };
+  const double vocab = static_cast<double>(scenario_with(request_of("none")).padded_vocab);
+  const double without = others(0, false) - t * (4 * h + 6 * vocab);
+  for (const int predictions : {1, 2, 3}) {
+    EXPECT_DOUBLE_EQ(others(predictions, false),
+                     without + t * (4 * h + (6 + 4 * predictions) * vocab));
+    EXPECT_DOUBLE_EQ(others(predictions, true), others(0, true));
+  }
+}
+
 // Queries as a view keep the keys and values of their copy alive, 2 k d of 2 bytes a token, but not
 // where keys and values are fewer and so were never in one copy with them.
 TEST(LayerActivations, PackedQueriesKeepKeysAndValuesTwice) {
