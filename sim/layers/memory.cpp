@@ -136,9 +136,9 @@ Bytes other_bytes(const Scenario& s, int stage) {
   // whose softmax in fp32 waits for the backward pass, too (Megatron-LM,
   // core/tensor_parallel/cross_entropy.py: saved for backward).
   const double waiting = s.plan.chunked_loss ? 0.0 : 4.0 * s.model.prediction_layers;
-  return sum + Bytes{2.0 * tensor + (s.software.logit_held_bytes + waiting) *
-                                        tokens_with_logits(s) *
-                                        static_cast<double>(s.padded_vocab / s.plan.tp)};
+  return sum +
+         Bytes{2.0 * tensor + (s.software.logit_held_bytes + waiting) * tokens_with_logits(s) *
+                                  static_cast<double>(s.padded_vocab / s.plan.tp)};
 }
 
 // Parameters that products read. The optimizer's state includes their shards.

@@ -47,8 +47,8 @@ TEST(LayerActivations, FormatsTermByTerm) {
   bytes(Dtype::nvfp4, 0.5625);
 }
 
-// The head's input and its gradient, 2 h bytes each, and logits of 2 bytes with a softmax of 4; each
-// further prediction keeps its softmax. In chunks, a loss keeps none.
+// Inputs of the last norm and the head, 2 h bytes each, and logits of 2 bytes with a softmax of 4;
+// each further prediction keeps its softmax. In chunks, a loss keeps none.
 TEST(LayerActivations, EachPredictionKeepsItsSoftmax) {
   const double t = 2 * 1024, h = 512;
   const auto others = [&](int predictions, bool chunked) {
