@@ -151,8 +151,7 @@ Bytes layer_activations(const Scenario& s, const RecomputeChoice& recompute, Lay
   double sum = own * blocks * (element(s) + dropout);
   if (layer.mixer)
     sum += tokens(s) * kept_by_state_mixer(LayerSizes{s, kind}, product_input(s, kind), element(s));
-  else if (layer.heads > 0)
-    sum += attention_bytes(s, kind, recompute, t);
+  if (layer.heads > 0) sum += attention_bytes(s, kind, recompute, t);
   // The router reads the second norm's output unquantised, products read that of all others.
   const double for_router = kind.has_experts ? 1.0 : 0.0;
   if (!recompute.selects(RecomputeModule::layernorm))

@@ -89,11 +89,17 @@ Linears fc1(const Sizes& s) {
 }
 Linear fc2(const Sizes& s) { return {"fc2", "fc2_dgrad", "fc2_wgrad", s.ffn}; }
 
+// A mixer with a state, attention, or one after the other of the same input.
 Ops mixer_forward(const Scenario& scenario, LayerKind kind) {
   const Sizes s{scenario, kind};
-  if (s.model.mixer) return state_mixer_forward(s);
-  if (s.model.latent) return latent_attention_forward(s, core_attention_forward(scenario, kind));
-  Ops ops = column_parallel_forward(s, qkv(s));
+  Ops ops;
+  if (s.model.mixer) ops = state_mixer_forward(s);
+  if (s.model.heads == 0) return ops;
+  if (s.model.latent) {
+    append(ops, latent_attention_forward(s, core_attention_forward(scenario, kind)));
+    return ops;
+  }
+  append(ops, column_parallel_forward(s, qkv(s)));
   append(ops, heads_forward(scenario, kind));
   append(ops, row_parallel_forward(s, {proj(s)}));
   return ops;
@@ -101,9 +107,14 @@ Ops mixer_forward(const Scenario& scenario, LayerKind kind) {
 
 Ops mixer_backward(const Scenario& scenario, LayerKind kind) {
   const Sizes s{scenario, kind};
-  if (s.model.mixer) return state_mixer_backward(s);
-  if (s.model.latent) return latent_attention_backward(s, core_attention_backward(scenario, kind));
-  Ops ops = row_parallel_backward(s, {proj(s)});
+  Ops ops;
+  if (s.model.mixer) ops = state_mixer_backward(s);
+  if (s.model.heads == 0) return ops;
+  if (s.model.latent) {
+    append(ops, latent_attention_backward(s, core_attention_backward(scenario, kind)));
+    return ops;
+  }
+  append(ops, row_parallel_backward(s, {proj(s)}));
   append(ops, heads_backward(scenario, kind));
   append(ops, column_parallel_backward(s, qkv(s)));
   return ops;
@@ -364,7 +375,7 @@ Ops attention_parts(const Scenario& scenario, LayerKind kind) {
   if (choice.selects(RecomputeModule::layernorm) && mixes) append(ops, norm_forward(s));
   if (choice.selects(RecomputeModule::mla_up_proj) && s.model.latent)
     append(ops, latent_up_forward(s));
-  if (choice.selects(RecomputeModule::core_attn) && mixes && !s.model.mixer)
+  if (choice.selects(RecomputeModule::core_attn) && s.model.heads > 0)
     append(ops, core_attention_forward(scenario, kind));
   if (choice.selects(RecomputeModule::layernorm) && second_norm) append(ops, norm_forward(s));
   return ops;

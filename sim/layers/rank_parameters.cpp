@@ -10,25 +10,26 @@ namespace orrery {
 namespace {
 
 std::int64_t mixer_on_rank(const LayerSizes& s) {
-  if (!has_mixer(s.model)) return 0;
+  std::int64_t sum = 0;
   if (s.model.mixer) {
     const StateWork work = *s.model.mixer->work(s.hidden, s.plan.tp);
-    std::int64_t sum = work.vectors + work.output * s.hidden;
+    sum += work.vectors + work.output * s.hidden;
     for (const std::int64_t width : work.inputs) sum += width * s.hidden;
     for (const WeightMatrix& matrix : work.inner) sum += matrix.in * matrix.out;
-    return sum;
   }
+  if (s.model.heads == 0) return sum;
   if (const auto& latent = s.model.latent) {
     const std::int64_t query_width = s.heads * (latent->nope_dim + latent->rope_dim);
     const std::int64_t queries = latent->q_rank == 0 ? s.hidden * query_width
                                                      : s.hidden * latent->q_rank + latent->q_rank +
                                                            latent->q_rank * query_width;
     const std::int64_t gate = s.model.output_gate ? s.hidden * s.head_width : 0;
-    return gate + queries + s.hidden * (latent->kv_rank + latent->rope_dim) + latent->kv_rank +
-           latent->kv_rank * s.heads * (latent->nope_dim + latent->v_dim) + s.head_width * s.hidden;
+    return sum + gate + queries + s.hidden * (latent->kv_rank + latent->rope_dim) +
+           latent->kv_rank + latent->kv_rank * s.heads * (latent->nope_dim + latent->v_dim) +
+           s.head_width * s.hidden;
   }
   const std::int64_t qkv = sum_of(s.qkv_products());
-  std::int64_t sum = s.hidden * qkv + s.head_width * s.hidden;
+  sum += s.hidden * qkv + s.head_width * s.hidden;
   if (s.model.qkv_bias) sum += qkv;
   if (s.model.out_bias) sum += s.hidden;
   if (s.model.qk_norm) sum += 2 * s.model.head_dim;
@@ -68,7 +69,8 @@ int weight_tensors(const Scenario& scenario, int virtual_stage) {
   for (int l = 0; l < scenario.layers_of[static_cast<std::size_t>(virtual_stage)]; ++l) {
     const Model& layer = scenario.shape_of(scenario.kind_of(first + l));
     sum += layer.norms_per_layer;
-    if (has_mixer(layer)) sum += (fused || layer.mixer ? 1 : 3) + 1;
+    if (layer.mixer) sum += 2;
+    if (layer.heads > 0) sum += (fused ? 1 : 3) + 1;
     if (has_feed_forward(layer)) sum += (layer.gated && !fused ? 2 : 1) + 1;
   }
   if (virtual_stage == 0) sum += 1;

@@ -208,8 +208,8 @@ double mlp_weights(const Model& model, bool experts) {
 
 // Weights of the matrices of a layer's mixer.
 double mixer_weights(const Model& layer) {
-  if (!layer.mixer) return attention_weights(layer);
-  double sum = 0.0;
+  double sum = layer.heads > 0 ? attention_weights(layer) : 0.0;
+  if (!layer.mixer) return sum;
   for (const WeightMatrix& matrix : layer.mixer->matrices(layer.hidden))
     sum += static_cast<double>(matrix.in) * static_cast<double>(matrix.out);
   return sum;
@@ -218,15 +218,17 @@ double mixer_weights(const Model& layer) {
 // Operations of a layer's mixer on one sequence, without its matrices: those of scores and values,
 // or of a scan.
 double core_flop(const Model& layer, bool is_local, std::int64_t sequence, bool causal) {
-  if (layer.mixer)
-    return scan_flop({layer.mixer->work(layer.hidden, 1)->scan, 1, sequence}, false).si();
+  const double scan =
+      layer.mixer ? scan_flop({layer.mixer->work(layer.hidden, 1)->scan, 1, sequence}, false).si()
+                  : 0.0;
+  if (layer.heads == 0) return scan;
   const auto tokens = static_cast<double>(sequence);
   const std::int64_t window = is_local ? layer.window : 0;
   const AttentionShape mask{.seq_q = sequence, .seq_kv = sequence, .window = window};
   const double whole = is_local ? std::min(tokens, static_cast<double>(window)) : tokens;
   const double keys = causal ? attention_keys(mask) / 2.0 : whole;
-  return 2.0 * tokens * keys *
-         static_cast<double>(layer.heads * (layer.head_dim + value_width(layer)));
+  return scan + 2.0 * tokens * keys *
+                    static_cast<double>(layer.heads * (layer.head_dim + value_width(layer)));
 }
 
 }  // namespace

@@ -50,7 +50,6 @@ MaybeRefused check_tensor_parallel(const Model& model, int tp) {
                         "tp=" + text(tp) + " neither divides the " + text(work.groups) +
                             " groups of " + model.mixer->kind() + " nor is a multiple of them",
                         "use tp=" + divisors_near(work.groups, tp));
-    return check_divides(model.ffn, "MLP channels", tp, "tp");
   }
   if (auto no = check_divides(model.heads, "attention heads", tp, "tp")) return no;
   if (auto no = check_divides(model.ffn, "MLP channels", tp, "tp")) return no;
@@ -178,13 +177,13 @@ MaybeRefused check_context_parallel(const Model& model, const Plan& plan, const 
   }
   if (model.mixer) {
     const std::int64_t heads = model.mixer->work(model.hidden, plan.tp)->scan.heads;
-    if (heads % plan.cp == 0) return {};
-    return infeasible("cp",
-                      "cp=" + text(plan.cp) + " does not divide the " + text(heads) + " heads of " +
-                          model.mixer->kind() + " on a tensor-parallel rank",
-                      "use cp=" + divisors_near(heads, plan.cp));
+    if (heads % plan.cp != 0)
+      return infeasible("cp",
+                        "cp=" + text(plan.cp) + " does not divide the " + text(heads) +
+                            " heads of " + model.mixer->kind() + " on a tensor-parallel rank",
+                        "use cp=" + divisors_near(heads, plan.cp));
   }
-  if (!has_mixer(model)) return {};
+  if (model.heads == 0) return {};
   const std::int64_t parts = 2 * std::int64_t{plan.cp};
   if (plan.seq % parts != 0)
     return infeasible(

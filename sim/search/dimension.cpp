@@ -51,7 +51,7 @@ std::int64_t most_heads(const Model& model) {
   std::int64_t most = 1;
   for (const Model& shape : model.pattern->shapes) {
     const auto work = shape.mixer ? shape.mixer->work(shape.hidden, 1) : std::nullopt;
-    most = std::max(most, work ? work->heads : shape.heads);
+    most = std::max({most, work ? work->heads : 1, shape.heads});
   }
   return most;
 }

@@ -303,13 +303,8 @@ Bytes IterationPrices::bytes_between_products(const ServedLayers& of) const {
       static_cast<int>(has_mixer(model)) + static_cast<int>(has_feed_forward(model));
   const double norms = parts * (of.has_streams ? 2.0 : 2.0 + 2.0) * hidden;
   const double heads = static_cast<double>(model.heads) / tp;
-  double turned = 0.0, attended = heads * static_cast<double>(value_width(model));
-  if (of.state) {
-    // The gate of the scan's output: two tensors read, one written.
-    turned = 1.5 * static_cast<double>(of.state->gated);
-    attended = static_cast<double>(of.state->output);
-  } else if (of.module) {
-    attended = 0.0;  // Its module has what lies between its products.
+  double turned = 0.0, attended = 0.0;
+  if (of.module) {  // It has what lies between its products.
   } else if (model.latent) {
     const LatentAttention& latent = *model.latent;
     turned = heads * static_cast<double>(latent.rope_dim) +
@@ -319,8 +314,14 @@ Bytes IterationPrices::bytes_between_products(const ServedLayers& of) const {
     const double kv_heads =
         model.heads == 0 ? 0.0 : std::max(1.0, static_cast<double>(model.kv_heads) / tp);
     turned = (heads + 2.0 * kv_heads) * static_cast<double>(model.head_dim);
+    attended = heads * static_cast<double>(value_width(model));
   }
   if (model.output_gate) turned += 1.5 * attended;
+  if (of.state) {
+    // The gate of the scan's output: two tensors read, one written.
+    turned += 1.5 * static_cast<double>(of.state->gated);
+    attended += static_cast<double>(of.state->output);
+  }
   const double dense = of.dense * static_cast<double>(model.ffn) / tp;
   const double shared =
       of.experts > 0 ? of.experts * static_cast<double>(model.experts->shared_ffn) / tp : 0.0;
@@ -365,7 +366,9 @@ void IterationPrices::between_products(const ServedLayers& of, std::int64_t m,
   // One all-reduce follows the mixer and one the MLP or the experts, unless the exchange returns
   // the results of experts to copies of attention.
   const int after_mlp = plan_.dp > 1 ? of.dense : of.dense + of.experts;
-  const int after_mixer = has_mixer(model) ? of.layers : 0;
+  const int mixers =
+      static_cast<int>(of.has_attention() || of.module) + static_cast<int>(of.state.has_value());
+  const int after_mixer = mixers * of.layers;
   const int sums = model.parallel_residual ? of.layers : after_mixer + after_mlp;
   if (sums == 0) return;
   const std::int64_t elements = m * model.hidden;

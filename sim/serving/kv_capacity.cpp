@@ -65,17 +65,18 @@ double mixer_parameters(const Model& model, const Deployment& plan, int layer) {
     const auto copied = static_cast<double>(module->copied);
     return copied + (all - copied) / plan.tp;
   }
+  std::int64_t with_state = 0, beside = 0;
   if (shape.mixer) {
     const StateWork work = *shape.mixer->work(model.hidden, plan.tp);
-    std::int64_t count = work.vectors + model.hidden * (work.input_width() + work.output);
-    for (const WeightMatrix& matrix : work.inner) count += matrix.in * matrix.out;
-    return static_cast<double>(count);
+    with_state = work.vectors + model.hidden * (work.input_width() + work.output);
+    for (const WeightMatrix& matrix : work.inner) with_state += matrix.in * matrix.out;
+    beside = shape.mixer->parameters(model.hidden);
   }
-  if (shape.heads == 0) return 0.0;
-  const auto attention =
-      static_cast<double>(model.pattern ? model.pattern->mixer_of(layer)->parameters(model.hidden)
-                                        : attention_parameters(model));
-  double own = attention / plan.tp;
+  if (shape.heads == 0) return static_cast<double>(with_state);
+  const auto attention = static_cast<double>(
+      model.pattern ? model.pattern->mixer_of(layer)->parameters(model.hidden) - beside
+                    : attention_parameters(model));
+  double own = static_cast<double>(with_state) + attention / plan.tp;
   // Key heads are copied where there are more ranks than heads.
   if (!shape.latent && plan.tp > shape.kv_heads)
     own += static_cast<double>((shape.head_dim + (shape.values_are_keys ? 0 : value_width(shape))) *

@@ -1,5 +1,7 @@
 #include "sim/model/mixers/side_by_side.hpp"
 
+#include "sim/model/model.hpp"
+
 namespace orrery {
 
 std::vector<WeightMatrix> SideBySide::matrices(std::int64_t hidden) const {
@@ -19,6 +21,22 @@ KeptBytes SideBySide::kept(std::int64_t hidden) const {
   KeptBytes sum;
   for (const MixerPointer& mixer : mixers) sum += mixer->kept(hidden);
   return sum;
+}
+
+bool SideBySide::describe(Model& layer) const {
+  Model described = layer;
+  int attentions = 0;
+  for (const MixerPointer& mixer : mixers) {
+    if (mixer->describe(described))
+      ++attentions;
+    else if (!described.mixer && mixer->work(layer.hidden, 1))
+      described.mixer = mixer;
+    else
+      return false;
+  }
+  if (attentions != 1 || !described.mixer) return false;
+  layer = described;
+  return true;
 }
 
 MixerPointer parse_side_by_side(const JsonValue& json) {

@@ -13,6 +13,8 @@ class SideBySide : public Mixer {
   std::vector<WeightMatrix> matrices(std::int64_t hidden) const override;
   std::int64_t vectors(std::int64_t hidden) const override;
   KeptBytes kept(std::int64_t hidden) const override;
+  /// Attention beside one mixer with a state, which becomes the layer's `mixer`.
+  bool describe(Model& layer) const override;
 };
 
 MixerPointer parse_side_by_side(const JsonValue& json);

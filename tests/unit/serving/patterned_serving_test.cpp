@@ -356,6 +356,30 @@ TEST(PatternedServing, ExpertsOfOtherFormatsTakeTheirBytesLonger) {
   EXPECT_NEAR(ratio(Dtype::bf16, 64), 2.6, 0.5);
 }
 
+// Falcon-H1: each of 44 layers has keys and values of two heads, 1,024 B a token, and a state; both
+// mixers add their sums over the ranks.
+TEST(PatternedServing, MixersSideBySideAreServedBoth) {
+  DeploymentRequest request;
+  request.tp = 2;
+  const ServingSetup one = setup("falcon-h1-7b", 1),
+                     two = setup("falcon-h1-7b", 2, "vllm", request);
+  EXPECT_EQ(capacity(one).bytes_per_token, 44 * 1'024);
+  EXPECT_EQ(capacity(two).bytes_per_token, 44 * 512);
+  for (const ServingSetup* of : {&one, &two}) {
+    const IterationPrice step = price(*of, {16, 16'000, {}, 16});
+    for (const char* op : {"gemm.qkv", "gemm.mixer_in", "gemm.out", "gemm.mixer_out",
+                           "decode_attention", "state_step", "convolution_step"}) {
+      ASSERT_TRUE(part(step, op)) << op;
+      EXPECT_EQ(part(step, op)->count, 44) << op;
+    }
+  }
+  const IterationPrice step = price(two, {16, 16'000, {}, 16});
+  EXPECT_EQ(part(step, "all_reduce")->count, 3 * 44);
+  // Weights in 16 bits: all parameters once.
+  EXPECT_NEAR(rank_weights(one.model, one.system.gpu, one.deployment).si(),
+              2.0 * static_cast<double>(count_parameters(one.model).total), 1e7);
+}
+
 std::string refusal(const std::string& model, const std::string& engine,
                     const DeploymentRequest& request = {}) {
   return error_text([&] { setup(model, 8, engine, request); });
