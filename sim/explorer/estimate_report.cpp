@@ -85,6 +85,10 @@ std::string routing_section(const Result& result) {
   return heading("Routing " + result.scenario.plan.routing) + table.html();
 }
 
+std::string kinds_section(const Result& result) {
+  return result.kinds.empty() ? "" : heading(kinds_head()) + kinds_table(result).html();
+}
+
 std::string memory_section(const Result& result) {
   const MemoryReport& report = result.memory;
   Table table{{{"stage"},
@@ -183,8 +187,9 @@ std::string estimate_report(const Estimate& answer, EstimateContext& context,
   const Scenario& scenario = result.scenario;
   const OperationList operations = step_operations(scenario, context, result.busiest_stage);
   std::string html = key_figures(result);
-  html += critical_section(result) + stages_section(result) + routing_section(result) +
-          timeline_place() + views_section(result, operations) + memory_section(result);
+  html += critical_section(result) + stages_section(result) + kinds_section(result) +
+          routing_section(result) + timeline_place() + views_section(result, operations) +
+          memory_section(result);
   if (result.bill)
     html += heading(bill_head(*result.bill)) + bill_table(*result.bill).html() + "<p>" +
             escaped(bill_note(*result.bill)) + "</p>";

@@ -111,6 +111,20 @@ StageCost price_stage(const Scenario& scenario, const Pricer& pricer, const Laye
   return cost;
 }
 
+std::vector<ShapeCost> price_shapes(const Scenario& scenario, const LayerPrices& layers) {
+  if (!scenario.model.pattern) return {};
+  std::vector<ShapeCost> shapes(scenario.model.pattern->shapes.size());
+  for (int l = 0; l < scenario.model.layers; ++l) {
+    const LayerKind kind = scenario.kind_of(l);
+    const LayerPrice& price = layers.of(kind);
+    ShapeCost& shape = shapes[static_cast<std::size_t>(kind.shape)];
+    ++shape.layers;
+    shape.forward += price.forward.time();
+    shape.backward += price.backward.time();
+  }
+  return shapes;
+}
+
 }  // namespace
 
 StepCost price_step(const Scenario& scenario, const KernelModel& kernels,
@@ -147,6 +161,7 @@ StepCost price_step(const Scenario& scenario, const KernelModel& kernels,
       }
   }
 
+  cost.shapes = price_shapes(scenario, layers);
   cost.transfer_bytes = transfer_bytes(scenario);
   cost.optimizer = optimizer_times(scenario, kernels);
   cost.optimizer_tag = kernels.memory(Bytes{}).tag;

@@ -51,9 +51,17 @@ struct StageCost {
   }
 };
 
+/// The cost of all layers of one shape of a model whose layers differ, for a rank and micro-batch.
+struct ShapeCost {
+  int layers = 0;
+  Seconds forward;
+  Seconds backward;  ///< Includes recomputation.
+};
+
 /// Prices of the work of the GPUs in a step. StepTraffic prices the traffic between passes.
 struct StepCost {
   std::vector<StageCost> stages;  ///< One a virtual stage, with even routing.
+  std::vector<ShapeCost> shapes;  ///< By LayerPattern::shapes, with even routing; or empty.
   /// Stages as routed: [(sample of the expert group x micro-batches + micro-batch) stages + virtual
   /// stage]. Empty under even routing.
   std::vector<StageCost> routed = {};

@@ -133,6 +133,15 @@ std::string LayerPattern::name_of(const Layer& layer) const {
   return name(mixers, layer.mixer) + "+" + name(ffns, layer.ffn);
 }
 
+std::string LayerPattern::short_name_of(const Layer& layer) const {
+  const auto name = [](const auto& all, int place) {
+    return all[static_cast<std::size_t>(place)].name;
+  };
+  if (layer.ffn < 0) return name(mixers, layer.mixer);
+  if (layer.mixer < 0) return name(ffns, layer.ffn);
+  return name_of(layer);
+}
+
 LayerPattern parse_layer_pattern(const JsonValue& json) {
   LayerPattern pattern;
   if (const auto mixers = json.find("mixers"))

@@ -53,6 +53,8 @@ struct LayerPattern {
   const FeedForward* ffn_of(int layer) const;
   /// Kinds of layers in the order in which they first occur.
   std::vector<Layer> kinds() const;
+  /// name_of() without a part that the layer lacks: "mamba2", "full+mlp".
+  std::string short_name_of(const Layer& layer) const;
   /// "gdn+moe"
   std::string name_of(const Layer& layer) const;
 };

@@ -41,6 +41,15 @@ struct Breakdown {
   }
 };
 
+/// The layers of one kind, for a rank and micro-batch, without waits for other ranks.
+struct LayersOfKind {
+  std::string name;  ///< "mamba2", "full+mlp": its mixer and its feed-forward part.
+  int layers = 0;    ///< In the whole model.
+  Seconds forward;   ///< Of all of them.
+  Seconds backward;  ///< Includes recomputation.
+  Bytes kept;        ///< Activations of one of them, for the backward pass.
+};
+
 /// The result of an estimate. Rates follow from step_time and the scenario.
 struct Result {
   Scenario scenario;
@@ -54,6 +63,7 @@ struct Result {
   double mfu = 0.0;                        ///< Share of the dtype's dense peak, causal.
   double mfu_full = 0.0;
   MemoryReport memory;
+  std::vector<LayersOfKind> kinds;  ///< Empty: all layers are alike.
   CriticalParts critical;
   /// Indexed by stage, for the rank that computes the longest there.
   std::vector<Breakdown> stages;

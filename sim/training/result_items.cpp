@@ -84,6 +84,27 @@ std::string stage_head(const Result& result) {
                                    : head + "on its busiest and idlest stage, " + unit;
 }
 
+Table kinds_table(const Result& result) {
+  Table table{{{"", Align::left},
+               {"layers"},
+               {"forward"},
+               {"backward"},
+               {"share"},
+               {"MB kept by one"},
+               {"", Align::left}}};
+  Seconds all;
+  for (const LayersOfKind& of : result.kinds) all += of.forward + of.backward;
+  for (const LayersOfKind& of : result.kinds) {
+    const double share = (of.forward + of.backward) / all;
+    table.add_row({of.name, grouped(of.layers), fixed(of.forward.si() * 1e3, 2),
+                   fixed(of.backward.si() * 1e3, 2), percent(share), fixed(of.kept.si() / 1e6, 1),
+                   bar(share, 10)});
+  }
+  return table;
+}
+
+std::string kinds_head() { return "Layers by kind, ms of a micro-batch on a rank"; }
+
 Table stage_table(const Result& result) {
   std::vector<int> stages{result.busiest_stage};
   if (result.idlest_stage != result.busiest_stage) stages.push_back(result.idlest_stage);

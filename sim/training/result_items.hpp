@@ -32,6 +32,10 @@ std::vector<TimeItem> other_items(const Breakdown& breakdown);
 Table stage_table(const Result& result);
 std::string stage_head(const Result& result);
 
+/// Time and kept activations of the layers of each kind; empty if all are alike.
+Table kinds_table(const Result& result);
+std::string kinds_head();
+
 /// "Rows of ranks", {"mean 4,096 a layer and micro-batch", ...}
 using LabelledItems = std::pair<std::string, std::vector<std::string>>;
 /// Effects of uneven routing; empty if it is even.

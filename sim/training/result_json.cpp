@@ -97,6 +97,17 @@ Json critical_json(const TimeByPart& parts) {
   return json;
 }
 
+Json kinds_json(const std::vector<LayersOfKind>& kinds) {
+  Json all = Json::array();
+  for (const LayersOfKind& of : kinds)
+    all.push_back({{"kind", of.name},
+                   {"layers", of.layers},
+                   {"forward_s", seconds(of.forward)},
+                   {"backward_s", seconds(of.backward)},
+                   {"kept_bytes_of_one", of.kept.si()}});
+  return all;
+}
+
 Json stages_json(const Result& result) {
   Json stages = Json::array();
   for (std::size_t i = 0; i < result.stages.size(); ++i) {
@@ -254,6 +265,7 @@ std::string result_json(const Result& result, const ResultJsonOptions& options) 
   if (result.by_runs) json["by_runs"] = by_runs_json(*result.by_runs, result.range);
   for (const auto& [name, value] : step_figures(result)) json[name] = rounded_figure(name, value);
   json["memory"] = memory_json(result.memory);
+  if (!result.kinds.empty()) json["layer_kinds"] = kinds_json(result.kinds);
   json["critical_path_s"] = critical_json(result.critical.parts);
   json["breakdown_s"] = breakdown_json(result.busiest());
   json["breakdown_stage"] = result.busiest_stage;

@@ -115,6 +115,11 @@ std::string memory(const MemoryReport& report, const Painter& paint) {
   return paint.head(head) + "\n" + table.text() + host;
 }
 
+std::string kinds(const Result& result, const Painter& paint) {
+  if (result.kinds.empty()) return "";
+  return paint.head(kinds_head()) + "\n" + kinds_table(result).text() + "\n";
+}
+
 std::string time_by_part(const Result& result, const Painter& paint) {
   return paint.head(critical_head(result)) + "\n" +
          critical_table(result,
@@ -220,6 +225,7 @@ std::string summary_text(const Result& result, const TextStyle& style) {
                      title(result, paint) + wrapped("  ", plan_items(plan), ", ", width) +  //
                      "\n" + speed(result, paint) + "\n" +                                   //
                      memory(result.memory, paint) + "\n" +                                  //
+                     kinds(result, paint) +                                                 //
                      time_by_part(result, paint);
   for (const std::string& part :
        {bill(result, paint), routing(result, paint), style.links ? links(result, paint) : "",

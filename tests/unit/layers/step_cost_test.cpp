@@ -38,6 +38,40 @@ TEST(StepCost, BucketsAreCutAtMegatronsSize) {
             1u);
 }
 
+// Layers of each kind together are the layers of the model: a stage of three times as many takes
+// twice their time longer.
+TEST(StepCost, ShapesOfLayersAddUp) {
+  const auto priced = [](int repeats) {
+    const Model model = parse_model(JsonValue::parse(
+        R"({"hidden": 1024, "vocab": 32768, "seq": 4096,
+            "mixers": {"ssm": {"kind": "mamba2", "heads": 32, "head_dim": 64, "state": 128,
+                               "groups": 8, "conv": 4, "chunk": 128},
+                       "full": {"kind": "attention", "heads": 16, "kv_heads": 4, "head_dim": 64}},
+            "ffns": {"mlp": {"width": 4096}},
+            "pattern": [[)" +
+            std::to_string(repeats) + R"(, ["ssm+none", "none+mlp", "full+mlp", "ssm+none"]]]})",
+        "model.json"));
+    const Scenario scenario = scenario_of(model, read_system("dgx-h100", test_place),
+                                          plan_request(2, 1, 1, 8, 4096, "megatron-core"), 8);
+    return price_step(scenario, nullptr, CollectiveTime{scenario.system},
+                      GroupShapes{{2, 2, 1}, {8, 8, 1}, {8, 8, 1}});
+  };
+  const StepCost one = priced(1), three = priced(3);
+  ASSERT_EQ(one.shapes.size(), 3u);
+  EXPECT_EQ(one.shapes[0].layers, 2);
+  EXPECT_EQ(one.shapes[1].layers, 1);
+  Seconds forward, backward;
+  for (std::size_t i = 0; i < one.shapes.size(); ++i) {
+    EXPECT_EQ(three.shapes[i].layers, 3 * one.shapes[i].layers);
+    EXPECT_NEAR(three.shapes[i].backward / one.shapes[i].backward, 3.0, 1e-9);
+    forward += one.shapes[i].forward;
+    backward += one.shapes[i].backward;
+  }
+  const StageCost &a = one.stages[0], &b = three.stages[0];
+  EXPECT_NEAR((b.forward.time() - a.forward.time()) / forward, 2.0, 1e-6);
+  EXPECT_NEAR((b.backward.time() - a.backward.time()) / backward, 2.0, 1e-6);
+}
+
 // Layers whose products stay in bf16 cost what they cost in a plan in bf16, in time and in kept
 // activations, whichever end they lie at; each adds as much. Experts' products stay with them.
 TEST(StepCost, LayersInSixteenBitsAreThoseOfAPlanInBf16) {

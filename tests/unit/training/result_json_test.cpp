@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "sim/core/json_value.hpp"
@@ -126,6 +127,24 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
   EXPECT_EQ(keys(json["links"][0]["by_user"]),
             (Keys{"tensor", "context", "expert", "pipeline", "data"}));
   EXPECT_EQ(keys(json["links"][0]["expert"]), (Keys{"dispatch", "combine", "tensor"}));
+}
+
+// Layers of a mixer or a feed-forward part alone have its name.
+TEST(ResultJson, SaysWhatLayersOfEachKindTake) {
+  PlanRequest request = plan_request(1, 1, 1, 8, 8192, "megatron-core");
+  request.ep = 8;
+  const Scenario scenario = scenario_of(read_model("nemotron-3-nano-30b-a3b", test_place),
+                                        read_system("dgx-h200", test_place), request, 8);
+  const Json json = Json::parse(result_json(estimate(scenario).result));
+  ASSERT_EQ(json["layer_kinds"].size(), 3u);
+  std::map<std::string, int> layers;
+  for (const Json& one : json["layer_kinds"]) {
+    EXPECT_EQ(keys(one), (Keys{"kind", "layers", "forward_s", "backward_s", "kept_bytes_of_one"}));
+    layers[one["kind"]] = one["layers"];
+    EXPECT_GT(one["backward_s"], one["forward_s"]);
+    EXPECT_GT(one["kept_bytes_of_one"], 1e6);
+  }
+  EXPECT_EQ(layers, (std::map<std::string, int>{{"mamba2", 23}, {"moe", 23}, {"full", 6}}));
 }
 
 // "even" is as even as layers go: ten on four stages, of which the ends have the fewer.
