@@ -431,6 +431,8 @@ void read_nemotron_h(ConfigKeys& config, Model& model) {
 }
 
 void read_granite_hybrid(ConfigKeys& config, Model& model) {
+  const auto positions = config.find({"position_embedding_type"});
+  model.rotary = positions && positions->text() == "rope";
   const std::vector<bool> is_full =
       second_of(config.required("layer_types"), model.layers, "mamba", "attention");
   PatternBuilder pattern;

@@ -5,6 +5,7 @@
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/number_text.hpp"
+#include "sim/formats/megatron/layer_split.hpp"
 
 namespace orrery {
 namespace {
@@ -27,10 +28,18 @@ const Letter* find_letter(char letter) {
   return found == std::end(letters) ? nullptr : found;
 }
 
-// "mamba2+none" of 'M', "none+moe" of 'E'.
-std::string name_of(char letter) {
-  const Letter& found = *find_letter(letter);
-  return found.is_mixer ? std::string{found.kind} + "+none" : std::string{"none+"} + found.kind;
+// "mamba2+none" of M, "none+moe" of E, "delta+moe" of GE.
+std::string name_of(const std::string& layer) {
+  const Letter* mixer = find_letter(layer.front());
+  const Letter* ffn = find_letter(layer.back());
+  return std::string{mixer->is_mixer ? mixer->kind : "none"} + "+" +
+         (ffn->is_mixer ? "none" : ffn->kind);
+}
+
+std::vector<std::string> each_letter(const std::string& letters) {
+  std::vector<std::string> layers;
+  for (const char letter : letters) layers.emplace_back(1, letter);
+  return layers;
 }
 
 std::vector<std::string> split(const std::string& text, char by) {
@@ -44,38 +53,86 @@ std::vector<std::string> split(const std::string& text, char by) {
   return parts;
 }
 
-// Layers behind each other as runs: "MEMEME*" is three of [M, E] and one of [*].
-Json runs_of(const std::string& layers) {
+// Layers behind each other as runs: M, E, M, E, M, E, * are three of [M, E] and one of [*].
+Json runs_of(const std::vector<std::string>& layers) {
   Json runs = Json::array();
-  std::string single;  // Letters that repeat nothing.
-  const auto names = [](const std::string& of) {
-    Json list = Json::array();
-    for (const char letter : of) list.push_back(name_of(letter));
-    return list;
-  };
+  Json single = Json::array();  // Layers that repeat nothing.
   const auto close = [&] {
-    if (!single.empty()) runs.push_back({1, names(single)});
-    single.clear();
+    if (!single.empty()) runs.push_back({1, single});
+    single = Json::array();
   };
+  const auto repeats = [&](std::size_t at, std::size_t length) {
+    std::size_t count = 1;
+    while (at + (count + 1) * length <= layers.size() &&
+           std::equal(layers.begin() + at, layers.begin() + at + length,
+                      layers.begin() + at + count * length))
+      ++count;
+    return count;
+  };
+  constexpr std::size_t longest = 12;
   for (std::size_t at = 0; at < layers.size();) {
     std::size_t unit = 0, times = 1;
-    for (std::size_t length = 1; length <= 2; ++length) {
-      std::size_t count = 1;
-      while (at + (count + 1) * length <= layers.size() &&
-             layers.compare(at + count * length, length, layers, at, length) == 0)
-        ++count;
+    for (std::size_t length = 1; length <= longest; ++length) {
+      const std::size_t count = repeats(at, length);
       if (count > 2 && count * length > times * unit) unit = length, times = count;
     }
     if (unit == 0) {
-      single += layers[at++];
+      single.push_back(name_of(layers[at++]));
       continue;
     }
     close();
-    runs.push_back({times, names(layers.substr(at, unit))});
+    Json names = Json::array();
+    for (std::size_t i = 0; i < unit; ++i) names.push_back(name_of(layers[at + i]));
+    runs.push_back({times, names});
     at += unit * times;
   }
   close();
   return runs;
+}
+
+// Layers of pretrain_gpt.py, which have a mixer and a feed-forward part each.
+std::optional<HybridPattern> linear_attention_pattern(const MegatronArguments& a) {
+  const char* key = a.has("experimental_attention_variant") ? "experimental_attention_variant"
+                                                            : "linear_attention_type";
+  if (!a.has(key)) return std::nullopt;
+  const std::string variant = a.find(key)->text();
+  if (variant != "gated_delta_net" && variant != "gdn")
+    a.fail(key, "is " + shown_text(variant) + ", whose training has no prices",
+           "import a model with gated_delta_net or with usual attention");
+  const std::int64_t layers = a.required("num_layers");
+  if (layers < 1 || layers > static_cast<std::int64_t>(most_letters))
+    a.fail("num_layers", "is " + grouped(layers),
+           "write 1 to " + grouped(static_cast<std::int64_t>(most_letters)));
+  const auto count = static_cast<std::size_t>(layers);
+  if (!a.has("linear_attention_freq"))
+    fail_input(a.place(),
+               "has " + a.spelled(key) + " without " + a.spelled("linear_attention_freq"),
+               a.how_to_add("linear_attention_freq"));
+  const std::string freq = a.find("linear_attention_freq")->text();
+  const auto is_delta = linear_layers(freq, count);
+  if (!is_delta)
+    a.fail("linear_attention_freq", "is " + shown_text(freq),
+           "write a number, or \"([1]*3+[0]*1)*12\", in all as many as layers");
+  std::string has_experts(count, '0');
+  if (a.number("num_experts", 0) > 0) {
+    const std::string given = a.word("moe_layer_freq", "1");
+    const auto listed = expert_layers(given, count);
+    if (!listed)
+      a.fail("moe_layer_freq", "is " + shown_text(given),
+             "write a number, or \"[0]*3+[1]*58\", in all as many as layers");
+    has_experts = *listed;
+  }
+  HybridPattern pattern;
+  pattern.cuts_itself = false;
+  pattern.chunks = {static_cast<int>(count)};
+  const char attention = a.flag("multi_latent_attention") ? '+' : '*';
+  for (std::size_t l = 0; l < count; ++l)
+    pattern.layers.push_back(
+        {(*is_delta)[l] == '1' ? 'G' : attention, has_experts[l] == '1' ? 'E' : '-'});
+  // A prediction module has the layer that the model ends with.
+  pattern.modules = a.number("mtp_num_layers", 0);
+  if (pattern.modules > 0) pattern.prediction = {pattern.layers.back()};
+  return pattern;
 }
 
 }  // namespace
@@ -92,14 +149,14 @@ std::optional<HybridPattern> hybrid_pattern(const MegatronArguments& a) {
     if (a.flag("is_hybrid_model"))
       a.fail("is_hybrid_model", "is given without a pattern of layers",
              "write the layers with " + a.spelled("hybrid_layer_pattern"));
-    return std::nullopt;
+    return linear_attention_pattern(a);
   }
   if (a.has("hybrid_layer_pattern") && a.has("hybrid_override_pattern"))
     a.fail("hybrid_override_pattern",
            "is given together with --hybrid-layer-pattern, its newer name", "keep one of them");
   // The pattern implies or overrides these arguments, so they count as read.
-  for (const char* implied :
-       {"is_hybrid_model", "num_layers", "mtp_num_layers", "multi_latent_attention"})
+  for (const char* implied : {"is_hybrid_model", "num_layers", "mtp_num_layers",
+                              "multi_latent_attention", "experimental_attention_variant"})
     a.find(implied);
   const std::string text = a.find(key)->text();
   const auto fail = [&](const std::string& problem, const std::string& remedy) {
@@ -124,33 +181,36 @@ std::optional<HybridPattern> hybrid_pattern(const MegatronArguments& a) {
   HybridPattern pattern;
   for (const std::string& chunk : split(parts.front(), '|')) {
     if (chunk.empty()) fail("has a chunk without layers", "write layers on both sides of a |");
-    pattern.layers += chunk;
+    for (const std::string& layer : each_letter(chunk)) pattern.layers.push_back(layer);
     pattern.chunks.push_back(static_cast<int>(chunk.size()));
   }
   for (std::size_t i = 1; i < parts.size(); ++i) {
     if (parts[i].empty() || parts[i] != parts[1] || parts[i].find('|') != std::string::npos)
       fail("has prediction modules that differ or have no layers",
            "write the same layers behind each /");
-    pattern.prediction = parts[1];
+    pattern.prediction = each_letter(parts[1]);
     pattern.modules = static_cast<std::int64_t>(parts.size()) - 1;
   }
   if (pattern.modules == 0 && a.number("mtp_num_layers", 0) > 0) {
-    pattern.prediction = a.word("mtp_hybrid_override_pattern", "");
+    const std::string module = a.word("mtp_hybrid_override_pattern", "");
     pattern.modules = a.number("mtp_num_layers", 0);
-    if (pattern.prediction.empty())
+    if (module.empty())
       a.fail("mtp_num_layers", "is given with a pattern that has no prediction modules",
              "add the layers of each behind a / of " + a.spelled(key));
-    for (const char letter : pattern.prediction)
+    for (const char letter : module)
       if (!find_letter(letter))
-        a.fail("mtp_hybrid_override_pattern", "is " + shown_text(pattern.prediction),
+        a.fail("mtp_hybrid_override_pattern", "is " + shown_text(module),
                "write the letters of " + a.spelled("hybrid_layer_pattern"));
+    pattern.prediction = each_letter(module);
   }
   return pattern;
 }
 
 void add_hybrid_layers(const MegatronArguments& a, const HybridPattern& pattern,
                        std::int64_t hidden, std::int64_t ffn, Json& model) {
-  const std::string all = pattern.layers + pattern.prediction;
+  std::string all;
+  for (const auto* layers : {&pattern.layers, &pattern.prediction})
+    for (const std::string& layer : *layers) all += layer;
   const auto has = [&](char letter) { return all.find(letter) != std::string::npos; };
   const bool gated = a.flag("swiglu") || a.flag("quick_geglu") || a.flag("geglu");
   const bool bias = a.flag("add_bias_linear", true);
@@ -203,6 +263,7 @@ void add_hybrid_layers(const MegatronArguments& a, const HybridPattern& pattern,
                    {"top_k", a.number("moe_router_topk", 2)},
                    {"moe_ffn", a.number("moe_ffn_hidden_size", ffn)},
                    {"shared_expert_ffn", a.number("moe_shared_expert_intermediate_size", 0)},
+                   {"shared_gate", a.flag("moe_shared_expert_gate")},
                    {"expert_groups", a.number("moe_router_num_groups", 1)},
                    {"groups_per_token", a.number("moe_router_group_topk", 1)},
                    {"correction_bias", a.flag("moe_router_enable_expert_bias")},
@@ -215,7 +276,7 @@ void add_hybrid_layers(const MegatronArguments& a, const HybridPattern& pattern,
   if (pattern.modules == 0) return;
   model["prediction_layers"] = pattern.modules;
   model["prediction"] = Json::array();
-  for (const char letter : pattern.prediction) model["prediction"].push_back(name_of(letter));
+  for (const std::string& layer : pattern.prediction) model["prediction"].push_back(name_of(layer));
   model["prediction_repeats"] = a.flag("mtp_use_repeated_layer");
 }
 

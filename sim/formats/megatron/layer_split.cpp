@@ -67,6 +67,79 @@ class LayoutReader {
   std::size_t at_ = 0;
 };
 
+// "([1]*3+[0]*1)*12": sums of lists and brackets, each repeated by a factor behind it. Nothing:
+// another form, or more than `most` entries.
+class ListReader {
+ public:
+  ListReader(const std::string& text, std::size_t most) : text_{text}, most_{most} {}
+
+  std::optional<std::string> whole() {
+    auto listed = sum(0);
+    return at_ == text_.size() ? listed : std::nullopt;
+  }
+
+ private:
+  static constexpr int deepest = 100;
+
+  bool skip(char c) {
+    if (at_ == text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+
+  std::optional<std::string> sum(int depth) {
+    std::string all;
+    do {
+      const auto one = term(depth);
+      if (!one || all.size() + one->size() > most_) return std::nullopt;
+      all += *one;
+    } while (skip('+'));
+    return all;
+  }
+
+  std::optional<std::string> term(int depth) {
+    std::string one;
+    if (skip('(')) {
+      const auto inside = depth < deepest ? sum(depth + 1) : std::nullopt;
+      if (!inside || !skip(')')) return std::nullopt;
+      one = *inside;
+    } else {
+      if (!skip('[')) return std::nullopt;
+      while (!skip(']')) {
+        if (at_ == text_.size() || std::string_view{"01,"}.find(text_[at_]) == std::string::npos)
+          return std::nullopt;
+        if (text_[at_] != ',') one += text_[at_];
+        ++at_;
+      }
+    }
+    if (!skip('*')) return one;
+    std::size_t end = at_;
+    while (end < text_.size() && text_[end] >= '0' && text_[end] <= '9') ++end;
+    const auto times = plain_integer(text_.substr(at_, end - at_), 10'000);
+    at_ = end;
+    if (!times || one.size() * static_cast<std::size_t>(*times) > most_) return std::nullopt;
+    std::string all;
+    for (int i = 0; i < *times; ++i) all += one;
+    return all;
+  }
+
+  const std::string& text_;
+  std::size_t most_;
+  std::size_t at_ = 0;
+};
+
+std::string without_blanks(const std::string& pattern) {
+  std::string text;
+  for (const char c : pattern)
+    if (std::string_view{" '\""}.find(c) == std::string_view::npos) text += c;
+  return text;
+}
+
+std::optional<std::string> listed_layers(const std::string& text, std::size_t layers) {
+  auto listed = ListReader{text, layers}.whole();
+  return listed && listed->size() == layers ? listed : std::nullopt;
+}
+
 }  // namespace
 
 std::vector<int> layers_of_layout(const std::string& layout, const Place& place) {
@@ -79,33 +152,25 @@ std::vector<int> layers_of_layout(const std::string& layout, const Place& place)
 }
 
 std::optional<std::string> expert_layers(const std::string& pattern, std::size_t layers) {
-  std::string text;  // Without blanks and quotes: "([0]*3 + [1]*58)".
-  for (const char c : pattern)
-    if (std::string_view{" ()'\""}.find(c) == std::string_view::npos) text += c;
-  std::string listed;
+  const std::string text = without_blanks(pattern);
   if (const auto every = plain_integer(text, 10'000); every && *every > 0) {
+    std::string listed;
     for (std::size_t i = 0; i < layers; ++i)
       listed += i % static_cast<std::size_t>(*every) == 0 ? '1' : '0';
     return listed;
   }
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('+', at), text.size());
-    const std::string term = text.substr(at, end - at);
-    const std::size_t close = term.find(']');
-    if (!term.starts_with('[') || close == term.npos) return std::nullopt;
-    std::string group = term.substr(1, close - 1);
-    std::erase(group, ',');
-    if (group.find_first_not_of("01") != group.npos) return std::nullopt;
-    std::optional<int> times = 1;
-    if (close + 1 < term.size())
-      times = term[close + 1] == '*' ? plain_integer(term.substr(close + 2), 10'000) : std::nullopt;
-    if (!times || listed.size() + group.size() * static_cast<std::size_t>(*times) > layers)
-      return std::nullopt;
-    for (int i = 0; i < *times; ++i) listed += group;
-    at = end + 1;
+  return listed_layers(text, layers);
+}
+
+std::optional<std::string> linear_layers(const std::string& pattern, std::size_t layers) {
+  const std::string text = without_blanks(pattern);
+  if (const auto every = plain_integer(text, 10'000); every && *every > 0) {
+    std::string listed;
+    for (std::size_t i = 1; i <= layers; ++i)
+      listed += i % static_cast<std::size_t>(*every) == 0 ? '0' : '1';
+    return listed;
   }
-  if (listed.size() != layers) return std::nullopt;
-  return listed;
+  return listed_layers(text, layers);
 }
 
 namespace {

@@ -18,9 +18,13 @@ namespace orrery {
 std::vector<int> layers_of_layout(const std::string& layout, const Place& place);
 
 /// The layers, of `layers`, that have experts by --moe-layer-freq, a '0' or '1' each: "N" gives
-/// every N-th layer experts, the first included; "[0]*3+[1]*58" lists them, in Python's way.
-/// Nothing: another form, or another number of layers.
+/// every N-th layer experts, the first included; "[0]*3+[1]*58" or "([0]*1+[1]*3)*12" lists
+/// them, in Python's way. Nothing: another form, or another number of layers.
 std::optional<std::string> expert_layers(const std::string& pattern, std::size_t layers);
+
+/// Likewise those with linear attention by --linear-attention-freq: "N" gives all but every N-th
+/// layer linear attention, and a list has a '1' for each.
+std::optional<std::string> linear_layers(const std::string& pattern, std::size_t layers);
 
 /// The cut of a run's layers into virtual stages.
 struct PipelineSplit {

@@ -1,10 +1,12 @@
 #include "sim/formats/megatron/megatron_flags.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <type_traits>
 
 #include "sim/core/value_list.hpp"
+#include "sim/formats/megatron/hybrid_flags.hpp"
 #include "sim/nccl/nccl_selection.hpp"
 #include "sim/plan/plan_keys.hpp"
 
@@ -14,15 +16,23 @@ namespace {
 class FlagWriter {
  public:
   explicit FlagWriter(const Scenario& scenario)
-      : s_{scenario}, model_{scenario.model}, plan_{scenario.plan} {}
+      : s_{scenario}, model_{scenario.model}, plan_{scenario.plan} {
+    if (!model_.pattern) return;
+    hybrid_ = hybrid_flags(s_);
+    model_ = hybrid_->sizes;
+  }
 
   MegatronFlags write() {
-    require_alike(model_, "export to Megatron-LM", {"", "--model"});
     parallelism();
     pipeline();
     batch();
     shape();
-    attention();
+    if (hybrid_) {
+      result_.flags.insert(result_.flags.end(), hybrid_->flags.begin(), hybrid_->flags.end());
+      result_.left_out.insert(result_.left_out.end(), hybrid_->left_out.begin(),
+                              hybrid_->left_out.end());
+    }
+    if (model_.heads > 0) attention();
     if (model_.experts) experts();
     precision();
     optimizer_state();
@@ -94,6 +104,8 @@ class FlagWriter {
     }
   }
 
+  bool has_pattern() const { return hybrid_ && hybrid_->cuts_itself; }
+
   void parallelism() {
     add_key("tp");
     add_key("pp");
@@ -121,7 +133,8 @@ class FlagWriter {
                 ": Megatron-LM has 1F1B and interleaved 1F1B");
     const std::vector<int>& split = s_.layers_of;
     const bool even = std::equal(split.begin() + 1, split.end(), split.begin());
-    if (!even)
+    if (has_pattern()) {  // It has the chunks.
+    } else if (!even)
       flag("pipeline-model-parallel-layout", "'" + layout() + "'");
     else if (plan_.vpp > 1)
       flag("num-layers-per-virtual-pipeline-stage", split.front());
@@ -164,10 +177,10 @@ class FlagWriter {
   }
 
   void shape() {
-    flag("num-layers", model_.layers);
+    if (!has_pattern()) flag("num-layers", model_.layers);
     flag("hidden-size", model_.hidden);
     flag("ffn-hidden-size", model_.ffn);
-    flag("num-attention-heads", model_.heads);
+    flag("num-attention-heads", model_.heads > 0 ? model_.heads : 1);
     flag("vocab-size", model_.vocab);
     padding();
     flag("max-position-embeddings",
@@ -196,7 +209,8 @@ class FlagWriter {
     if (!model_.tied_embeddings) flag("untie-embeddings-and-output-weights");
     biases();
     if (model_.parallel_residual) leave_out("parallel_residual=true: Megatron-LM has none");
-    if (model_.prediction_layers > 0) flag("mtp-num-layers", model_.prediction_layers);
+    if (model_.prediction_layers > 0 && !has_pattern())
+      flag("mtp-num-layers", model_.prediction_layers);
     if (!s_.software.dropout) {
       flag("attention-dropout", "0.0");
       flag("hidden-dropout", "0.0");
@@ -236,6 +250,7 @@ class FlagWriter {
       if (model_.head_dim * model_.heads != model_.hidden) flag("kv-channels", model_.head_dim);
     }
     if (model_.qk_norm) flag("qk-layernorm");
+    if (model_.wide_qk_norm) leave_out("wide_qk_norm=true: a norm of Megatron-LM spans one head");
     if (model_.attention_sinks) flag("softmax-type", "learnable");
     window();
     flag("attention-backend", plan_.fused_attention ? "flash" : "unfused");
@@ -263,8 +278,10 @@ class FlagWriter {
     flag("moe-router-topk", experts.per_token);
     flag("moe-ffn-hidden-size", experts.ffn);
     if (experts.shared_ffn > 0) flag("moe-shared-expert-intermediate-size", experts.shared_ffn);
+    if (experts.shared_gate) flag("moe-shared-expert-gate");
+    if (experts.latent > 0) flag("moe-latent-size", experts.latent);
     const std::vector<bool>& layers = model_.layer_has_experts;
-    if (std::find(layers.begin(), layers.end(), false) != layers.end())
+    if (!has_pattern() && std::find(layers.begin(), layers.end(), false) != layers.end())
       flag("moe-layer-freq", "'" + layer_pattern() + "'");
     if (experts.groups > 1) {
       flag("moe-router-num-groups", experts.groups);
@@ -425,8 +442,9 @@ class FlagWriter {
   }
 
   const Scenario& s_;
-  const Model& model_;
+  Model model_;  ///< For a pattern of layers that of HybridFlags.
   const Plan& plan_;
+  std::optional<HybridFlags> hybrid_;
   MegatronFlags result_;
   std::set<std::string> written_;
 };

@@ -367,9 +367,7 @@ const WordPairs arguments = words_by_meaning({
     {"several encoders (MIMO)", "dataset_provider"},
     {"an encoder and a decoder", "encoder_num_layers decoder_num_layers decoder_seq_length"},
     {"retrieval (RETRO)", "retro_"},
-    {"linear attention", "linear_attention"},
     {"layers of different shapes", "heterogeneous_layers_config"},
-    {"an experimental attention", "experimental_attention_variant"},
     {"distillation from a teacher", "export_kd_teacher"},
 });
 

@@ -262,7 +262,7 @@ class RunReader {
     const std::int64_t layers = layers_ > 0 ? layers_
                                 : pattern   ? static_cast<std::int64_t>(pattern->layers.size())
                                             : a_.required("num_layers");
-    if (pattern) refuse_other_cuts(*pattern);
+    if (pattern && pattern->cuts_itself) refuse_other_cuts(*pattern);
     const PipelineSplit split = pattern && pattern->chunks.size() > 1
                                     ? split_by_pattern(*pattern)
                                     : pipeline_split(a_, layers, pp_, notes_);

@@ -29,12 +29,29 @@ TEST(ExpertLayers, Lists) {
   EXPECT_EQ(expert_layers("'([0]*1 + [1]*3)'", 4), "0111");
   EXPECT_EQ(expert_layers("[0, 1]*2", 4), "0101");
   EXPECT_EQ(expert_layers("[0,1,1,1]", 4), "0111");
+  EXPECT_EQ(expert_layers("([0]*1 + [1]*3)*2", 8), "01110111");
+  EXPECT_EQ(expert_layers("[0]+(([1]+[0])*2+[1,1])*2", 13), "0101011101011");
 }
 
 TEST(ExpertLayers, WhatIsNone) {
   for (const char* pattern :
-       {"", "0", "x", "[0]*1+[1]*4", "[0]*1+[1]*2", "[2]*4", "[1]*x", "[1", "[1]4", "[1]*99999999"})
+       {"", "0", "x", "[0]*1+[1]*4", "[0]*1+[1]*2", "[2]*4", "[1]*x", "[1", "[1]4", "[1]*99999999",
+        "([1]*4", "[1]*4)", "()", "([1]*2)**2", "[1]*2*2", "[1]*4+", "+[1]*4"})
     EXPECT_EQ(expert_layers(pattern, 4), std::nullopt) << pattern;
+}
+
+TEST(ExpertLayers, DeepBracketsAreRefused) {
+  EXPECT_EQ(expert_layers(std::string(100'000, '('), 4), std::nullopt);
+}
+
+// transformer_config.py: of each N layers the last has usual attention.
+TEST(LinearLayers, FrequenciesAndLists) {
+  EXPECT_EQ(linear_layers("4", 8), "11101110");
+  EXPECT_EQ(linear_layers("1", 2), "00");
+  EXPECT_EQ(linear_layers("3", 5), "11011");
+  EXPECT_EQ(linear_layers("([1]*3+[0]*1)*2", 8), "11101110");
+  for (const char* pattern : {"0", "-1", "x", "[1]*3"})
+    EXPECT_EQ(linear_layers(pattern, 4), std::nullopt) << pattern;
 }
 
 }  // namespace

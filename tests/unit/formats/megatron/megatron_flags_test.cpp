@@ -304,12 +304,110 @@ void expect_no_key_lost(const Scenario& first, const MegatronFlags& flags) {
   }
 }
 
+// Of models with a pattern of layers that Megatron-LM has: stages that divide them evenly, chunks,
+// and stages of different lengths. Megatron-LM counts a mixer and a feed-forward part as a layer
+// each, so what one of its layers keeps under full recomputation is another.
+TEST(MegatronFlags, PatternsReadBackAreTheSame) {
+  const System system = read_system("gb200-nvl72", test_place);
+  int plans = 0;
+  for (const char* name :
+       {"nemotron-3-nano-30b-a3b", "nemotron-3-super-120b-a12b", "nemotron-3-ultra-550b-a55b",
+        "nemotron-h-56b", "qwen3-next-80b-a3b", "qwen3.5-397b-a17b", "qwen3.5-27b",
+        "granite-4.0-h-small", "bamba-9b", "qwen3.5-122b-a10b"})
+    for (const int tp : {1, 2})
+      for (const int pp : {1, 2, 4, 5}) {
+        SCOPED_TRACE(std::string{name} + " tp " + std::to_string(tp) + " pp " + std::to_string(pp));
+        PlanRequest request = plan_request(tp, pp, 1, 640, 4096, "megatron-core");
+        request.sp = tp > 1;
+        request.vpp = pp == 2 ? 2 : 1;
+        const Model shape = read_model(name, test_place);
+        if (shape.experts) request.ep = 8;
+        const int gpus = pp == 5 ? 80 : 64;
+        const Scenario first = scenario_of(shape, system, request, gpus);
+        const MegatronFlags flags = megatron_flags(first);
+        EXPECT_EQ(flags.left_out, std::vector<std::string>{});
+        const std::string text = megatron_text(flags);
+        const ImportedRun run =
+            import_megatron_run(MegatronArguments::read(text, "flags", {}), shape.name);
+        const JsonValue plan = JsonValue::parse(run.json, "run.json");
+        PlanRequest again;
+        again.software = "megatron-core";
+        for (const std::string& key : plan.keys())
+          if (find_plan_key(key)) set_plan_key(again, key, plan.at(key));
+        const Scenario second = scenario_of(parse_model(plan.at("model")), system, again, gpus);
+        EXPECT_EQ(megatron_text(megatron_flags(second)), text);
+        EXPECT_EQ(count_parameters(second.model).total, count_parameters(shape).total);
+        EXPECT_EQ(count_parameters(second.model).active, count_parameters(shape).active);
+        ++plans;
+      }
+  EXPECT_EQ(plans, 80);
+}
+
+// pretrain_gpt.py has gated delta nets and attention in layers of two parts, the hybrid program all.
+TEST(MegatronFlags, OfGatedDeltaNets) {
+  const MegatronFlags flags = megatron_flags(scenario(
+      "qwen3-next-80b-a3b", "dgx-b200", 64, plan_request(1, 2, 1, 64, 4096, "megatron-core")));
+  for (const char* flag :
+       {"--num-layers 48", "--experimental-attention-variant gated_delta_net",
+        "--linear-attention-freq 4", "--linear-num-key-heads 16", "--linear-num-value-heads 32",
+        "--linear-key-head-dim 128", "--linear-value-head-dim 128", "--linear-conv-kernel-dim 4",
+        "--attention-output-gate", "--qk-layernorm", "--kv-channels 256", "--num-query-groups 2",
+        "--moe-shared-expert-gate"})
+    EXPECT_TRUE(has(flags.flags, flag)) << flag;
+  const MegatronFlags wide = megatron_flags(
+      scenario("olmo-hybrid-7b", "dgx-b200", 64, plan_request(1, 1, 1, 64, 4096, "megatron-core")));
+  EXPECT_EQ(wide.left_out,
+            std::vector<std::string>{"wide_qk_norm=true: a norm of Megatron-LM spans one head"});
+}
+
+TEST(MegatronFlags, OfMambaAndPredictionModules) {
+  PlanRequest request = plan_request(2, 4, 1, 64, 4096, "megatron-core");
+  request.sp = true;
+  request.ep = 16;
+  const MegatronFlags flags =
+      megatron_flags(scenario("nemotron-3-super-120b-a12b", "gb200-nvl72", 64, request));
+  for (const char* flag :
+       {"--spec megatron.core.models.hybrid.hybrid_layer_specs hybrid_stack_spec",
+        "--hybrid-layer-pattern 'MEMEMEM*EMEMEMEM*EMEME|MEM*EMEMEMEMEM*EMEMEME|"
+        "MEM*EMEMEMEMEM*EMEMEME|MEM*EMEMEMEM*EMEMEMEME/*E/*E'",
+        "--mtp-use-repeated-layer", "--mamba-num-heads 128", "--mamba-head-dim 64",
+        "--mamba-state-dim 128", "--mamba-num-groups 8", "--moe-latent-size 1024",
+        "--position-embedding-type none"})
+    EXPECT_TRUE(has(flags.flags, flag)) << flag;
+  for (const std::string& flag : flags.flags)
+    for (const char* name : {"--num-layers", "--mtp-num-layers", "--moe-layer-freq",
+                             "--pipeline-model-parallel-layout"})
+      EXPECT_FALSE(flag.starts_with(name)) << flag;
+}
+
+TEST(MegatronFlags, RefuseLayersThatMegatronLacks) {
+  const auto remedy_of = [](const char* name) {
+    try {
+      megatron_flags(
+          scenario(name, "dgx-b200", 64, plan_request(1, 1, 1, 64, 4096, "megatron-core")));
+    } catch (const Error& error) {
+      return std::string{error.what()};
+    }
+    return std::string{};
+  };
+  const std::map<std::string, std::string> reasons{
+      {"kimi-linear-48b-a3b", "Megatron-LM has no such layers, and the model has kda layers"},
+      {"minimax-m1", "Megatron-LM has no such layers, and the model has lightning layers"},
+      {"lfm2-8b-a1b", "Megatron-LM has no such layers, and the model has short_convolution layers"},
+      {"falcon-h1-7b", "Megatron-LM has no such layers, and the model has parallel layers"},
+      {"mimo-v2-flash", "Megatron-LM has sizes for one kind of attention, and the model has two"},
+      {"gemma-4-31b", "Megatron-LM has one norm before each part of a layer"}};
+  for (const auto& [name, reason] : reasons)
+    EXPECT_NE(remedy_of(name.c_str()).find(reason), std::string::npos)
+        << name << remedy_of(name.c_str());
+}
+
 TEST(MegatronFlags, LoseNoKeyOfAModelWithoutANote) {
   const System system = read_system("dgx-b200", test_place);
   int models = 0, without_notes = 0;
   for (const std::string& name : list_catalog("workloads/models")) {
     const Model model = read_model(name, test_place);
-    if (model.pattern) continue;  // Refused, whatever the keys.
+    if (model.pattern) continue;  // PatternsReadBackAreTheSame.
     const PlanRequest request = plan_request(1, 1, 1, 64, 2048, "megatron-core");
     const Scenario first = scenario_of(model, system, request, 8);
     const MegatronFlags flags = megatron_flags(first);

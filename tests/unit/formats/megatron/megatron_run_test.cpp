@@ -352,6 +352,53 @@ TEST(MegatronRun, PatternsOfLayers) {
   }
 }
 
+// Gated delta nets among layers of pretrain_gpt.py, as Megatron-Bridge's provider of Qwen3-Next sets
+// its sizes (models/qwen/qwen3_next_bridge.py).
+TEST(MegatronRun, GatedDeltaNets) {
+  const std::string common =
+      "pretrain_gpt.py --bf16 --micro-batch-size 1 --global-batch-size 64 --seq-length 4096 "
+      "--disable-bias-linear --swiglu --normalization RMSNorm --position-embedding-type rope "
+      "--num-layers 48 --hidden-size 2048 --num-attention-heads 16 --group-query-attention "
+      "--num-query-groups 2 --kv-channels 256 --qk-layernorm --attention-output-gate "
+      "--untie-embeddings-and-output-weights --vocab-size 151936 --ffn-hidden-size 5120 "
+      "--linear-key-head-dim 128 --linear-value-head-dim 128 --linear-num-key-heads 16 "
+      "--linear-num-value-heads 32 --linear-conv-kernel-dim 4 --num-experts 512 "
+      "--moe-router-topk 10 --moe-ffn-hidden-size 512 --moe-shared-expert-intermediate-size 512 "
+      "--moe-shared-expert-gate ";
+  const std::string variant = common + "--experimental-attention-variant gated_delta_net ";
+  const Model known = read_model("qwen3-next-80b-a3b", {"", ""});
+  for (const std::string& flags :
+       {variant + "--linear-attention-freq 4", variant + "--linear-attention-freq [1,1,1,0]*12",
+        common + "--linear-attention-type gated_delta_net --linear-attention-freq "
+                 "'([1]*3+[0]*1)*12'",
+        common + "--experimental-attention-variant gdn --linear-attention-freq 4"}) {
+    SCOPED_TRACE(flags);
+    const Model read = model_of(flags);
+    EXPECT_EQ(count_parameters(read).total, count_parameters(known).total);
+    EXPECT_EQ(count_parameters(read).active, count_parameters(known).active);
+    for (int layer = 0; layer < 48; ++layer)
+      EXPECT_EQ(read.pattern->layers[layer].mixer, layer % 4 == 3 ? 1 : 0) << layer;
+  }
+  // Prediction modules have the last layer; the usual arguments cut the stages.
+  const std::string cut =
+      " --pipeline-model-parallel-size 2 --mtp-num-layers 1 "
+      "--moe-layer-freq [0]*2+[1]*46 --decoder-first-pipeline-num-layers 20";
+  const Model predicting = model_of(variant + "--linear-attention-freq 4" + cut);
+  EXPECT_EQ(predicting.pattern->prediction,
+            std::vector<LayerPattern::Layer>{predicting.pattern->layers.back()});
+  EXPECT_FALSE(predicting.layer_has_experts[1]);
+  EXPECT_TRUE(predicting.layer_has_experts[2]);
+  EXPECT_EQ(plan_of(variant + "--linear-attention-freq 4" + cut).at("layers").text(), "20+28");
+  EXPECT_THAT(refusal(variant), HasSubstr("without --linear-attention-freq"));
+  EXPECT_THAT(refusal(variant + "--linear-attention-freq 0"),
+              HasSubstr("write a number, or \"([1]*3+[0]*1)*12\", in all as many as layers"));
+  EXPECT_THAT(refusal(variant + "--linear-attention-freq [1,0]*3"), HasSubstr("as many as layers"));
+  for (const char* other : {"dsa", "gdn2", "x"})
+    EXPECT_THAT(refusal(common + "--linear-attention-freq 4 --experimental-attention-variant " +
+                        std::string{other}),
+                HasSubstr("whose training has no prices"));
+}
+
 // Runs of layers are written shorter, and nothing else changes: all patterns of up to seven letters
 // of three kinds.
 TEST(MegatronRun, EveryShortPatternKeepsItsLayers) {
