@@ -16,16 +16,22 @@ bool looks_at_replicas(Routing routing) {
          routing == Routing::prefix;
 }
 
-RequestRouter::RequestRouter(Routing routing, std::uint32_t replicas, std::uint64_t seed)
-    : routing_{routing}, replicas_{replicas}, random_{seed, router_stream} {}
+RequestRouter::RequestRouter(Routing routing, std::uint32_t replicas, std::uint64_t seed,
+                             std::uint32_t server)
+    : routing_{routing},
+      replicas_{replicas},
+      server_{server},
+      random_{server == 0 ? Random{seed, router_stream} : Random{seed, router_stream, server}} {}
 
 std::uint32_t RequestRouter::choose(const Request& request) {
   assert(!looks_at_replicas(routing_));
   const bool alone = routing_ == Routing::session && request.session == Request::no_session;
   if (routing_ == Routing::random || alone)
     return static_cast<std::uint32_t>(random_.below(replicas_));
-  if (routing_ == Routing::session)
-    return static_cast<std::uint32_t>(Random{request.session}.below(replicas_));
+  if (routing_ == Routing::session) {
+    Random drawn = server_ == 0 ? Random{request.session} : Random{request.session, server_};
+    return static_cast<std::uint32_t>(drawn.below(replicas_));
+  }
   const std::uint32_t chosen = turn_;
   turn_ = turn_ + 1 == replicas_ ? 0 : turn_ + 1;
   return chosen;

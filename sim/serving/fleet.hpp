@@ -18,7 +18,9 @@ bool looks_at_replicas(Routing routing);
 /// Chooses a replica for one request after the other.
 class RequestRouter {
  public:
-  RequestRouter(Routing routing, std::uint32_t replicas, std::uint64_t seed);
+  /// `server`: number from 1 on of a router behind another one, which draws apart from it.
+  RequestRouter(Routing routing, std::uint32_t replicas, std::uint64_t seed,
+                std::uint32_t server = 0);
 
   /// Requires a routing that does not look at replicas.
   std::uint32_t choose(const Request& request);
@@ -30,6 +32,7 @@ class RequestRouter {
   Routing routing_;
   std::uint32_t replicas_;
   std::uint32_t turn_ = 0;
+  std::uint32_t server_;
   Random random_;
 };
 

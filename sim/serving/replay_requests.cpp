@@ -39,23 +39,30 @@ void drive(Replica& replica, Source& source, const std::function<void()>& ended)
   }
 }
 
+// Replicas that meet on one clock: the stages of a pipeline, or copies of attention in step.
+std::uint32_t lanes_of(const ReplayShape& shape) {
+  const auto lanes = static_cast<std::uint32_t>(shape.replica.stages * shape.replica.copies);
+  assert(shape.replicas % lanes == 0);
+  return lanes;
+}
+
 struct Share {
   std::vector<std::uint32_t> requests;
   std::uint32_t clients = 0;
 };
 
-// Splits requests over replicas, if the router does not look at them. Replicas without a client of
-// a closed loop get nothing.
+// Splits requests over servers of `lanes` replicas each, if the router does not look at them.
+// Servers without a client of a closed loop get nothing.
 std::vector<Share> split(const RequestList& list, const ReplayShape& shape) {
   const ReplaySettings& settings = shape.replica.replay;
-  std::vector<Share> shares(shape.replicas);
-  for (std::uint32_t r = 0; r < shape.replicas; ++r)
-    shares[r].clients = list.clients / shape.replicas + (r < list.clients % shape.replicas);
-  const std::uint32_t used =
-      list.clients > 0 ? std::min(list.clients, shape.replicas) : shape.replicas;
+  const std::uint32_t servers = shape.replicas / lanes_of(shape);
+  std::vector<Share> shares(servers);
+  for (std::uint32_t r = 0; r < servers; ++r)
+    shares[r].clients = list.clients / servers + (r < list.clients % servers);
+  const std::uint32_t used = list.clients > 0 ? std::min(list.clients, servers) : servers;
   RequestRouter router{settings.routing, used, list.seed};
   if (settings.routing == Routing::round_robin)
-    for (Share& share : shares) share.requests.reserve(list.requests.size() / shape.replicas + 1);
+    for (Share& share : shares) share.requests.reserve(list.requests.size() / servers + 1);
   for (std::uint32_t i = 0; i < list.requests.size(); ++i)
     shares[router.choose(list.requests[i])].requests.push_back(i);
   return shares;
@@ -96,26 +103,48 @@ struct ReplayedShare {
   }
 };
 
+// `drive` runs what serves `source` to its end, and calls a function after each completion.
+template <class Drive>
+void send(const RequestList& list, const ReplayShape& shape, const Share& share,
+          const Drive& drive) {
+  if (share.clients > 0) {
+    ClosedLoop source{share.requests, share.clients, shape.replica.client};
+    drive(source);
+  } else {
+    OwnTimes source{list, share.requests, shape.replica.client};
+    drive(source);
+  }
+}
+
 // `iterations`: destination of iterations, if they are kept.
 ReplayedShare replay_share(const RequestList& list, const ReplayShape& shape, const Share& share,
                            std::uint32_t number, StepTimes& step_times, RequestReplay& iterations) {
-  Replica replica{list, shape.replica, step_times};
   ReplayedShare replayed;
   const bool keeps = shape.replica.replay.keeps_times;
   if (keeps) replayed.times.reserve(share.requests.size());
-  const auto ended = [&] {
+  const auto ended = [&](const Replica& replica) {
     if (keeps)
       replayed.times.insert(replayed.times.end(), replica.ended().begin(), replica.ended().end());
   };
-  if (share.clients > 0) {
-    ClosedLoop source{share.requests, share.clients, shape.replica.client};
-    drive(replica, source, ended);
-  } else {
-    OwnTimes source{list, share.requests, shape.replica.client};
-    drive(replica, source, ended);
+  const std::uint32_t lanes = lanes_of(shape);
+  if (lanes == 1) {
+    Replica replica{list, shape.replica, step_times};
+    send(list, shape, share,
+         [&](auto& source) { drive(replica, source, [&] { ended(replica); }); });
+    keep_iterations(replica, number, iterations);
+    replayed.counts = replica.counts();
+    return replayed;
   }
-  keep_iterations(replica, number, iterations);
-  replayed.counts = replica.counts();
+  const bool alone = lanes == shape.replicas;
+  Fleet server{
+      list, shape.replica, lanes, step_times,
+      RequestRouter{shape.replica.replay.routing, lanes, list.seed, alone ? 0 : number + 1}};
+  send(list, shape, share, [&](auto& source) { server.run(source, ended); });
+  std::uint32_t lane = number * lanes;
+  for (const Replica& replica : server.replicas()) {
+    replayed.counts.add(replica.counts());
+    keep_iterations(replica, lane++, iterations);
+  }
   return replayed;
 }
 
@@ -151,7 +180,7 @@ RequestReplay replay_apart(const RequestList& list, const ReplayShape& shape,
   for (std::uint32_t r = 0; r < shares.size(); ++r)
     if (first[r] == r) todo.push_back(r);
   RequestReplay result;
-  result.replayed = static_cast<std::uint32_t>(todo.size());
+  result.replayed = static_cast<std::uint32_t>(todo.size()) * lanes_of(shape);
   if (settings.keeps_times) result.times.resize(list.requests.size());
   std::vector<ReplayCounts> counts(shares.size());
   const auto work = [&](std::uint32_t r) {
@@ -185,8 +214,8 @@ RequestReplay replay_apart(const RequestList& list, const ReplayShape& shape,
 
 RequestReplay replay_together(const RequestList& list, const ReplayShape& shape, StepTimes& times) {
   const ReplaySettings& settings = shape.replica.replay;
-  std::vector<std::uint32_t> all(list.requests.size());
-  std::iota(all.begin(), all.end(), 0u);
+  Share all{std::vector<std::uint32_t>(list.requests.size()), list.clients};
+  std::iota(all.requests.begin(), all.requests.end(), 0u);
   Fleet fleet{list, shape.replica, shape.replicas, times,
               RequestRouter{settings.routing, shape.replicas, list.seed}};
   RequestReplay result;
@@ -196,13 +225,7 @@ RequestReplay replay_together(const RequestList& list, const ReplayShape& shape,
     if (settings.keeps_times)
       for (const RequestTimes& of : replica.ended()) result.times[of.request] = of;
   };
-  if (list.clients > 0) {
-    ClosedLoop source{all, list.clients, shape.replica.client};
-    fleet.run(source, ended);
-  } else {
-    OwnTimes source{list, all, shape.replica.client};
-    fleet.run(source, ended);
-  }
+  send(list, shape, all, [&](auto& source) { fleet.run(source, ended); });
   std::uint32_t number = 0;
   for (const Replica& replica : fleet.replicas()) {
     result.counts.add(replica.counts());
@@ -215,9 +238,8 @@ RequestReplay replay_together(const RequestList& list, const ReplayShape& shape,
 
 RequestReplay replay_requests(const RequestList& list, const ReplayShape& shape, StepTimes& times) {
   assert(!list.requests.empty() && shape.replicas >= 1);
-  const bool together = looks_at_replicas(shape.replica.replay.routing) ||
-                        shape.replica.stages > 1 || shape.replica.copies > 1;
-  return together ? replay_together(list, shape, times) : replay_apart(list, shape, times);
+  return looks_at_replicas(shape.replica.replay.routing) ? replay_together(list, shape, times)
+                                                         : replay_apart(list, shape, times);
 }
 
 RequestReplay replay_requests(const RequestList& list, const ReplayShape& shape,

@@ -478,6 +478,50 @@ TEST(ReplayRequests, CopiesOfAttentionConserveAndAreFoldedAsOthers) {
   }
 }
 
+// Servers, each of several replicas that meet on one clock, share nothing: with as many times the
+// clients, each has its own and answers as if it were alone.
+TEST(ReplayRequests, ServersOfSeveralReplicasKeepTheirClients) {
+  for (const bool staged : {false, true}) {
+    ReplayShape one = one_replica(scheduler("sglang"));
+    (staged ? one.replica.stages : one.replica.copies) = 8;
+    one.replicas = 8;
+    ReplayShape four = one;
+    four.replicas = 32;
+    for (const bool equal : {false, true}) {
+      RequestList list =
+          equal ? equal_requests(3000, 700, 100) : sampled(Arrivals::closed, 0.0, 3000);
+      list.clients = 64;
+      RequestList fourfold =
+          equal ? equal_requests(12'000, 700, 100) : sampled(Arrivals::closed, 0.0, 12'000);
+      fourfold.clients = 256;
+      const ReplayCounts alone = replay_requests(list, one, affine_costs()).counts;
+      const RequestReplay run = replay_requests(fourfold, four, affine_costs());
+      const ReplayCounts& together = run.counts;
+      const double within = equal ? 1e-9 : 0.03;
+      EXPECT_NEAR(together.ttft.mean() / alone.ttft.mean(), 1.0, 3 * within);
+      EXPECT_NEAR(together.tpot.mean() / alone.tpot.mean(), 1.0, within);
+      EXPECT_NEAR(together.e2e.mean() / alone.e2e.mean(), 1.0, within);
+      EXPECT_EQ(run.replayed, equal ? 8u : 32u);
+    }
+  }
+}
+
+// A router of sessions before another spreads over all replicas of its servers.
+TEST(ReplayRequests, RoutersBehindRoutersDrawApart) {
+  for (const Routing routing : {Routing::session, Routing::random}) {
+    for (std::uint32_t server = 1; server <= 4; ++server) {
+      RequestRouter first{routing, 4, 7}, second{routing, 8, 7, server};
+      std::vector<int> seen(8);
+      for (std::uint32_t session = 0; session < 4000; ++session) {
+        Request request;
+        request.session = session;
+        if (first.choose(request) == server - 1) ++seen[second.choose(request)];
+      }
+      for (const int count : seen) EXPECT_NEAR(count, 125, 60) << server;
+    }
+  }
+}
+
 // With a delay of n, a prompt that one copy alone could begin is computed in the n-th iteration
 // since; one for each copy at once.
 TEST(ReplayRequests, CopiesOfAttentionBeginPromptsTogether) {
