@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 #include <regex>
+#include <set>
 
 #include "sim/core/nearest.hpp"
 #include "sim/core/number_text.hpp"
@@ -127,6 +128,8 @@ Dtype modelopt_format(const JsonValue& config) {
 
 Dtype quantised_format(const JsonValue& config) {
   const std::string way = text_or(config, "quant_method");
+  if (way.empty() && !config.has("quant_algo") && config.has("kv_cache_quant_algo"))
+    return Dtype::bf16;  // Keys and values alone are quantised.
   if (way == "fp8") return config.has("weight_block_size") ? Dtype::fp8_block : Dtype::fp8;
   if (way == "fbgemm_fp8") return Dtype::fp8;
   if (way == "compressed-tensors") return compressed_format(config);
@@ -178,18 +181,36 @@ Dtype CheckpointFormats::*part_of(const std::string& module) {
   return module.find(".mlp") != module.npos ? &CheckpointFormats::weights : nullptr;
 }
 
+// The layer that "model.layers.12.mlp.down_proj" names.
+std::optional<std::int64_t> layer_of(const std::string& module) {
+  const std::string mark = "layers.";
+  const std::size_t at = module.find(mark);
+  if (at == module.npos) return std::nullopt;
+  const std::size_t begin = at + mark.size();
+  const std::size_t end = std::min(module.find('.', begin), module.size());
+  if (begin == end || end - begin > 6 || module.find_first_not_of("0123456789", begin) < end)
+    return std::nullopt;
+  return std::stoll(module.substr(begin, end - begin));
+}
+
 // ModelOpt's MIXED_PRECISION names each quantised module with its format. A part has the format of
-// most of its modules; what no module is named of has 16 bits.
+// most of its modules; what no module is named of has 16 bits, as have MLPs of layers at both ends
+// of which none is named.
 CheckpointFormats mixed_formats(const Model& model, const JsonValue& layers) {
   using Part = Dtype CheckpointFormats::*;
   const Part parts[] = {&CheckpointFormats::weights, &CheckpointFormats::attention,
                         &CheckpointFormats::experts};
   std::vector<std::map<Dtype, int>> found(std::size(parts));
+  std::set<std::int64_t> named;  // Layers whose MLPs are.
   for (const std::string& module : layers.keys()) {
     if (module.starts_with("mtp") || module.find("visual") != module.npos) continue;
     const Part part = part_of(module);
     const JsonValue one = layers.at(module);
-    if (!part || !one.is_object() || text_or(one, "quant_algo") == "unquantized") continue;
+    if (!one.is_object())
+      one.fail("is no format of a module", "write an object, as {\"quant_algo\": \"FP8\"}");
+    if (!part || text_or(one, "quant_algo") == "unquantized") continue;
+    if (part == &CheckpointFormats::weights)
+      if (const auto layer = layer_of(module)) named.insert(*layer);
     ++found[static_cast<std::size_t>(std::find(parts, std::end(parts), part) - parts)]
            [modelopt_format(one)];
   }
@@ -202,7 +223,12 @@ CheckpointFormats mixed_formats(const Model& model, const JsonValue& layers) {
           })->first;
   const bool shares = model.experts && model.experts->shared_ffn > 0;
   if (model.experts && !shares) formats.weights = formats.attention;
-  if (!model.experts) formats.experts = Dtype::bf16;
+  if (model.experts) return formats;
+  formats.experts = Dtype::bf16;
+  std::int64_t& ends = formats.ends_16bit;
+  while (!named.empty() && 2 * ends < model.layers && !named.contains(ends) &&
+         !named.contains(model.layers - 1 - ends))
+    ++ends;
   return formats;
 }
 
@@ -212,15 +238,28 @@ std::optional<JsonValue> mixed_layers(const JsonValue& config) {
   const auto layers = config.find("quantized_layers");
   if (!layers || !layers->is_object() || layers->keys().empty())
     config.fail("has the quant_algo MIXED_PRECISION without quantized_layers",
-                "say the formats: --weights, --attention and --experts");
+                "say the formats: --weights, --attention and --experts; orrery import: add the "
+                "modules of hf_quant_config.json, or --set quantization=fp8");
   return layers;
 }
 
-bool is_fp8_cache(const JsonValue& config) {
-  if (text_or(config, "kv_cache_quant_algo") == "fp8") return true;
+std::optional<Dtype> cache_format(const JsonValue& config) {
+  const std::string algorithm = text_or(config, "kv_cache_quant_algo");
+  if (algorithm == "fp8") return Dtype::fp8;
+  if (algorithm == "nvfp4") return Dtype::nvfp4;
   const auto scheme = config.find("kv_cache_scheme");
-  return scheme && scheme->is_object() && whole_or(*scheme, "num_bits", 0) == 8 &&
-         text_or(*scheme, "type") == "float";
+  const bool is_fp8 = scheme && scheme->is_object() && whole_or(*scheme, "num_bits", 0) == 8 &&
+                      text_or(*scheme, "type") == "float";
+  return is_fp8 ? std::optional{Dtype::fp8} : std::nullopt;
+}
+
+// What hf_quant_config.json says. Errors (bad_input): it says nothing.
+JsonValue modelopt_config(const JsonValue& file) {
+  const auto config = file.is_object() ? file.find("quantization") : std::nullopt;
+  if (!config || !config->is_object())
+    file.fail("is no hf_quant_config.json: it has no object \"quantization\"",
+              "give the file as ModelOpt wrote it, or leave it out");
+  return *config;
 }
 
 std::optional<JsonValue> quantization_of(const Model& model) {
@@ -237,8 +276,9 @@ std::optional<CheckpointFormats> formats_of_files(const Model& model,
   std::optional<JsonValue> config = quantization_of(model);
   const std::optional<JsonValue> hf_quant_config =
       beside || !model.document ? beside : model.document->find("hf_quant_config");
-  if (!config && hf_quant_config && hf_quant_config->is_object())
-    config = hf_quant_config->find("quantization");
+  const auto of_modelopt =
+      hf_quant_config ? std::optional{modelopt_config(*hf_quant_config)} : std::nullopt;
+  if (!config) config = of_modelopt;
   if (!config || !config->is_object()) return std::nullopt;
   Exclusions excluded;
   for (const char* key : {"ignore", "modules_to_not_convert", "exclude_modules"})
@@ -247,11 +287,8 @@ std::optional<CheckpointFormats> formats_of_files(const Model& model,
   CheckpointFormats formats = mixed
                                   ? mixed_formats(model, *mixed)
                                   : formats_by_modules(model, quantised_format(*config), excluded);
-  const auto of_modelopt =
-      hf_quant_config ? hf_quant_config->find("quantization") : std::optional<JsonValue>{};
-  if (is_fp8_cache(*config) ||
-      (of_modelopt && of_modelopt->is_object() && is_fp8_cache(*of_modelopt)))
-    formats.kv = Dtype::fp8;
+  formats.kv = cache_format(*config);
+  if (!formats.kv && of_modelopt) formats.kv = cache_format(*of_modelopt);
   // DeepSeek-V4's experts are apart from its quantization_config: values in fp4, a scale for 32.
   if (model.experts && model.document && text_or(*model.document, "expert_dtype") == "fp4")
     formats.experts = Dtype::mxfp4;

@@ -333,7 +333,8 @@ void settle_formats(const Model& model, const System& system, const ServingEngin
 }
 
 // Load balancing and overlapped halves are of experts behind an all-to-all.
-void settle_dispatch(const Model& model, const Place& at, const Deployment& plan) {
+void settle_dispatch(const Model& model, const ServingEngine& engine, const Place& at,
+                     const Deployment& plan) {
   for (const auto& [key, is_on] :
        {std::pair{"eplb", plan.eplb}, std::pair{"redundant_experts", plan.redundant_experts > 0},
         std::pair{"two_batch", plan.two_batch}})
@@ -347,6 +348,13 @@ void settle_dispatch(const Model& model, const Place& at, const Deployment& plan
     fail_input(at / "prefill_delay",
                "is for attention ranks that share experts: the model has none, or dp is 1",
                "leave it out, or add --dp");
+  if (plan.prefill_delay > 0 && !engine.scheduler->delays_prompts)
+    fail_infeasible(at / "prefill_delay",
+                    "the engine '" + engine.name + "' begins a prompt as soon as its rank can",
+                    "leave it out, or use " + schedulers_with(&SchedulerKind::delays_prompts));
+  if (plan.prefill_delay > 0 && plan.pp > 1)
+    fail_infeasible(at / "prefill_delay", "is not for stages of a pipeline",
+                    "leave it out, or use pp 1");
   if (plan.two_batch && !plan.dispatches)
     fail_input(at / "two_batch",
                "hides the all-to-all of experts, which copies of attention (dp) have over more "
@@ -530,7 +538,7 @@ Deployment make_deployment(const Model& model, const System& system, const Servi
       plan.ep > most_undispatched || plan.eplb || plan.stage_gpus() > system.nvlink_domain;
   plan.dispatches =
       plan.dp > 1 && plan.ep > 1 && plan.moe_tp == 1 && wide && system.wiring != NodeWiring::pcie;
-  settle_dispatch(model, at, plan);
+  settle_dispatch(model, engine, at, plan);
   plan.frees_windows = engine.memory.frees_windows;
   plan.kv_share = request.kv_share.value_or(engine.memory.share);
   plan.chunked = request.chunked.value_or(usual.chunked);

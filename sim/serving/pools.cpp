@@ -112,6 +112,12 @@ PoolsPlan make_pools(const Model& model, const System& system, const ServingEngi
     fail_infeasible({"", "--engine"},
                     "the engine '" + engine.name + "' has no pools of its own for prompts",
                     "use " + schedulers_with(&SchedulerKind::continuous));
+  for (const auto& [pool, at] : {std::pair{&request.prefill, prefill}, {&request.decode, decode}})
+    if (pool->prefill_delay.value_or(0) > 0)
+      fail_infeasible(at,
+                      "delays prompts until all ranks can begin one (prefill_delay), which is "
+                      "modelled beside decodes alone",
+                      "leave it out");
   DeploymentRequest prompts = request.prefill;
   prompts.speculate.reset();  // Prefill makes no tokens to draft.
   DeploymentRequest answers = request.decode;

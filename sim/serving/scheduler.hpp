@@ -59,6 +59,8 @@ struct SchedulerKind {
   bool reserves_answers = false;
   /// Copies of attention that share experts wait for each other in every iteration.
   bool copies_in_step = true;
+  /// Such copies can begin prompts together (BatchRules::prefill_delay).
+  bool delays_prompts = false;
 };
 
 /// All schedulers, in the order in which messages list them.

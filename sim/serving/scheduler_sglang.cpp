@@ -101,7 +101,8 @@ const SchedulerKind& sglang_scheduler() {
   static const SchedulerKind kind{.name = "sglang",
                                   .make = make_scheduler<SglangScheduler>,
                                   .mixes = false,
-                                  .may_change_mixing = true};
+                                  .may_change_mixing = true,
+                                  .delays_prompts = true};
   return kind;
 }
 

@@ -146,6 +146,21 @@ SettingsTree value_of(const ShellWord& word, const std::string& file) {
   return value;
 }
 
+bool is_number(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789.") == text.npos;
+}
+
+void lengthen(SettingsTree& value, SettingsTree by) {
+  if (value.kind != SettingsTree::Kind::list) {
+    SettingsTree list;
+    list.kind = SettingsTree::Kind::list;
+    list.line = value.line;
+    list.items.push_back(std::move(value));
+    value = std::move(list);
+  }
+  value.items.push_back(std::move(by));
+}
+
 // Flags as argparse and click read them.
 SettingsTree tree_of_words(const Words& words, const std::string& file) {
   SettingsTree tree;
@@ -156,6 +171,11 @@ SettingsTree tree_of_words(const Words& words, const std::string& file) {
   std::string open;  // The flag that waits for its value.
   std::size_t open_line = 0;
   bool has_positional = false;
+  bool behind_value = false;  // Of a flag, which may have several.
+  const bool names_model = std::any_of(words.begin(), words.end(), [](const ShellWord& word) {
+    const std::string name = word.text.substr(0, word.text.find('='));
+    return name == "--model" || name == "--model-path" || name == "--model_path";
+  });
   const auto close = [&] {
     if (open.empty()) return;
     SettingsTree value;
@@ -167,6 +187,7 @@ SettingsTree tree_of_words(const Words& words, const std::string& file) {
   for (const ShellWord& word : words) {
     if (is_flag(word.text)) {
       close();
+      behind_value = false;
       const std::size_t equals = word.text.find('=');
       std::string name = word.text.substr(0, equals);
       name.erase(0, name.find_first_not_of('-'));
@@ -182,11 +203,16 @@ SettingsTree tree_of_words(const Words& words, const std::string& file) {
                           word.text == "False" || word.text == "1" || word.text == "0";
     if (!open.empty() && (!is_switch(open) || is_truth)) {
       add(open, value_of(word, file));
+      behind_value = true;
       open.clear();
       continue;
     }
     close();
-    if (!has_positional && tree.find("model") == nullptr) add("model", value_of(word, file));
+    if (behind_value && is_number(word.text)) {  // "--cuda-graph-bs 1 2 4".
+      lengthen(tree.entries.back().value, value_of(word, file));
+      continue;
+    }
+    if (!has_positional && !names_model) add("model", value_of(word, file));
     has_positional = true;
   }
   close();

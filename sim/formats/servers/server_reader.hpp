@@ -80,6 +80,7 @@ class ServerReader {
   void read_vllm_draft();
   void read_vllm_role();
   void read_sglang();
+  void read_prefill_delay(bool shares_experts);
   void read_sglang_draft();
   void read_trtllm();
   void read_trtllm_draft();

@@ -35,12 +35,6 @@ void ServerReader::read_sglang() {
   }
   if (!attention && copies > 1) part_.keys["replicas"] = copies;
   read_dispatch("enable_two_batch_overlap", "ep_num_redundant_experts");
-  const std::string delay = "prefill_delayer_max_delay_passes";
-  if (flag("enable_prefill_delayer", false)) {
-    constexpr std::int64_t usual_delay = 30;
-    const std::int64_t passes = having(delay).number(delay, usual_delay);
-    if (attention && part_.model.experts) part_.keys["prefill_delay"] = passes;
-  }
   refuse_on("cpu_offload_gb", "keeps weights on the host, which is not modelled");
   refuse_on("enable_lora|lora_paths", "serves LoRA adapters, which are not modelled");
   refuse_on("is_embedding", "makes no answers");
@@ -49,7 +43,7 @@ void ServerReader::read_sglang() {
   read_formats("quantization", "dtype", "kv_cache_dtype");
   read_states("mamba_ssm_dtype", "mamba_full_memory_ratio");
   if (const std::string runner = word("moe_runner_backend", "auto");
-      part_.model.experts && runner != "auto")
+      part_.model.experts && runner != "auto" && runner != "flashinfer_mxfp4")
     part_.keys["trtllm_gen"] = runner.starts_with("flashinfer_trtllm");
   // Both are of all copies together.
   const std::int64_t share = attention ? copies : 1;
@@ -88,7 +82,21 @@ void ServerReader::read_sglang() {
   const std::string mode = word("disaggregation_mode", "null");
   if (mode == "prefill") part_.role = ServerRole::prefill;
   if (mode == "decode") part_.role = ServerRole::decode;
+  read_prefill_delay(attention && part_.model.experts.has_value());
   read_sglang_draft();
+}
+
+// Servers that only decode ignore it (managers/scheduler.py).
+void ServerReader::read_prefill_delay(bool shares_experts) {
+  const std::string most = "prefill_delayer_max_delay_passes";
+  if (!flag("enable_prefill_delayer", false)) return;
+  const std::int64_t passes = having(most).number(most, 30);
+  if (passes < 0 || passes > 1 << 20)
+    refuse(most, "is " + std::to_string(passes), "write a number of iterations, as 30");
+  if (!shares_experts || part_.role == ServerRole::decode) return;
+  if (part_.role == ServerRole::prefill)
+    return note("enable_prefill_delayer", "is not modelled in a pool that prefills only");
+  part_.keys["prefill_delay"] = passes;
 }
 
 void ServerReader::read_sglang_draft() {

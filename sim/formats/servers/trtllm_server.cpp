@@ -41,7 +41,8 @@ void ServerReader::read_trtllm() {
   const std::string cache = "kv_cache_config.dtype|kv_cache_dtype";
   read_formats("", "dtype", cache);
   read_states("kv_cache_config.mamba_ssm_cache_dtype", "");
-  if (word(cache, "auto") == "auto" && checkpoint_.is_quantised() && !checkpoint_.kv)
+  if (word(cache, "auto") == "auto" && checkpoint_.is_quantised() && !checkpoint_.kv &&
+      checkpoint_.said_by != "quantization_config" && !has_compressed_attention(part_.model))
     part_.notes.push_back(
         "kv_cache_config.dtype is that of the checkpoint, which is not here; "
         "taken are 16 bits: --set kv_cache_config.dtype=fp8");

@@ -197,6 +197,10 @@ TEST(Deployment, AttentionRanksShareSglangsDefaults) {
   EXPECT_EQ(refusal("deepseek-v3", "dgx-h200", request, 8),
             "--prefill_delay: is for attention ranks that share experts: the model has none, or dp "
             "is 1; leave it out, or add --dp");
+  request.dp = 8;
+  EXPECT_EQ(refusal("deepseek-v3", "dgx-h200", request, 8, "vllm"),
+            "--prefill_delay: the engine 'vllm' begins a prompt as soon as its rank can; leave it "
+            "out, or use sglang");
 }
 
 // enable_attention_dp is of all ranks.

@@ -239,8 +239,29 @@ TEST(CheckpointFormats, OfEachModule) {
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
                  "m/config.json: /quantization_config: has the quant_algo MIXED_PRECISION without "
-                 "quantized_layers; say the formats: --weights, --attention and --experts");
+                 "quantized_layers; say the formats: --weights, --attention and --experts; orrery "
+                 "import: add the modules of hf_quant_config.json, or --set quantization=fp8");
   }
+  EXPECT_THROW(formats_in(dense(mixed(R"("model.layers.0.mlp.down_proj": "FP8")"))), Error);
+  // MLPs of two layers at each end of eight are not named.
+  std::string inner;
+  for (int layer = 2; layer < 6; ++layer)
+    inner += std::string{layer > 2 ? ", " : ""} + R"("model.layers.)" + std::to_string(layer) +
+             ".mlp.down_proj" + fp4;
+  EXPECT_EQ(formats_in(dense(mixed(inner))), "nvfp4a16 attention bf16 experts bf16 ends 2 kv fp8");
+}
+
+// Beside config.json lies hf_quant_config.json, which is read where the other says nothing.
+TEST(CheckpointFormats, OfTheCacheAlone) {
+  const auto beside = [](const std::string& file) {
+    return formats_in(dense(R"(, "hf_quant_config": )" + file));
+  };
+  EXPECT_EQ(beside(R"({"quantization": {"quant_algo": null, "kv_cache_quant_algo": "FP8"}})"),
+            "bf16 attention bf16 experts bf16 ends 0 kv fp8");
+  EXPECT_EQ(beside(R"({"quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": "NVFP4"}})"),
+            "nvfp4 attention nvfp4 experts bf16 ends 0 kv nvfp4");
+  for (const char* file : {"[]", R"({"quantization": null})", R"({"quantization": "FP8"})", "{}"})
+    EXPECT_THROW(beside(file), Error) << file;
 }
 
 // fbgemm_fp8 lists each module of attention, and the MLPs of the first and the last layers.

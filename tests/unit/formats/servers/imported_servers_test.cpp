@@ -158,6 +158,22 @@ TEST(ImportedServers, PromptsOfAttentionRanksBeginTogether) {
   EXPECT_THAT(words_of(command + " --enable-prefill-delayer --prefill-delayer-max-delay-passes 12"
                                  "\n"),
               testing::HasSubstr("prefill_delay=12"));
+  const std::string pooled = command + " --enable-prefill-delayer --disaggregation-mode ";
+  EXPECT_THAT(words_of(pooled + "prefill\n" + pooled + "decode\n"),
+              testing::Not(testing::HasSubstr("prefill_delay=")));
+}
+
+// Flags of several values (argparse's nargs) hold no model.
+TEST(ImportedServers, FlagsOfSeveralNumbers) {
+  for (const char* command :
+       {"sglang serve --model-path Qwen/Qwen3-8B --cuda-graph-bs 1 2 4 --tp 2\n",
+        "sglang serve --cuda-graph-bs 1 2 4 --tp 2 --model-path Qwen/Qwen3-8B\n",
+        "vllm serve Qwen/Qwen3-8B --cuda-graph-sizes 1 2 4 --tensor-parallel-size 2\n"})
+    EXPECT_THAT(words_of(command),
+                testing::AllOf(testing::HasSubstr("model=qwen3-8b "), testing::HasSubstr("tp=2")))
+        << command;
+  EXPECT_THAT(words_of("vllm serve --tensor-parallel-size 2 Qwen/Qwen3-8B\n"),
+              testing::HasSubstr("model=qwen3-8b "));
 }
 
 TEST(ImportedServers, NestedFlagsAndSwitchesBeforeTheModel) {
