@@ -40,8 +40,7 @@ constexpr ScanLaw lightning_forward_blackwell{45.0, 0.57e-3};
 constexpr ScanLaw state_space_forward_h100{16.0, 0.683e-3};
 constexpr ScanLaw state_space_backward_h100{134.0, 2.56e-3};
 // Microseconds of a token of all heads of a wave, states of 128 x 64: mamba_chunk_scan_combined of
-// TensorRT-LLM 1.3 on B200 (NVIDIA aiconfigurator, mamba2_perf, commit 095f58a5; 87 to 89 ns) and
-// five Triton kernels on H100 (vLLM pull request 27299; 79 to 90 ns).
+// TensorRT-LLM 1.3 on B200 (NVIDIA aiconfigurator, mamba2_perf, commit 095f58a5; 87 to 89 ns).
 constexpr double state_space_wave_token = 0.087;
 constexpr double state_space_fixed = 22.0;
 // Of a full wave of a B200's 148 multiprocessors. On an H100 this quotient is 0.66 ns, and training
@@ -189,11 +188,11 @@ KernelTime scan_time(const Gpu& gpu, const ScanShape& shape, bool backward) {
 }
 
 KernelTime prompt_scan_time(const Gpu& gpu, const ScanShape& shape) {
-  if (shape.scan.kind != ScanKind::state_space) return scan_time(gpu, shape, false);
-  const double waves =
-      std::ceil(real(shape.sequences * shape.scan.heads) / std::max(1, gpu.multiprocessors));
-  const double us = state_space_fixed +
-                    state_space_wave_token * state_size(shape.scan) * real(shape.tokens) * waves;
+  if (shape.scan.kind != ScanKind::state_space || gpu.architecture < Architecture::blackwell)
+    return scan_time(gpu, shape, false);
+  const double heads = real(shape.sequences * shape.scan.heads) * state_size(shape.scan);
+  const double waves = std::ceil(heads / std::max(1, gpu.multiprocessors));
+  const double us = state_space_fixed + state_space_wave_token * real(shape.tokens) * waves;
   return bounded(gpu, shape, false, us, gpu.architecture >= Architecture::hopper);
 }
 

@@ -144,6 +144,10 @@ std::string deployment_text(const ServingSetup& setup) {
   degree("ep", plan.ep);
   if (setup.model.experts && plan.moe_tp != plan.tp) degree("moe_tp", plan.moe_tp);
   degree("replicas", plan.replicas);
+  if (plan.eplb) text += ", eplb";
+  degree("redundant_experts", plan.redundant_experts);
+  if (plan.two_batch) text += ", two_batch";
+  degree("prefill_delay", plan.prefill_delay);
   text += ", weights " + name(plan.weights);
   if (setup.model.experts && plan.experts != plan.weights)
     text += ", experts " + name(plan.experts);

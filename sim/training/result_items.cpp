@@ -103,7 +103,7 @@ Table kinds_table(const Result& result) {
   return table;
 }
 
-std::string kinds_head() { return "Layers by kind, ms of a micro-batch on a rank"; }
+std::string kinds_head() { return "Layers by kind, all of a model, ms of a micro-batch"; }
 
 Table stage_table(const Result& result) {
   std::vector<int> stages{result.busiest_stage};

@@ -208,6 +208,14 @@ TEST(Scan, StateSpacesOfPromptsTakePublishedTimes) {
     EXPECT_NEAR(prompt_scan_us("dgx-h100", {{ScanKind::state_space, 128, 128, 64}, 1, tokens}) / us,
                 1.0, 0.15)
         << tokens;
+  // A tensor rank of eight has an eighth of the heads, and larger states stand as more heads.
+  const auto us = [](const char* system, std::int64_t heads, std::int64_t values) {
+    return prompt_scan_us(system, {{ScanKind::state_space, heads, 128, values}, 1, 65536});
+  };
+  EXPECT_NEAR(us("dgx-h100", 16, 64) / us("dgx-h100", 128, 64), 1.0 / 8, 0.003);
+  EXPECT_DOUBLE_EQ(us("dgx-h100", 16, 128), us("dgx-h100", 32, 64));
+  EXPECT_DOUBLE_EQ(us("dgx-b200", 16, 128), us("dgx-b200", 32, 64));
+  EXPECT_DOUBLE_EQ(us("dgx-b200", 256, 128), us("dgx-b200", 512, 64));
 }
 
 // fla's kernels on H200 and GB200 (QwenLM/FlashQLA, benchmark results, commit c18a4860).
