@@ -12,7 +12,7 @@ namespace {
 using enum Dtype;
 
 constexpr std::array of_products{fp16, bf16, fp8, mxfp8, nvfp4, tf32, fp32};
-constexpr std::array of_weights{bf16, fp16, fp8,      fp8_block, nvfp4,  mxfp4,
+constexpr std::array of_weights{bf16, fp16, fp8,      fp8_block, nvfp4,  mxfp4,   mxfp8,
                                 int8, int4, int4_g32, nf4,       nf4_dq, nvfp4a16};
 constexpr std::array of_kv_cache{bf16, fp16, fp8, nvfp4};
 constexpr std::array of_moments{fp32, bf16, fp16, fp8, int8_block};

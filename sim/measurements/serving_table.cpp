@@ -45,6 +45,8 @@ const std::map<std::string, Columns>& columns_by_op() {
       {"csa_prefill", {"hidden", "q_rank", "index_heads", "heads", "batch", "new", "context"}},
       {"hca_decode", {"hidden", "q_rank", "index_heads", "heads", "batch", "context"}},
       {"hca_prefill", {"hidden", "q_rank", "index_heads", "heads", "batch", "new", "context"}},
+      {"msa_decode", {"hidden", "q_rank", "index_heads", "heads", "batch", "context"}},
+      {"msa_prefill", {"hidden", "q_rank", "index_heads", "heads", "batch", "new", "context"}},
       {"streams_pre", {"hidden", "tokens"}},
       {"streams_post", {"hidden", "tokens"}},
       {"all_reduce", {"gpus", "elements"}}};

@@ -72,11 +72,14 @@ struct StateWork {
 struct AttentionModule {
   std::string decode, prefill;  ///< Ops of their tables (sim/measurements/serving_table.hpp).
   std::int64_t heads = 0;
-  std::int64_t q_rank = 0;
+  std::int64_t q_rank = 0;        ///< 1 stands for queries of one product.
   std::int64_t index_heads = 1;  ///< 1 stands for none as well.
   /// What a token has in the cache: values in the cache's format, or `narrow_bytes` where that has
   /// 8 bits; and bytes whose format engines fix.
   double values = 0.0, narrow_bytes = 0.0, bytes = 0.0;
+  /// Key heads, over which ranks share `values` and `narrow_bytes`, and the parameters that make
+  /// these; 0: all ranks have the same.
+  std::int64_t kv_heads = 0, kv_parameters = 0;
   double of_sequence = 0.0;       ///< Bytes of a sequence, whatever its tokens.
   std::int64_t copied = 0;        ///< Parameters that every tensor-parallel rank has.
   std::int64_t most_context = 0;  ///< Earlier tokens that it sees at most; 0: all.

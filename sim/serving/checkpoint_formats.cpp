@@ -136,6 +136,7 @@ Dtype quantised_format(const JsonValue& config) {
   if (way.starts_with("modelopt") || (way.empty() && config.has("quant_algo")))
     return modelopt_format(config);
   if (way == "mxfp4") return Dtype::mxfp4;
+  if (way == "mxfp8") return Dtype::mxfp8;
   if (way == "gptq" || way == "awq")
     return integers(config, whole_or(config, "bits", 4), whole_or(config, "group_size", 128));
   if (way == "bitsandbytes" && says(config, "load_in_4bit"))

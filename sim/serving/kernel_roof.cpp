@@ -37,6 +37,8 @@ const std::map<std::string, Seconds>& starts() {
                                                   {"hca_decode", microseconds(30)},
                                                   {"csa_prefill", microseconds(50)},
                                                   {"hca_prefill", microseconds(40)},
+                                                  {"msa_decode", microseconds(20)},
+                                                  {"msa_prefill", microseconds(20)},
                                                   {"streams_pre", microseconds(17)},
                                                   {"streams_post", microseconds(6)},
                                                   {"sparse_decode", microseconds(30)},
@@ -137,6 +139,31 @@ KernelWork compressed_work(const std::string& op, const KernelFormats& formats,
                 elements_16_bit * 2.0 * tokens * hidden}};
 }
 
+// Sizes of the tables' model (MiniMax-M3's config.json): heads of 128 channels, 16 of which share
+// keys and values; an index chooses 16 blocks of 128 tokens beside a query's own.
+constexpr double block_dim = 128.0, heads_of_key = 16.0, chosen_tokens = 17.0 * 128.0,
+                 block_index_bytes = 256.0;
+
+// The same of attention to blocks of tokens.
+KernelWork block_work(const std::string& op, const KernelFormats& formats,
+                      std::span<const std::int64_t> sizes) {
+  const auto size = [&](std::size_t i) { return static_cast<double>(sizes[i]); };
+  const double hidden = size(0), index_heads = size(2), heads = size(3);
+  const bool prompts = op.ends_with("_prefill");
+  const double batch = size(4), news = prompts ? size(5) : 1.0, context = size(prompts ? 6 : 5);
+  const double tokens = batch * news, mean = std::max(1.0, context - 0.5 * (news - 1.0));
+  const double keys = std::max(1.0, heads / heads_of_key);
+  const double weights = hidden * block_dim * (2.0 * heads + 2.0 * keys + index_heads + 1.0);
+  const double seen = std::min(chosen_tokens, mean);
+  const double core = 4.0 * heads * block_dim * seen;
+  const double index = 2.0 * index_heads * block_dim * mean;
+  const double kv = element_bytes(formats.kv) * 2.0 * keys * block_dim;
+  const double read = batch * (block_index_bytes * context + kv * (prompts ? context : seen));
+  return {Flop{tokens * (2.0 * weights + core + index)},
+          Bytes{element_bytes(formats.weights) * weights + read +
+                elements_16_bit * 2.0 * tokens * hidden}};
+}
+
 // Each weight is read in its format and written in 16 bits.
 double written_out_bytes(Dtype format) { return element_bytes(format) + elements_16_bit; }
 
@@ -158,7 +185,8 @@ bool is_of_experts(const std::string& op) {
 }
 
 bool is_module(const std::string& op) {
-  return op.starts_with("sparse_") || op.starts_with("csa_") || op.starts_with("hca_");
+  return op.starts_with("sparse_") || op.starts_with("csa_") || op.starts_with("hca_") ||
+         op.starts_with("msa_");
 }
 
 bool is_scan(const std::string& op) {
@@ -235,6 +263,7 @@ KernelWork kernel_work(const std::string& op, const KernelFormats& formats,
             Bytes{elements_16_bit * (before ? 20.0 : 36.0) * channels}};
   }
   if (op.starts_with("sparse_")) return sparse_work(op, formats, sizes);
+  if (op.starts_with("msa_")) return block_work(op, formats, sizes);
   if (is_module(op)) return compressed_work(op, formats, sizes);
   assert(op == "all_reduce");
   const double gpus = size(0);

@@ -38,6 +38,7 @@ struct KernelFormats {
 ///     sparse_decode      the projections' products, 2 i 128 c of the index, 2 a 1088 min(c, 2048);
 ///                        weights, index keys of c tokens, the chosen keys
 ///     csa_decode, ...    the same with c / 4 and c / 128 entries, and a window of 128 tokens
+///     msa_decode, ...    the same with 2,176 tokens in blocks, and index keys of 256 bytes
 ///     streams_pre, _post 2 t 24 (4 h) in all;          20 h and 36 h channels a token
 ///     convolution        -;                            t channels read and written
 ///     all_reduce         -;                            2 (g - 1) / g of the tensor over one link

@@ -63,7 +63,12 @@ double mixer_parameters(const Model& model, const Deployment& plan, int layer) {
   if (const auto module = shape.mixer ? shape.mixer->module(model.hidden) : std::nullopt) {
     const auto all = static_cast<double>(shape.mixer->parameters(model.hidden));
     const auto copied = static_cast<double>(module->copied);
-    return copied + (all - copied) / plan.tp;
+    double own = copied + (all - copied) / plan.tp;
+    // Key heads are copied where there are more ranks than heads.
+    if (module->kv_heads > 0 && plan.tp > module->kv_heads)
+      own += static_cast<double>(module->kv_parameters) *
+             (1.0 / static_cast<double>(module->kv_heads) - 1.0 / plan.tp);
+    return own;
   }
   std::int64_t with_state = 0, beside = 0;
   if (shape.mixer) {
@@ -126,7 +131,10 @@ double token_of_layer(const Model& shape, const Deployment& plan) {
 
 double token_of_layer(const AttentionModule& module, const Deployment& plan) {
   const double value = element_bytes(plan.kv);
-  return module.bytes + (value > 1.0 ? value * module.values : module.narrow_bytes);
+  const double all = value > 1.0 ? value * module.values : module.narrow_bytes;
+  if (module.kv_heads == 0) return module.bytes + all;
+  const std::int64_t own = std::max<std::int64_t>(1, module.kv_heads / plan.tp);
+  return module.bytes + all * static_cast<double>(own) / static_cast<double>(module.kv_heads);
 }
 
 // Bytes of a sequence in the states of one layer, on one rank: the scan's, and the last tokens'

@@ -80,7 +80,7 @@ std::vector<CutHeads> cut_heads(const Model& model) {
       all.push_back({"heads", shape.heads, shape.latent ? 0 : shape.kv_heads, "key heads"});
     if (!shape.mixer) continue;
     if (const auto work = shape.mixer->module(model.hidden))
-      all.push_back({"heads", work->heads, 0, ""});
+      all.push_back({"heads", work->heads, work->kv_heads, "key heads"});
     const std::string kind = shape.mixer->kind();
     if (const auto work = shape.mixer->work(model.hidden, 1))
       all.push_back({"heads of " + kind, work->heads,

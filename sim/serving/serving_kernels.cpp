@@ -400,10 +400,18 @@ ServingKernels::Priced ServingKernels::attention_module(
   const Dtype cached = module.values > 0.0 ? cache_measured_as(kv) : Dtype::fp8;
   const KernelFormats formats{weights, module.values > 0.0 ? kv : cached};
   // Modules were measured with weights in bf16, in fp8 blocks and, by some engines, in nvfp4.
-  const Dtype measured = element_bytes(weights) > 1.5 ? Dtype::bf16 : Dtype::fp8_block;
-  const std::string words = "-" + name(measured) + "-kv-" + name(cached);
+  const auto words_of = [&](Dtype of) { return "-" + name(of) + "-kv-" + name(cached); };
+  const auto is_own = [&](Dtype of) {
+    const std::vector<FittedTable>& tables = table_set(op, words_of(of), {of, cached}).tables;
+    return !tables.empty() && tables.front().engine() == engine_.kernels.front();
+  };
+  // An engine's own kernels in bf16 say more of it than another one's in fp8.
+  const bool is_wide =
+      element_bytes(weights) > 1.5 || (!is_own(Dtype::fp8_block) && is_own(Dtype::bf16));
+  const Dtype measured = is_wide ? Dtype::bf16 : Dtype::fp8_block;
   const KernelWork moved = kernel_work(op, formats, used);
-  return {cold(module_time(op, words, {measured, cached}, used), moved.bytes, least_attention),
+  return {cold(module_time(op, words_of(measured), {measured, cached}, used), moved.bytes,
+               least_attention),
           moved};
 }
 

@@ -57,6 +57,22 @@ bool Attention::describe(Model& layer) const {
   return true;
 }
 
+std::optional<AttentionModule> Attention::module(std::int64_t hidden) const {
+  if (!index) return std::nullopt;
+  AttentionModule module;
+  module.decode = "msa_decode";
+  module.prefill = "msa_prefill";
+  module.heads = heads;
+  module.q_rank = 1;
+  module.index_heads = index->heads;
+  module.kv_heads = kv_heads;
+  module.values = module.narrow_bytes = static_cast<double>(kv_heads * (head_dim + value_dim));
+  module.bytes = 2.0 * static_cast<double>(index->dim);
+  module.kv_parameters = hidden * kv_heads * (head_dim + value_dim);
+  module.copied = vectors(hidden) + hidden * index->dim * (index->heads + 1);
+  return module;
+}
+
 MixerPointer parse_attention(const JsonValue& json) {
   MixerKeys keys{json,
                  {"heads", "kv_heads", "head_dim", "value_dim", "window", "chunked", "rotary",

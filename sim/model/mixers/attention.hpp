@@ -33,6 +33,7 @@ class Attention : public Mixer {
   std::int64_t vectors(std::int64_t hidden) const override;
   KeptBytes kept(std::int64_t hidden) const override;
   bool describe(Model& layer) const override;
+  std::optional<AttentionModule> module(std::int64_t hidden) const override;
 };
 
 MixerPointer parse_attention(const JsonValue& json);

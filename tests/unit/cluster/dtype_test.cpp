@@ -111,7 +111,7 @@ TEST(Dtype, AnUnknownWordIsRefusedWithThoseOfItsUse) {
   EXPECT_EQ(refusal(R"("nf")", FormatUse::weights), "f.json: 'nf' is unknown; did you mean 'nf4'?");
   EXPECT_EQ(refusal(R"("posit")", FormatUse::weights),
             "f.json: 'posit' is unknown; write one of: bf16, fp16, fp8, fp8_block, nvfp4, mxfp4, "
-            "int8, int4, int4_g32, nf4, nf4_dq, nvfp4a16");
+            "mxfp8, int8, int4, int4_g32, nf4, nf4_dq, nvfp4a16");
   EXPECT_THAT(names_of_products(8), ElementsAre("fp8", "mxfp8"));
 }
 

@@ -280,7 +280,7 @@ TEST(Deployment, Nf4HasDoublyQuantisedScalesWhereTheEngineKeepsThem) {
   request.weights = Dtype::nf4_dq;
   EXPECT_EQ(refusal("llama3.1-8b", "dgx-h100", request, 1),
             "--weights: the engine 'vllm' has no nf4_dq; it has bf16, fp16, fp8, fp8_block, nvfp4, "
-            "mxfp4, int8, int4, int4_g32, nf4, nvfp4a16");
+            "mxfp4, mxfp8, int8, int4, int4_g32, nf4, nvfp4a16");
 }
 
 TEST(Deployment, KeysAreReadFromFlagsAndFiles) {

@@ -55,6 +55,8 @@ TEST(LeftOutRows, AreMissedByNoMoreThanTheGoals) {
   within("convolution_step", 0.045, 0.020);
   within("sparse_decode", 0.085, 0.055);
   within("sparse_prefill", 0.150, 0.090);
+  within("msa_decode", 0.085, 0.055);
+  within("msa_prefill", 0.150, 0.090);
 }
 
 }  // namespace

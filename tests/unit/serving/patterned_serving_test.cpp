@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "sim/model/layer_pattern.hpp"
 #include "sim/serving/iteration_prices.hpp"
 #include "sim/serving/kv_capacity.hpp"
@@ -245,13 +247,13 @@ TEST(PatternedServing, CompressedAttentionHardlyGrowsWithTheContext) {
 }
 
 // Tables of most engines have no prompts behind more than some thousand tokens; a longer context is
-// never much faster, whatever table it comes from.
+// never much faster, whatever table it comes from. Those of MiniMax-M3 scatter more.
 TEST(PatternedServing, ModulesAreNotFasterBehindMoreTokens) {
-  double worst = 1.0;
-  std::string where;
+  std::map<std::string, std::pair<double, std::string>> worst;  // By model.
   for (const std::string gpu : {"h100-sxm", "h200-sxm", "b200-sxm", "b300-sxm", "gb200", "gb300"})
     for (const std::string engine : {"vllm", "sglang", "trtllm"})
-      for (const std::string name : {"deepseek-v4-flash", "deepseek-v4-pro", "deepseek-v3.2"}) {
+      for (const std::string name :
+           {"deepseek-v4-flash", "deepseek-v4-pro", "deepseek-v3.2", "minimax-m3"}) {
         const Model model = read_model(name, {});
         const ServingKernels kernels{read_gpu(gpu, {}), read_serving_engine(engine, {})};
         for (const ServedLayers& layers : served_layers(model, {})) {
@@ -265,16 +267,20 @@ TEST(PatternedServing, ModulesAreNotFasterBehindMoreTokens) {
                       .attention_module(Dtype::fp8_block, Dtype::fp8, model.hidden, *layers.module,
                                         16, requests, tokens, static_cast<std::int64_t>(context))
                       .time.time.si();
-              if (before > 0.0 && time / before < worst) {
-                worst = time / before;
-                where = gpu + " " + engine + " " + name + " " + layers.module->decode;
+              auto& [least, where] = worst.try_emplace(name, 1.0, "").first->second;
+              if (before > 0.0 && time / before < least) {
+                least = time / before;
+                where = gpu + " " + engine + " " + layers.module->decode + " " +
+                        std::to_string(requests) + " x " + std::to_string(tokens) + " behind " +
+                        std::to_string(context);
               }
               before = time;
             }
           }
         }
       }
-  EXPECT_GT(worst, 0.89) << where;
+  for (const auto& [name, of] : worst)
+    EXPECT_GT(of.first, name == "minimax-m3" ? 0.78 : 0.89) << name << " " << of.second;
 }
 
 // Streams are mixed once a layer, whatever the batch; a stage sends all four of them on.
@@ -385,12 +391,60 @@ std::string refusal(const std::string& model, const std::string& engine,
   return error_text([&] { setup(model, 8, engine, request); });
 }
 
+// MiniMax-M3: 60 layers with 4 key heads of 128 channels, of which a rank has one at least; 57 with
+// an index key of 128 channels in 16 bits, which all ranks have.
+TEST(PatternedServing, BlocksChosenByAnIndexKeepKeysOfTwoKinds) {
+  for (const auto& [tp, heads] : {std::pair{1, 4}, {2, 2}, {4, 1}, {8, 1}})
+    for (const auto& [kv, bytes] : {std::pair{Dtype::bf16, 2}, {Dtype::fp8, 1}}) {
+      DeploymentRequest request;
+      request.tp = tp;
+      request.kv = kv;
+      request.ep = tp;
+      request.weights = Dtype::fp8_block;
+      const ServingSetup of = setup("minimax-m3", tp, "vllm", request);
+      EXPECT_EQ(kv_bytes_per_token(of.model, of.deployment),
+                60 * heads * 2 * 128 * bytes + 57 * 256)
+          << tp;
+    }
+}
+
+// Of a rank's weights, key heads beyond four are copies, and so are index heads and their key: eight
+// ranks hold 57 layers' 6,144 x 5 x 128 of the latter eight times, and keys and values of 60 twice.
+TEST(PatternedServing, RanksCopyKeyHeadsAndIndexes) {
+  const auto weights = [](int tp) {
+    DeploymentRequest request;
+    request.tp = tp;
+    request.weights = request.attention = request.experts = Dtype::bf16;
+    const ServingSetup of = setup("minimax-m3", tp, "vllm", request);
+    return tp * rank_weights(of.model, of.system.gpu, of.deployment).si();
+  };
+  const double index = 57 * 6'144.0 * 5 * 128 * 2, keys = 60 * 6'144.0 * 2 * 4 * 128 * 2;
+  const double router = weights(4) - weights(2) - 2 * index;  // Norms and routers are copies, too.
+  EXPECT_GE(router, 0.0);
+  EXPECT_NEAR(weights(8) - weights(4), 4 * index + keys + 2 * router, 2e6);
+}
+
+// From the 2,176 tokens that are seen on, only the index keys of a step grow.
+TEST(PatternedServing, BlocksChosenByAnIndexGrowSlowly) {
+  for (const std::string engine : {"vllm", "sglang"}) {
+    DeploymentRequest request;
+    request.weights = Dtype::fp8_block;
+    const ServingSetup of = setup("minimax-m3", 8, engine, request);
+    const auto module = [&](std::int64_t context) {
+      const IterationPrices prices{of.model, of.system, of.deployment, of.engine};
+      return part(prices.price({16, 16 * context, {}, 16}), "decode_attention.module")->time.si();
+    };
+    EXPECT_LT(module(65'536) / module(2'176), 3.0) << engine;
+    EXPECT_GT(module(65'536) / module(2'176), 1.0) << engine;
+  }
+}
+
 TEST(PatternedServing, SaysWhatIsNotServed) {
   using testing::HasSubstr;
   EXPECT_THAT(refusal("qwen3.5-35b-a3b", "vllm-2024"),
               HasSubstr("the engine 'vllm-2024' serves no mixers with a state"));
-  EXPECT_THAT(refusal("minimax-m3", "sglang"),
-              HasSubstr("serving has no prices yet of such attention layers"));
+  EXPECT_THAT(refusal("jamba-1.5-mini", "sglang"),
+              HasSubstr("serving has no prices yet of such mamba1 layers"));
   DeploymentRequest request;
   request.states = Dtype::bf16;
   EXPECT_THAT(refusal("llama3-8b", "vllm", request), HasSubstr("no mixer that keeps a state"));
