@@ -181,15 +181,16 @@ int export_megatron(const Arguments& arguments) {
   options.help();
   options.basic({"model", "system", "gpus", "plan", "tp", "pp", "cp", "ep", "gbs", "mbs", "seq",
                  "zero", "dtype", "recompute", "software", "script", "diff", "set", "help"});
-  if (!options.read(arguments,
-                    "usage: orrery export megatron --model M --system S --gpus N --gbs B "
-                    "[options]\n"
-                    "       orrery export server --help\n"
-                    "       orrery export simgrid --help\n\n"
-                    "Prints a plan and its model as arguments of Megatron-LM's pretrain_gpt.py, or of "
-                    "its\npretrain_hybrid.py for a pattern of Mamba layers and others; what they "
-                    "cannot say goes to\nstderr. A plan that orrery import wrote, or --script, keeps "
-                    "all arguments of the script that\nthe plan does not change."))
+  if (!options.read(
+          arguments,
+          "usage: orrery export megatron --model M --system S --gpus N --gbs B "
+          "[options]\n"
+          "       orrery export server --help\n"
+          "       orrery export simgrid --help\n\n"
+          "Prints a plan and its model as arguments of Megatron-LM's pretrain_gpt.py, or of "
+          "its\npretrain_hybrid.py for a pattern of Mamba layers and others; what they "
+          "cannot say goes to\nstderr. A plan that orrery import wrote, or --script, keeps "
+          "all arguments of the script that\nthe plan does not change."))
     return exit_ok;
   options.refuse_words("see orrery export --help");
   if (given.diff && given.script)

@@ -48,10 +48,10 @@ int scan_kernels(ScanKind kind, bool backward);
 KernelTime scan_time(const Gpu& gpu, const ScanShape& shape, bool backward);
 
 /// Time of a chunked scan of prompts as engines run them. State spaces on Blackwell differ from
-/// training: heads of states of 128 x 64, larger ones as several, fill the multiprocessors in waves,
-/// t0 + b t ceil(s h / multiprocessors); 34 of 34 rows of B200 from 32,768 tokens on within 4 %.
-/// Elsewhere, and of the other kinds, prompts take as long as in training; five rows of an H100 with
-/// 128 heads, in which both laws agree, within 14 %.
+/// training: heads of states of 128 x 64, larger ones as several, fill the multiprocessors in
+/// waves, t0 + b t ceil(s h / multiprocessors); 34 of 34 rows of B200 from 32,768 tokens on within
+/// 4 %. Elsewhere, and of the other kinds, prompts take as long as in training; five rows of an
+/// H100 with 128 heads, in which both laws agree, within 14 %.
 KernelTime prompt_scan_time(const Gpu& gpu, const ScanShape& shape);
 
 }  // namespace orrery

@@ -72,7 +72,7 @@ struct StateWork {
 struct AttentionModule {
   std::string decode, prefill;  ///< Ops of their tables (sim/measurements/serving_table.hpp).
   std::int64_t heads = 0;
-  std::int64_t q_rank = 0;        ///< 1 stands for queries of one product.
+  std::int64_t q_rank = 0;       ///< 1 stands for queries of one product.
   std::int64_t index_heads = 1;  ///< 1 stands for none as well.
   /// What a token has in the cache: values in the cache's format, or `narrow_bytes` where that has
   /// 8 bits; and bytes whose format engines fix.

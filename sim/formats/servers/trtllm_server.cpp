@@ -1,4 +1,5 @@
 #include "sim/formats/servers/server_reader.hpp"
+#include "sim/serving/served_layers.hpp"
 
 namespace orrery {
 

@@ -408,8 +408,9 @@ TEST(PatternedServing, BlocksChosenByAnIndexKeepKeysOfTwoKinds) {
     }
 }
 
-// Of a rank's weights, key heads beyond four are copies, and so are index heads and their key: eight
-// ranks hold 57 layers' 6,144 x 5 x 128 of the latter eight times, and keys and values of 60 twice.
+// Of a rank's weights, key heads beyond four are copies, and so are index heads and their key:
+// eight ranks hold 57 layers' 6,144 x 5 x 128 of the latter eight times, and keys and values of 60
+// twice.
 TEST(PatternedServing, RanksCopyKeyHeadsAndIndexes) {
   const auto weights = [](int tp) {
     DeploymentRequest request;

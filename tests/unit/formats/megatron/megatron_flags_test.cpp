@@ -343,7 +343,7 @@ TEST(MegatronFlags, PatternsReadBackAreTheSame) {
   EXPECT_EQ(plans, 80);
 }
 
-// pretrain_gpt.py has gated delta nets and attention in layers of two parts, the hybrid program all.
+// pretrain_gpt.py has gated delta nets and attention in layers of two parts.
 TEST(MegatronFlags, OfGatedDeltaNets) {
   const MegatronFlags flags = megatron_flags(scenario(
       "qwen3-next-80b-a3b", "dgx-b200", 64, plan_request(1, 2, 1, 64, 4096, "megatron-core")));

@@ -352,8 +352,8 @@ TEST(MegatronRun, PatternsOfLayers) {
   }
 }
 
-// Gated delta nets among layers of pretrain_gpt.py, as Megatron-Bridge's provider of Qwen3-Next sets
-// its sizes (models/qwen/qwen3_next_bridge.py).
+// Gated delta nets among layers of pretrain_gpt.py, as Megatron-Bridge's provider of Qwen3-Next
+// sets its sizes (models/qwen/qwen3_next_bridge.py).
 TEST(MegatronRun, GatedDeltaNets) {
   const std::string common =
       "pretrain_gpt.py --bf16 --micro-batch-size 1 --global-batch-size 64 --seq-length 4096 "
