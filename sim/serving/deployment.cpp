@@ -488,7 +488,7 @@ std::vector<std::string> unmeasured_notes(const System& system, const Model& mod
   if (has_compressed_attention(model))
     notes.push_back(
         "compressed attention is priced by measured modules, but sixteen published runs of "
-        "DeepSeek-V4, by SGLang 0.5.15, had 0.68 to 1.4 times the predicted throughput, beyond the "
+        "DeepSeek-V4, by SGLang 0.5.15, had 0.68 to 1.1 times the predicted throughput, beyond the "
         "range");
   if (!system.domains_hold_groups(plan.tp, plan.gpus()))
     notes.push_back("groups of tp=" + std::to_string(plan.tp) +
@@ -672,9 +672,8 @@ std::vector<DeploymentKey> all_keys() {
             "halves of a batch hide each other's all-to-all: vllm's --enable-dbo, sglang's "
             "--enable-two-batch-overlap (default false)"),
       field("prefill_delay", &D::prefill_delay, whole(0, 1 << 20),
-            "attention ranks begin prompts if all can, or in this iteration since some could: "
-            "sglang's "
-            "--enable-prefill-delayer has 30 (default 0)"),
+            "attention ranks begin prompts if all can and have room, or in this iteration since "
+            "some could: sglang's --enable-prefill-delayer has 30 (default 0)"),
       field("replicas", &D::replicas, whole(1, 1 << 20),
             "copies of all of it (default: as many as the GPUs hold)"),
       field("weights", &D::weights, weights,

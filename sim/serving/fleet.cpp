@@ -66,9 +66,10 @@ Fleet::Fleet(const RequestList& list, const ReplicaShape& shape, std::uint32_t r
       copies_{static_cast<std::uint32_t>(shape.copies)},
       stages_{static_cast<std::uint32_t>(shape.stages)},
       delay_{shape.copies > 1 ? shape.rules.prefill_delay : 0},
+      most_requests_{shape.rules.most_requests},
       versions_(replicas),
       starts_(replicas),
-      delayed_(replicas, -1),
+      delays_(replicas),
       busy_(replicas) {
   for (std::uint32_t r = 0; r < replicas; ++r)
     replicas_.emplace_back(list, shape, times, stages_ > 1 ? &busy_[r / stages_] : nullptr);
@@ -115,23 +116,32 @@ void Fleet::cut_others(std::uint32_t group, std::int64_t were_busy, Seconds now)
   }
 }
 
-// True if some copies can begin a prompt and others cannot, and have not waited long enough
-// (sglang/srt/managers/prefill_delayer.py). All that can have decodes to run meanwhile.
+// True if new prompts wait (sglang/srt/managers/prefill_delayer.py): some copies can begin one and
+// others cannot, and have not waited long enough; or all can, and the fullest has less room than
+// the most prompts that any of them has begun at once. All that can have decodes to run meanwhile.
 bool Fleet::delays_prompts(std::uint32_t group) {
   if (delay_ == 0) return false;
-  std::int64_t& delayed = delayed_[group];
-  if (delayed >= 0 && !running(group).empty()) delayed += running_.front()->steps().steps;
+  Delay& delay = delays_[group];
+  if (delay.passes >= 0 && !running(group).empty()) delay.passes += running_.front()->steps().steps;
   std::uint32_t able = 0;
   bool decodes = true;
+  std::int64_t fullest = 0;
   for (std::uint32_t copy = 0; copy < copies_; ++copy) {
     const Replica& replica = replicas_[group * copies_ + copy];
+    fullest = std::max(fullest, replica.batch().running());
     if (!replica.can_begin_prompt()) continue;
     ++able;
     decodes &= replica.batch().decodes() > 0;
   }
-  const bool delays =
-      able > 0 && able < copies_ && decodes && std::max<std::int64_t>(delayed, 0) + 1 < delay_;
-  delayed = delays ? std::max<std::int64_t>(delayed, 0) : -1;
+  delay.for_room = able == copies_ && decodes && fullest + delay.most_prompts > most_requests_;
+  if (delay.for_room && !delay.was_for_room) {  // The first time is let pass.
+    delay.was_for_room = true;
+    delay.for_room = false;
+  }
+  const bool for_others =
+      able > 0 && able < copies_ && decodes && std::max<std::int64_t>(delay.passes, 0) + 1 < delay_;
+  const bool delays = delay.for_room || for_others;
+  delay.passes = delays ? std::max<std::int64_t>(delay.passes, 0) : -1;
   return delays;
 }
 
@@ -143,6 +153,9 @@ void Fleet::start_group(std::uint32_t group, Seconds now) {
         replica.present() > 0 || !replica.is_idle()) {
       replica.hold_prompts(holds);
       replica.start(now);
+      if (delay_ > 0)
+        delays_[group].most_prompts =
+            std::max(delays_[group].most_prompts, std::ssize(replica.batch().chunks()));
     }
   if (copies_ > 1) go_in_step(group);
   expect(group);
@@ -164,7 +177,8 @@ void Fleet::go_in_step(std::uint32_t group) {
   for (const Replica* replica : running_)
     if (alone(replica) > alone(slowest)) slowest = replica;
   DecodeSteps common{alone(slowest) + together, slowest->steps().growth, slowest->steps().steps};
-  if (delayed_[group] >= 0) common.steps = std::min(common.steps, delay_ - 1 - delayed_[group]);
+  if (const Delay& delay = delays_[group]; delay.passes >= 0 && !delay.for_room)
+    common.steps = std::min(common.steps, delay_ - 1 - delay.passes);
   for (const Replica* replica : running_) {
     common.steps = std::min(common.steps, replica->steps().steps);
     // The plan ends where another copy would be the slowest.

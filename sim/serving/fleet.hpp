@@ -117,6 +117,13 @@ class Fleet {
     std::uint64_t version = 0;
   };
 
+  // Prompts that wait for room or for other copies (BatchRules::prefill_delay).
+  struct Delay {
+    std::int64_t passes = -1;       // Iterations for which they have waited; below 0: none waits.
+    std::int64_t most_prompts = 0;  // That a copy has begun or continued in one iteration.
+    bool for_room = false, was_for_room = false;
+  };
+
   const std::vector<Replica*>& running(std::uint32_t group);
   void expect(std::uint32_t group);
   void will_start(std::uint32_t group);
@@ -133,14 +140,14 @@ class Fleet {
   RequestRouter router_;
   std::uint32_t copies_, stages_;
   std::int64_t delay_;  // BatchRules::prefill_delay.
+  std::int64_t most_requests_;
   std::deque<Replica> replicas_;
   EventQueue<Seconds, Change> changes_;  // Simultaneous changes come by their group.
   std::vector<std::uint64_t> versions_;  // The valid change of each group.
   std::vector<std::uint32_t> to_start_;  // Groups that may start at this moment.
   std::vector<std::uint32_t> started_;
-  std::vector<bool> starts_;  // True for groups in to_start_.
-  // Iterations for which each group has held prompts back; below 0: it does not.
-  std::vector<std::int64_t> delayed_;
+  std::vector<bool> starts_;        // True for groups in to_start_.
+  std::vector<Delay> delays_;       // Of each group.
   std::vector<std::int64_t> busy_;  // Replicas with work, by pipeline.
   std::vector<Replica*> running_;
 };

@@ -25,8 +25,9 @@ struct BatchRules {
   /// one after it: vLLM's asynchronous scheduling, the overlapped schedulers of SGLang and
   /// TensorRT-LLM.
   bool plans_ahead = false;
-  /// Copies of attention that go in step begin prompts only if all of them can, or in the iteration
-  /// of this number since some could; 0: each begins whenever it can.
+  /// Copies of attention that go in step begin prompts only if all of them can and the fullest has
+  /// room for as many as any of them has begun at once, or in the iteration of this number since
+  /// some but not all could; 0: each begins whenever it can.
   int prefill_delay = 0;
   /// Tokens of a request that a decode step computes, for which it needs blocks, and their number
   /// that it brings on average: more than one with speculative decoding (StepProgress).

@@ -554,6 +554,35 @@ TEST(ReplayRequests, CopiesOfAttentionBeginPromptsTogether) {
   }
 }
 
+// Two copies of eight places each, and more clients than places: every prompt is of 100 tokens, and
+// an iteration of 400 has four of them. New ones then wait until the fuller copy has four places
+// free, so that five to six of eight are taken on the mean; without a delay all are.
+TEST(ReplayRequests, PromptsThatBeginTogetherWaitForRoom) {
+  StepCosts costs = fixed_costs({});
+  costs.dense = [](double tokens) { return Seconds{0.010 + 1e-5 * tokens}; };
+  ReplayShape shape = one_replica(scheduler("sglang"));
+  shape.replicas = 2;
+  shape.replica.copies = 2;
+  shape.replica.rules.most_requests = 8;
+  shape.replica.rules.budget = 400;
+  RequestTraffic traffic;
+  traffic.requests = 2000;
+  traffic.prompt = {LengthDistribution::Kind::uniform, 100, 100};
+  traffic.output = {LengthDistribution::Kind::uniform, 50, 150};
+  RequestList list = sample_requests(traffic);
+  for (Request& request : list.requests) request.arrival = Seconds{};
+  list.clients = 64;
+  const auto taken = [&](int delay) {
+    shape.replica.rules.prefill_delay = delay;
+    const ReplayCounts counts = replay_requests(list, shape, costs).counts;
+    EXPECT_EQ(counts.totals.finished, 2000);
+    const Seconds span = counts.totals.end - counts.totals.first_arrival;
+    return counts.tpot.mean() * (2000.0 * 99.0) / span / 2.0;
+  };
+  EXPECT_NEAR(taken(0), 7.6, 0.4);
+  EXPECT_NEAR(taken(30), 5.5, 0.5);
+}
+
 TEST(ReplayRequests, DelayedPromptsConserveAndAreFoldedAsOthers) {
   for (const int delay : {2, 7, 30}) {
     ReplayShape shape = one_replica(scheduler("sglang"));
