@@ -80,9 +80,19 @@ struct AttentionModule {
   /// Key heads, over which ranks share `values` and `narrow_bytes`, and the parameters that make
   /// these; 0: all ranks have the same.
   std::int64_t kv_heads = 0, kv_parameters = 0;
-  double of_sequence = 0.0;       ///< Bytes of a sequence, whatever its tokens.
+  /// The last tokens that it sees whole, and bytes of each; and bytes of a sequence's entries that
+  /// are not finished, which summarise up to `unfinished` tokens.
+  std::int64_t window = 0;
+  double window_bytes = 0.0;
+  std::int64_t unfinished = 0;
+  double unfinished_bytes = 0.0;
   std::int64_t copied = 0;        ///< Parameters that every tensor-parallel rank has.
   std::int64_t most_context = 0;  ///< Earlier tokens that it sees at most; 0: all.
+
+  /// Bytes of a sequence, whatever its tokens.
+  double of_sequence() const {
+    return static_cast<double>(window) * window_bytes + unfinished_bytes;
+  }
 };
 
 /// The part of a layer that mixes the tokens of a sequence: attention of some kind, a state space,

@@ -394,6 +394,20 @@ void settle_expert_kernels(const Model& model, const System& system, const Servi
       request.trtllm_gen.value_or(std::ranges::count(engine.trtllm_gen, plan.experts) > 0);
 }
 
+// The windows of compressed attention, which may have a pool of their own.
+void settle_windows(const Model& model, const ServingEngine& engine,
+                    const DeploymentRequest& request, const Place& at, Deployment& plan) {
+  const bool compressed = has_compressed_attention(model);
+  if (request.window_ratio && !compressed)
+    fail_input(at / "window_ratio", "is for compressed attention, as DeepSeek-V4 has",
+               "leave it out");
+  if (request.window_ratio && engine.memory.window_ratio == 0.0)
+    fail_infeasible(at / "window_ratio",
+                    "the engine '" + engine.name + "' has no pool for windows alone",
+                    "leave it out, or use --engine sglang");
+  if (compressed) plan.window_ratio = request.window_ratio.value_or(engine.memory.window_ratio);
+}
+
 // Mixers with a state: its format, and where the engine keeps it.
 void settle_states(const Model& model, const ServingEngine& engine,
                    const DeploymentRequest& request, const Place& at, Deployment& plan) {
@@ -488,8 +502,8 @@ std::vector<std::string> unmeasured_notes(const System& system, const Model& mod
   if (has_compressed_attention(model))
     notes.push_back(
         "compressed attention is priced by measured modules, but sixteen published runs of "
-        "DeepSeek-V4, by SGLang 0.5.15, had 0.68 to 1.1 times the predicted throughput, beyond the "
-        "range");
+        "DeepSeek-V4, by SGLang 0.5.15, had 0.68 to 1.25 times the predicted throughput, beyond "
+        "the range");
   if (!system.domains_hold_groups(plan.tp, plan.gpus()))
     notes.push_back("groups of tp=" + std::to_string(plan.tp) +
                     " leave their NVLink domain: published runs of that kind, DeepSeek-R1 on 16 "
@@ -549,6 +563,7 @@ Deployment make_deployment(const Model& model, const System& system, const Servi
                     "the engine '" + engine.name + "' keeps no keys and values on the host",
                     "leave it out, or use " + schedulers_with(&SchedulerKind::continuous));
   if (request.speculate) settle_speculation(model, engine, *request.speculate, at, plan);
+  settle_windows(model, engine, request, at, plan);
   settle_states(model, engine, request, at, plan);
   settle_expert_kernels(model, system, engine, request, at, plan);
   return plan;
@@ -690,6 +705,9 @@ std::vector<DeploymentKey> all_keys() {
       field("state_ratio", &D::state_ratio, real(0.001, 1000.0),
             "memory of the states over that of the KV cache, sglang's --mamba-full-memory-ratio "
             "(default: the engine's)"),
+      field("window_ratio", &D::window_ratio, real(0.001, 1.0),
+            "tokens in the pool of compressed attention's windows over those of the KV cache: "
+            "sglang's --swa-full-tokens-ratio (default: the engine's)"),
       field("budget", &D::budget, tokens, "tokens of an iteration (default: the engine's)"),
       field("max_seqs", &D::max_seqs, tokens, "requests of an iteration (default: the engine's)"),
       field("max_length", &D::max_length, tokens,

@@ -23,7 +23,7 @@ struct DeploymentRequest {
   std::optional<Dtype> weights, attention, experts;
   std::optional<Dtype> kv, states;
   std::optional<bool> trtllm_gen;
-  std::optional<double> state_ratio;
+  std::optional<double> state_ratio, window_ratio;
   std::optional<std::int64_t> ends_16bit;
   std::optional<std::int64_t> budget, max_seqs, max_length, block;
   std::optional<double> kv_share;
@@ -46,6 +46,7 @@ struct Deployment {
   Dtype states = Dtype::fp32;   ///< Of mixers that keep a state.
   bool state_pages = false;     ///< EngineStates::in_pages.
   double state_ratio = 0.0;     ///< EngineStates::ratio.
+  double window_ratio = 0.0;    ///< MemoryRule::window_ratio, for compressed attention; else 0.
   std::int64_t ends_16bit = 0;  ///< So many of the first and of the last layers have 16 bits.
   std::int64_t budget = 0;      ///< Tokens of an iteration of one attention rank.
   std::int64_t max_seqs = 0;    ///< Requests of an iteration of it.
@@ -120,7 +121,7 @@ CheckpointFormats checkpoint_of(const Model& model, const DeploymentRequest& req
 std::string published_note(const Model& model, const DeploymentRequest& request);
 
 /// One sentence for each known effect that the prediction intervals of the deployment do not cover:
-/// compressed attention (docs/notes/hybrid-models.md), tensor-parallel ranks on several nodes
+/// compressed attention (docs/notes/hybrid-serving.md), tensor-parallel ranks on several nodes
 /// (tt-inference-server issue 356, sglang issue 3656), and experts over many ranks, whose tables
 /// were timed with an uneven router (docs/notes/serving-errors.md).
 std::vector<std::string> unmeasured_notes(const System& system, const Model& model,

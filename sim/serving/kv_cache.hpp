@@ -158,6 +158,28 @@ struct KvGroups {
   static constexpr std::int64_t unlimited = std::int64_t{1} << 32;
 };
 
+/// A pool for the windows of requests, apart from the blocks of whole contexts. While a request
+/// runs, SGLang's radix cache holds the node at the end of its prompt, which is what was computed
+/// of it at once, whatever of it the window needs; of the answer, it frees what the window has
+/// left, a window's tokens at a time (python/sglang/srt/mem_cache/swa_radix_cache.py, inc_lock_ref;
+/// managers/schedule_batch.py, maybe_evict_swa).
+struct WindowPool {
+  std::int64_t tokens = 0;   ///< 0: there is no such pool.
+  std::int64_t window = 0;   ///< Tokens that a token sees, with its own.
+  std::int64_t at_once = 0;  ///< The most tokens of a prompt that a node has; 0: prompts go.
+
+  /// Tokens that a request with this prompt holds: those since the last multiple of `at_once`, with
+  /// the part before if they are fewer than a window; and two windows of its answer.
+  std::int64_t of(std::int64_t prompt) const {
+    std::int64_t node = std::min(prompt, at_once);
+    if (at_once > 0 && prompt > at_once) {
+      node = (prompt - 1) % at_once + 1;
+      if (node < window) node += at_once;
+    }
+    return node + 2 * window;
+  }
+};
+
 /// The memory of a replica for keys and values.
 struct KvShape {
   std::int64_t tokens = 0;
@@ -167,6 +189,7 @@ struct KvShape {
   std::int64_t host_tokens = 0;
   bool copies_at_once = false;  ///< They go there when computed (EngineHostKv).
   KvGroups groups{};            ///< `tokens` is what all groups together keep whole.
+  WindowPool windows{};
 };
 
 /// Its blocks: free, in use by one request, or nodes of the tree of prompts that begin alike, which

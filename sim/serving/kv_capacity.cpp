@@ -153,11 +153,30 @@ struct Kept {
   std::int64_t window = 0;
   double state = 0.0, largest_state = 0.0;  ///< Bytes of a sequence's states; of one layer's.
   double of_sequence = 0.0;                 ///< Bytes that modules keep of a sequence besides.
-  std::int64_t chunk = 1;                   ///< StateWork::chunk of all of them.
+  double pooled = 0.0;             ///< Bytes of a token in the pool of windows, if there is one.
+  std::int64_t pooled_window = 0;  ///< The window of that pool.
+  std::int64_t chunk = 1;          ///< StateWork::chunk of all of them.
 
   /// Bytes of a token in a layer with attention.
   double token_of_layer() const { return (whole + windowed) / static_cast<double>(attention); }
 };
+
+// SGLang keeps entries that are not finished with the pages of windows, so many a page, where they
+// summarise fewer tokens than a page has, and else for each request (python/sglang/srt/mem_cache/
+// deepseek_v4_memory_pool.py). Other engines take whole blocks for both.
+void keep_windows(const AttentionModule& module, int layers, const Deployment& plan, Kept& kept) {
+  if (plan.window_ratio == 0.0) {
+    kept.of_sequence += layers * module.of_sequence();
+    return;
+  }
+  const bool in_pages = module.unfinished < module.window;
+  kept.pooled += layers * module.window_bytes;
+  if (in_pages)
+    kept.pooled += layers * module.unfinished_bytes / static_cast<double>(module.window);
+  else
+    kept.of_sequence += layers * module.unfinished_bytes;
+  kept.pooled_window = std::max(kept.pooled_window, module.window);
+}
 
 Kept kept_by(const Model& model, const Deployment& plan) {
   Kept kept;
@@ -171,7 +190,7 @@ Kept kept_by(const Model& model, const Deployment& plan) {
     if (of.module) {
       kept.whole += of.layers * token_of_layer(*of.module, plan);
       kept.attention += of.layers;
-      kept.of_sequence += of.layers * of.module->of_sequence;
+      keep_windows(*of.module, of.layers, plan, kept);
     }
     if (!of.state) continue;
     const double one = states_of_layer(*of.state, plan);
@@ -194,6 +213,7 @@ struct AllottedLayers {
 // one for a request, and another one for each drafted token.
 AllottedLayers allotted_layers(const Model& model, const Deployment& plan) {
   const Kept kept = kept_by(model, plan);
+  if (plan.window_ratio > 0.0) return {{}, kept.whole + plan.window_ratio * kept.pooled};
   const bool in_pages = plan.state_pages && kept.states > 0;
   const double states = in_pages ? static_cast<double>(kept.states) * kept.token_of_layer() : 0.0;
   double group = kept.whole + kept.windowed;
@@ -232,8 +252,10 @@ std::int64_t KvCapacity::blocks_of(std::int64_t tokens_each, std::int64_t at_onc
 
 std::int64_t KvCapacity::requests(std::int64_t tokens_each, std::int64_t at_once) const {
   const std::int64_t each = blocks_of(tokens_each, at_once);
-  const std::int64_t held = each == 0 ? 0 : blocks() / each;
-  return state_slots > 0 ? std::min(held, state_slots) : held;
+  std::int64_t held = each == 0 ? 0 : blocks() / each;
+  if (state_slots > 0) held = std::min(held, state_slots);
+  if (windows.tokens > 0) held = std::min(held, windows.tokens / windows.of(tokens_each));
+  return held;
 }
 
 std::int64_t KvCapacity::longest(std::int64_t at_once) const {
@@ -313,7 +335,7 @@ double kv_bytes_of_modules(const Model& model, const Deployment& plan, std::int6
   double bytes = 0.0;
   for (const ServedLayers& of : served_layers(model, plan))
     if (of.module)
-      bytes += of.layers * (of.module->of_sequence +
+      bytes += of.layers * (of.module->of_sequence() +
                             static_cast<double>(tokens) * token_of_layer(*of.module, plan));
   return bytes;
 }
@@ -383,9 +405,17 @@ KvCapacity kv_capacity(const Model& model, const System& system, const Deploymen
     memory.states = static_cast<double>(kv.state_slots) * states;
     memory.kv -= memory.states;
   }
+  const Kept kept = kept_by(model, plan);
+  if (plan.window_ratio > 0.0) {
+    memory.states =
+        Bytes{in_a_stage(static_cast<double>(plan.max_seqs) * kept.of_sequence, model, plan)};
+    memory.kv -= memory.states;
+  }
   if (memory.kv > Bytes{}) {
     const double per_block = kv.bytes_per_token * static_cast<double>(plan.block);
     kv.tokens = static_cast<std::int64_t>(memory.kv.si() / per_block) * plan.block;
+    kv.windows = {static_cast<std::int64_t>(plan.window_ratio * static_cast<double>(kv.tokens)),
+                  kept.pooled_window, at_once(plan)};
   }
   return kv;
 }

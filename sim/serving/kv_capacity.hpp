@@ -14,8 +14,10 @@ struct ServingMemory {
   Bytes weights;      ///< Weights of the fullest rank.
   Bytes activations;  ///< Tensors of the largest iteration, if the engine counts them apart.
   Bytes reserve;      ///< Contexts, graphs, communicators.
-  Bytes states;       ///< Pool of the states of mixers that keep one; 0: they are in the cache.
-  Bytes kv;           ///< Rest for keys and values; below 0: it misses as much.
+  /// Pool of the states of mixers that keep one, or of unfinished entries of compressed attention;
+  /// 0: they are in the cache.
+  Bytes states;
+  Bytes kv;  ///< Rest for keys and values; below 0: it misses as much.
 };
 
 /// The KV cache of one attention rank, which all its requests share.
@@ -26,6 +28,7 @@ struct KvCapacity {
   KvGroups groups;  ///< Each token of `tokens` is in all of them.
   /// Sequences whose states the pool holds; 0: there is no such pool.
   std::int64_t state_slots = 0;
+  WindowPool windows;
   ServingMemory memory;
 
   std::int64_t blocks() const { return tokens / block * groups.all(); }

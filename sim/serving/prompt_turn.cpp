@@ -16,8 +16,7 @@ void PromptTurn::resume() {
 }
 
 bool PromptTurn::may_begin() const {
-  return !batch_.holds_prompts() && batch_.has_seen_waiting() && budget_ > 0 &&
-         batch_.running() < batch_.rules().most_requests;
+  return !batch_.holds_prompts() && batch_.has_seen_waiting() && budget_ > 0 && batch_.has_place();
 }
 
 bool PromptTurn::takes(const ServingBatch::Candidate& next) const {

@@ -129,8 +129,7 @@ bool Replica::can_begin_prompt() const {
     const Sequence& sequence = batch_.sequence(place);
     continued += sequence.prompt - sequence.computed;
   }
-  return batch_.has_waiting() && batch_.running() < shape_.rules.most_requests &&
-         continued < shape_.rules.budget &&
+  return batch_.has_waiting() && batch_.has_place() && continued < shape_.rules.budget &&
          batch_.candidate().prompt_blocks <= batch_.kv().available();
 }
 
@@ -209,8 +208,8 @@ void Replica::start_decodes() {
   assert(steps >= 1);
   steps_.steps = steps;
   change_at_ = now_ + steps_.time(steps);
-  interruptible_ = !batch_.has_waiting() && batch_.running() < shape_.rules.most_requests &&
-                   shape_.rules.scheduler->continuous;
+  interruptible_ =
+      !batch_.has_waiting() && batch_.has_place() && shape_.rules.scheduler->continuous;
 }
 
 void Replica::wait_for_load() {

@@ -65,8 +65,7 @@ class SglangScheduler final : public Scheduler {
   // is its smaller root.
   std::int64_t steps_until_admission(const ServingBatch& batch) const override {
     const BatchRules& rules = batch.rules();
-    if (!batch.has_waiting() || batch.holds_prompts() || batch.running() >= rules.most_requests)
-      return never;
+    if (!batch.has_waiting() || batch.holds_prompts() || !batch.has_place()) return never;
     const double block = batch.kv().tokens_a_block();
     const ServingBatch::Candidate next = batch.candidate();
     const double need = static_cast<double>(next.prompt_blocks) * block +

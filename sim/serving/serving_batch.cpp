@@ -13,7 +13,10 @@ ServingBatch::ServingBatch(const RequestList& list, const BatchRules& rules, con
       kv_{kv, list.hash_tokens},
       phases_(static_cast<std::size_t>(kv.block_tokens)),
       most_windowed_prompt_{kv.groups.most_windowed(rules.at_once(), kv.block_tokens)},
-      most_windowed_decode_{kv.groups.most_windowed(rules.step_tokens, kv.block_tokens)} {}
+      most_windowed_decode_{kv.groups.most_windowed(rules.step_tokens, kv.block_tokens)},
+      windows_pool_{kv.windows} {
+  if (!kv.keeps_prefixes) windows_pool_.at_once = 0;
+}
 
 // Nodes cover prompts alone: answers have no hashes. They are in all groups, so that a request that
 // fits only because windows are kept shares nothing.
@@ -87,6 +90,7 @@ bool ServingBatch::admit(const Candidate& of, bool reserving, Seconds now) {
   kv_.take(own);
   sequence.reserved = reserving ? own : 0;
   ++running_;
+  windows_held_ += windows_pool_.of(sequence.prompt);
   if (sequence.remote) {
     placed_.push_back(place);
     receiving_.push_back(place);
@@ -313,6 +317,7 @@ void ServingBatch::free_place(std::uint32_t place) {
   ++sequence.stamp;
   free_places_.push_back(place);
   --running_;
+  windows_held_ -= windows_pool_.of(sequence.prompt);
   while (!order_.empty() && sequences_[order_.back().place].stamp != order_.back().stamp)
     order_.pop_back();
   if (order_.size() > 64 && static_cast<std::int64_t>(order_.size()) > 2 * running_)

@@ -189,6 +189,12 @@ class ServingBatch {
   bool decodes_run() const { return decodes_run_; }
 
   std::int64_t running() const { return running_; }
+  /// True if one more may run, by the number of requests and the windows of the first that waits.
+  bool has_place() const {
+    return running_ < rules_.most_requests &&
+           (windows_pool_.tokens == 0 || running_ == 0 || waiting_.empty() ||
+            windows_held_ + windows_pool_.of(waiting_.front().prompt) <= windows_pool_.tokens);
+  }
   std::int64_t decodes() const { return decodes_; }
   std::int64_t context() const { return context_; }
   std::int64_t step() const { return step_; }  ///< Tokens that decodes have made so far.
@@ -261,6 +267,8 @@ class ServingBatch {
   // these takes the place of one that the window has left.
   FinishQueue windows_;
   std::int64_t most_windowed_prompt_, most_windowed_decode_;  // Blocks of a group.
+  WindowPool windows_pool_;
+  std::int64_t windows_held_ = 0;  // Its tokens that running requests hold.
   bool decodes_run_ = false;
   std::int64_t running_ = 0, decodes_ = 0, context_ = 0, step_ = 0;
 };

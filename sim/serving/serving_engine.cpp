@@ -47,7 +47,8 @@ std::vector<Field<MemoryRule>> memory_keys() {
           figure("reserve_parallel", &M::reserve_parallel, quantity(&JsonValue::bytes)),
           optional(figure("logit_bytes", &M::logit_bytes, real(0, 1000))),
           optional(figure("holds_max_length", &M::holds_max_length, truth())),
-          optional(figure("frees_windows", &M::frees_windows, truth()))};
+          optional(figure("frees_windows", &M::frees_windows, truth())),
+          optional(figure("window_ratio", &M::window_ratio, real(0.001, 1.0)))};
 }
 
 std::vector<Field<EngineDefaults>> default_keys() {

@@ -83,6 +83,9 @@ struct MemoryRule {
   bool holds_max_length = false;
   /// Layers with a window free what it has left; else they keep all tokens of a request.
   bool frees_windows = false;
+  /// Windows of compressed attention have a pool for so many tokens for each that the KV cache
+  /// holds; 0: each request has its window in the KV cache (docs/notes/hybrid-serving.md).
+  double window_ratio = 0.0;
 };
 
 /// An engine's memory for the states of mixers that keep one, beside keys and values

@@ -55,6 +55,8 @@ ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
   const Request longest = load.list.requests.empty() ? Request{} : longest_of(load.list);
   shape.kv = {batch_cache(plan, kv, longest), plan.block, load.prefix_cache};
   shape.kv.groups = kv.groups;
+  shape.kv.windows = kv.windows;
+  shape.kv.windows.tokens /= plan.pp;
   shape.copies = copies_go_in_step(setup) ? plan.dp : 1;
   if (shape.copies > 1) shape.rules.prefill_delay = plan.prefill_delay;
   if (plan.host_kv > Bytes{}) {
@@ -255,6 +257,11 @@ ServingRun serve_longer(const Serve& serve, ServingLoad load, int replicas, std:
                         const std::function<bool(const ServingRun&, std::int64_t times)>& enough) {
   if (!load.finds_length) {
     if (load.list.requests.empty()) load.list = requests_of(load);
+    ServingRun run = serve(load);
+    if (!run.window.whole || !load.traffic.stationary) return run;
+    // First answers are cut for a steady state, of which there is none.
+    load.traffic.stationary = false;
+    load.list = requests_of(load);
     return serve(load);
   }
   RequestTraffic& traffic = load.traffic;

@@ -202,6 +202,19 @@ std::string states_line(const ServedAnswer& answer) {
          (each > 1 ? ", " + std::to_string(each) + " each since prefixes are kept" : "") + "\n";
 }
 
+std::string windows_line(const ServedAnswer& answer) {
+  WindowPool pool = answer.run.kv.windows;
+  if (pool.tokens == 0 || answer.load.list.requests.empty()) return "";
+  if (!answer.load.prefix_cache) pool.at_once = 0;
+  double held = 0.0;
+  for (const Request& request : answer.load.list.requests)
+    held += static_cast<double>(pool.of(request.prompt_tokens));
+  held /= static_cast<double>(answer.load.list.requests.size());
+  return "Pool of windows of " + plural(pool.tokens, "token") + " a rank, for " +
+         plural(static_cast<std::int64_t>(static_cast<double>(pool.tokens) / held), "request") +
+         " at a time\n";
+}
+
 std::string memory_line(const ServingRun& run) {
   const ReplayTotals& totals = run.replay.counts.totals;
   std::string text = "KV cache of " + plural(run.kv.tokens, "token") + " a rank: mean " +
@@ -249,12 +262,12 @@ std::string serving_run_text(const ServedAnswer& answer) {
                  : deployment_text(run.setup)) +
       "\n";
   if (answer.goodput && !answer.goodput->at_rate) return heading + no_rate_text(answer);
-  std::string text =
-      heading + workload_text(answer.load, run) + window_text(answer.load, run) + "\n" +
-      latencies_text(run) + "\n" + throughput(run) + "\n" + ranges_text(run) + "\n" +
-      by_runs_text(answer) +
-      (run.pools ? pooled_outcome_text(run) : memory_line(run) + states_line(answer)) +
-      longest_line(run) + limits(answer) + token_cost_text(answer.cost);
+  std::string text = heading + workload_text(answer.load, run) + window_text(answer.load, run) +
+                     "\n" + latencies_text(run) + "\n" + throughput(run) + "\n" + ranges_text(run) +
+                     "\n" + by_runs_text(answer) +
+                     (run.pools ? pooled_outcome_text(run)
+                                : memory_line(run) + states_line(answer) + windows_line(answer)) +
+                     longest_line(run) + limits(answer) + token_cost_text(answer.cost);
   if (run.saturated)
     text += "Overloaded: more requests come than are answered, " + fixed(run.requests_per_s(), 3) +
             " a second.\nTTFT and end-to-end times say how long the run lasted, not how long "

@@ -26,6 +26,9 @@ std::string memory(const ServingStep& step) {
   if (step.kv.state_slots > 0)
     row("states", memory.states,
         "of " + plural(step.kv.state_slots, "request") + ", " + name(step.setup.deployment.states));
+  else if (memory.states > Bytes{})
+    row("unfinished entries", memory.states,
+        "of " + plural(step.setup.deployment.max_seqs, "request"));
   row("KV cache", memory.kv,
       plural(step.kv.tokens, "token") + " of " +
           grouped(static_cast<std::int64_t>(step.kv.bytes_per_token + 0.5)) + " bytes, blocks of " +

@@ -285,6 +285,11 @@ ServingCase read_collected_case(const JsonValue& entry) {
   // "dtype" is that of activations: it leaves the formats of a quantised checkpoint.
   if (stated.has("dtype") && !stated.has("quantization") && formats_of_files(one.model))
     one.deployment.weights.reset();
+  // Collections write "fp8" for checkpoints with a scale for each block, too.
+  if (published_formats(one.model).weights == Dtype::fp8_block)
+    for (const auto format :
+         {&DeploymentRequest::weights, &DeploymentRequest::attention, &DeploymentRequest::experts})
+      if (one.deployment.*format == Dtype::fp8) one.deployment.*format = Dtype::fp8_block;
   // A format that only the name of the checkpoint gives.
   if (entry.at("model").at("name").text().ends_with("w8a8")) one.deployment.weights = Dtype::int8;
   JsonValue serving = value_of("{}");

@@ -150,6 +150,8 @@ class FlagsWriter {
     if (plan_.request.states) add("--mamba-ssm-dtype", states_word());
     if (plan_.request.state_ratio)
       add("--mamba-full-memory-ratio", share_text(*plan_.request.state_ratio));
+    if (plan_.request.window_ratio)
+      add("--swa-full-tokens-ratio", share_text(*plan_.request.window_ratio));
     if (plan_.request.trtllm_gen)
       add("--moe-runner-backend", *plan_.request.trtllm_gen ? "flashinfer_trtllm" : "triton");
     // Both count for all copies of attention together.

@@ -270,13 +270,18 @@ void ServerReader::read_states(const std::string& format, const std::string& rat
   if (word(format, "auto") != "auto")
     part_.keys["states"] = having(format).choice(
         format, {{"float32", "fp32"}, {"bfloat16", "bf16"}, {"float16", "fp16"}});
-  if (ratio.empty() || !has(ratio)) return;
-  const std::string text = word(ratio, "");
+  if (!ratio.empty()) take_ratio("state_ratio", ratio, 1000.0);
+}
+
+void ServerReader::take_ratio(const char* key, const std::string& path, double most) {
+  if (!has(path)) return;
+  const std::string text = word(path, "");
   char* end = nullptr;
   const double share = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != '\0' || !(share >= 0.001 && share <= 1000.0))
-    having(ratio).fail(ratio, "is '" + shown_text(text) + "'", "write a ratio: 0.9");
-  part_.keys["state_ratio"] = share;
+  if (text.empty() || *end != '\0' || !(share >= 0.001 && share <= most))
+    having(path).fail(path, "is '" + shown_text(text) + "'",
+                      "write a ratio from 0.001 to " + fixed(most, 0));
+  part_.keys[key] = share;
 }
 
 // A balancer of experts, and halves of a batch that hide each other's all-to-all.

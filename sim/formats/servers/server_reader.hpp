@@ -73,6 +73,8 @@ class ServerReader {
                     const std::string& cache);
   /// States of linear attention and state spaces: their format, and their share of the memory.
   void read_states(const std::string& format, const std::string& ratio);
+  /// Takes a number from 0.001 to `most`, if there is one, as a key of the deployment.
+  void take_ratio(const char* key, const std::string& path, double most);
   void read_draft(const std::string& method, const std::string& model, std::int64_t tokens,
                   const std::string& paths);
   void read_dispatch(const std::string& overlap, const std::string& redundant);

@@ -42,6 +42,12 @@ void ServerReader::read_sglang() {
             "cuts attention over ranks by tokens, which is not modelled");
   read_formats("quantization", "dtype", "kv_cache_dtype");
   read_states("mamba_ssm_dtype", "mamba_full_memory_ratio");
+  if (has_compressed_attention(part_.model))
+    take_ratio("window_ratio", "swa_full_tokens_ratio", 1.0);
+  else if (has("swa_full_tokens_ratio"))
+    note("swa_full_tokens_ratio",
+         "sizes a pool for windows alone, which is modelled for "
+         "compressed attention only: layers with a window keep all tokens");
   if (const std::string runner = word("moe_runner_backend", "auto");
       part_.model.experts && runner != "auto" && runner != "flashinfer_mxfp4")
     part_.keys["trtllm_gen"] = runner.starts_with("flashinfer_trtllm");

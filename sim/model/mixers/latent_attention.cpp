@@ -97,8 +97,10 @@ std::optional<AttentionModule> CompressedAttention::module(std::int64_t hidden) 
     module.bytes = (entry + key) / static_cast<double>(ratio);
   else
     module.most_context = window;
-  module.of_sequence =
-      static_cast<double>(window) * entry + static_cast<double>(kept(hidden).states);
+  module.window = window;
+  module.window_bytes = entry;
+  module.unfinished = halves() * ratio;
+  module.unfinished_bytes = static_cast<double>(kept(hidden).states);
   module.copied = copied_parameters(*this, hidden);
   return module;
 }

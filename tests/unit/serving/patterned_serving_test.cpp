@@ -19,6 +19,11 @@ ServingSetup setup(const std::string& model, int gpus, const std::string& engine
   return make_serving_setup(model, system, engine, request, gpus, {});
 }
 
+std::string refusal(const std::string& model, const std::string& engine,
+                    const DeploymentRequest& request = {}) {
+  return error_text([&] { setup(model, 8, engine, request); });
+}
+
 KvCapacity capacity(const ServingSetup& of) {
   return kv_capacity(of.model, of.system, of.deployment, of.engine);
 }
@@ -178,6 +183,37 @@ TEST(PatternedServing, CompressedAttentionKeepsFewBytesOfATokenAndManyOfASequenc
   EXPECT_DOUBLE_EQ(kv_bytes_of_modules(of.model, of.deployment, 1'000), sequence + 1'000 * token);
   EXPECT_THAT(unmeasured_notes(of.system, of.model, of.deployment).front(),
               testing::HasSubstr("compressed attention"));
+}
+
+// SGLang sizes three pools together: for each token of the context, entries and index keys of all
+// layers; for a tenth of them, a window's entries, and 81,920 B of unfinished entries of the 21
+// layers with an index for each 128 of these. Those of the other 20 layers are of requests.
+TEST(PatternedServing, SglangKeepsTheWindowsOfCompressedAttentionApart) {
+  DeploymentRequest request;
+  request.tp = 8;
+  const ServingSetup of = setup("deepseek-v4-flash", 8, "sglang", request);
+  const double token = 21 * (584.0 + 132.0) / 4.0 + 20 * 584.0 / 128.0;
+  const double window = 43 * 584.0 + 21 * 81'920.0 / 128.0;
+  EXPECT_DOUBLE_EQ(token + 0.1 * window, 7705.45);
+  EXPECT_DOUBLE_EQ(kv_bytes_per_token(of.model, of.deployment), token + 0.1 * window);
+  const KvCapacity kv = capacity(of);
+  EXPECT_EQ(kv.groups.states, 0);
+  EXPECT_EQ(kv.windows.tokens, kv.tokens / 10);
+  EXPECT_EQ(kv.windows.window, 128);
+  EXPECT_EQ(kv.windows.at_once, of.deployment.budget);
+  EXPECT_EQ(kv.memory.states, (Bytes{256 * 20 * 524'288.0}));
+  // Short prompts are bound by windows, long ones by their entries.
+  EXPECT_EQ(kv.requests(4'096, 8'192), kv.windows.tokens / (4'096 + 256));
+  EXPECT_EQ(kv.requests(500'000, 8'192), kv.tokens / 500'000);
+  request.window_ratio = 0.2;
+  const KvCapacity more = capacity(setup("deepseek-v4-flash", 8, "sglang", request));
+  EXPECT_LT(more.tokens, kv.tokens);
+  EXPECT_GT(more.windows.tokens, kv.windows.tokens);
+  EXPECT_EQ(capacity(setup("gpt-oss-120b", 8, "sglang")).windows.tokens, 0);
+  EXPECT_THAT(refusal("gpt-oss-120b", "sglang", request),
+              testing::HasSubstr("is for compressed attention"));
+  EXPECT_THAT(refusal("deepseek-v4-flash", "vllm", request),
+              testing::HasSubstr("'vllm' has no pool for windows alone"));
 }
 
 // Nemotron 3 predicts by a layer of attention and one of experts, DeepSeek-V4 by one with a window
@@ -384,11 +420,6 @@ TEST(PatternedServing, MixersSideBySideAreServedBoth) {
   // Weights in 16 bits: all parameters once.
   EXPECT_NEAR(rank_weights(one.model, one.system.gpu, one.deployment).si(),
               2.0 * static_cast<double>(count_parameters(one.model).total), 1e7);
-}
-
-std::string refusal(const std::string& model, const std::string& engine,
-                    const DeploymentRequest& request = {}) {
-  return error_text([&] { setup(model, 8, engine, request); });
 }
 
 // MiniMax-M3: 60 layers with 4 key heads of 128 channels, of which a rank has one at least; 57 with

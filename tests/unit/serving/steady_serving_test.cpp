@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/serving/serving_run.hpp"
+
 namespace orrery::steady_serving_test {
 namespace {
 
@@ -51,6 +53,33 @@ TEST(SteadyServing, TheCacheBoundsWhatRunsAtOnce) {
   const SteadyState state = steady_state(priced, {20'000, 4'000, 512}, {"", ""});
   EXPECT_TRUE(state.kv_bound);
   EXPECT_EQ(state.running, static_cast<double>(priced.kv.tokens / 22'000));
+}
+
+// First answers are cut for a steady state alone: a run that is too short for one has whole ones.
+TEST(SteadyServing, RunsTooShortForASteadyStateHaveWholeAnswers) {
+  for (const bool short_run : {false, true}) {
+    ServingLoad load;
+    load.part = MeasuredPart::steady;
+    load.traffic.concurrency = 8;
+    load.traffic.requests = 20;
+    load.traffic.stationary = true;
+    load.traffic.prompt = parse_length_distribution("100", {"", ""});
+    load.traffic.output = parse_length_distribution("128", {"", ""});
+    load.list = requests_of(load);
+    std::vector<std::int64_t> made;
+    serve_until_steady(
+        [&](const ServingLoad& served) {
+          made.push_back(0);
+          for (const Request& request : served.list.requests) made.back() += request.output_tokens;
+          ServingRun run;
+          run.window.whole = short_run;
+          return run;
+        },
+        load, 1);
+    EXPECT_LT(made.front(), 20 * 128);
+    EXPECT_EQ(made.size(), short_run ? 2 : 1);
+    EXPECT_EQ(made.back() == 20 * 128, short_run);
+  }
 }
 
 TEST(SteadyServing, ReplicasShareTheRequests) {

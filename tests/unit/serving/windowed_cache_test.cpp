@@ -28,6 +28,47 @@ TEST(WindowedCache, TheMostBlocksOfAWindowAreReached) {
       }
 }
 
+// A prompt's last node stays, with the one before where it does not hold a window.
+TEST(WindowedCache, APoolOfWindowsHoldsThePartsOfPromptsThatEndThem) {
+  const WindowPool pool{100'000, 128, 8'192};
+  for (const auto& [prompt, held] :
+       std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1},
+                                                          {100, 100},
+                                                          {8'192, 8'192},
+                                                          {8'193, 8'193},
+                                                          {8'319, 8'319},
+                                                          {8'320, 128},
+                                                          {12'000, 3'808},
+                                                          {16'384, 8'192},
+                                                          {16'385, 8'193}})
+    EXPECT_EQ(pool.of(prompt), held + 256) << prompt;
+  const WindowPool without_prefixes{100'000, 128, 0};
+  EXPECT_EQ(without_prefixes.of(1), 256);
+  EXPECT_EQ(without_prefixes.of(100'000), 256);
+}
+
+// No more run at a time than the pool holds, and at least one does; without prefixes windows alone
+// count.
+TEST(WindowedCache, RequestsWaitForThePoolOfWindows) {
+  const auto most_running = [](WindowPool pool, bool keeps_prefixes) {
+    ReplayShape shape = one_replica(scheduler("sglang"));
+    shape.replica.kv.windows = pool;
+    shape.replica.kv.keeps_prefixes = keeps_prefixes;
+    const RequestReplay replay =
+        replay_requests(equal_requests(60, 1'000, 200), shape, affine_costs());
+    EXPECT_EQ(replay.counts.totals.finished, 60);
+    EXPECT_EQ(replay.counts.totals.output_tokens, 60 * 200);
+    return std::llround(replay.counts.totals.kv_peak * 400'000.0 / 1'200.0);
+  };
+  const std::int64_t all = most_running({}, true);
+  EXPECT_EQ(most_running({60 * 1'256, 128, 8'192}, true), all);
+  EXPECT_LT(most_running({20 * 1'256, 128, 8'192}, true), 21);
+  EXPECT_GT(most_running({20 * 1'256, 128, 8'192}, true), 17);
+  EXPECT_LT(most_running({1'255, 128, 8'192}, true), 2);
+  EXPECT_EQ(most_running({60 * 256, 128, 8'192}, false), all);
+  EXPECT_LT(most_running({20 * 256, 128, 8'192}, false), 21);
+}
+
 // The longest request that a number of blocks holds is the last that fits.
 TEST(WindowedCache, TheLongestRequestIsTheLastThatFits) {
   for (const KvGroups groups : {KvGroups{1, 0, 0}, KvGroups{1, 1, 50}, KvGroups{2, 5, 50}})

@@ -146,6 +146,16 @@ TEST(ImportedServers, CopiesWithoutExpertsAreReplicas) {
             "max_length=40960 mixed=true");
 }
 
+TEST(ImportedServers, TheRatioOfWindowsIsOfCompressedAttention) {
+  const std::string flag = " --tp 8 --swa-full-tokens-ratio ";
+  const std::string v4 = "sglang serve --model-path deepseek-ai/DeepSeek-V4-Flash" + flag;
+  EXPECT_THAT(words_of(v4 + "0.075\n"), testing::HasSubstr("window_ratio=0.075"));
+  EXPECT_THAT(error_text([&] { words_of(v4 + "1.5\n"); }),
+              testing::HasSubstr("write a ratio from 0.001 to 1"));
+  EXPECT_THAT(words_of("sglang serve --model-path openai/gpt-oss-120b" + flag + "0.5\n"),
+              testing::Not(testing::HasSubstr("window_ratio")));
+}
+
 // The recipe of DeepSeek-V4 Pro on eight B200 (SGLang's cookbook): the chunk is of all ranks.
 TEST(ImportedServers, PromptsOfAttentionRanksBeginTogether) {
   const std::string command =

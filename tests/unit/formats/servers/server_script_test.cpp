@@ -161,12 +161,14 @@ TEST(ServerScript, ACommandComesBackAsItself) {
         "vllm serve nvidia/Llama-3.1-8B-Instruct-FP8 --tensor-parallel-size 8 "
         "--kv-cache-dtype bfloat16",
         "vllm serve unsloth/Qwen3-8B-bnb-4bit --tensor-parallel-size 8",
-        "vllm serve Qwen/Qwen3-32B-FP8 --tensor-parallel-size 8 --max-num-seqs 96"}) {
+        "vllm serve Qwen/Qwen3-32B-FP8 --tensor-parallel-size 8 --max-num-seqs 96",
+        "python3 -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V4-Flash --tp-size 8 "
+        "--kv-cache-dtype fp8_e4m3 --swa-full-tokens-ratio 0.075"}) {
     const ImportedRun run = import_servers({{std::string{command} + "\n", "run.sh"}},
                                            {"run", std::nullopt, std::nullopt, {}, {}});
     const JsonValue file = JsonValue::parse(run.json, "run.json");
     const Ground ground{read_model(file.at("model").text(), here), read_system("dgx-b200", here),
-                        read_serving_engine("vllm", here)};
+                        read_serving_engine(file.at("engine").text(), here)};
     DeploymentRequest request;
     for (const auto& [key, value] : deployment_options_of(file))
       if (std::ranges::count(names_of(deployment_keys()), key) > 0)
