@@ -104,6 +104,8 @@ std::string other_name(const std::string& word,
     all_mean("--redundant_experts", "ep-num-redundant-experts num-redundant-experts");
     all_mean("--two_batch", "enable-dbo enable-two-batch-overlap");
     all_mean("--prefill_delay", "enable-prefill-delayer prefill-delayer-max-delay-passes");
+    all_mean("--receive_interval", "scheduler-recv-interval");
+    all_mean("--window_ratio", "swa-full-tokens-ratio");
     all_mean("--weights", "quantization dtype");
     all_mean("--kv", "kv-cache-dtype");
     all_mean("--max-num-batched-tokens",

@@ -408,6 +408,17 @@ void settle_windows(const Model& model, const ServingEngine& engine,
   if (compressed) plan.window_ratio = request.window_ratio.value_or(engine.memory.window_ratio);
 }
 
+void need_receiving(const ServingEngine& engine, const Place& at, const Deployment& plan) {
+  if (plan.receive_interval == 1) return;
+  const Place here = at / "receive_interval";
+  if (!engine.scheduler->skips_receiving)
+    fail_infeasible(here, "the engine '" + engine.name + "' looks for requests in every step",
+                    "leave it out, or use " + schedulers_with(&SchedulerKind::skips_receiving));
+  if (plan.dp > 1 || plan.pp > 1)
+    fail_infeasible(here, "is modelled for one attention rank and one stage",
+                    "leave it out, or use dp 1 and pp 1");
+}
+
 // Mixers with a state: its format, and where the engine keeps it.
 void settle_states(const Model& model, const ServingEngine& engine,
                    const DeploymentRequest& request, const Place& at, Deployment& plan) {
@@ -548,6 +559,7 @@ Deployment make_deployment(const Model& model, const System& system, const Servi
   plan.eplb = request.eplb.value_or(false);
   plan.two_batch = request.two_batch.value_or(false);
   plan.prefill_delay = request.prefill_delay.value_or(0);
+  plan.receive_interval = request.receive_interval.value_or(1);
   const bool wide =
       plan.ep > most_undispatched || plan.eplb || plan.stage_gpus() > system.nvlink_domain;
   plan.dispatches =
@@ -564,6 +576,7 @@ Deployment make_deployment(const Model& model, const System& system, const Servi
                     "leave it out, or use " + schedulers_with(&SchedulerKind::continuous));
   if (request.speculate) settle_speculation(model, engine, *request.speculate, at, plan);
   settle_windows(model, engine, request, at, plan);
+  need_receiving(engine, at, plan);
   settle_states(model, engine, request, at, plan);
   settle_expert_kernels(model, system, engine, request, at, plan);
   return plan;
@@ -689,6 +702,9 @@ std::vector<DeploymentKey> all_keys() {
       field("prefill_delay", &D::prefill_delay, whole(0, 1 << 20),
             "attention ranks begin prompts if all can and have room, or in this iteration since "
             "some could: sglang's --enable-prefill-delayer has 30 (default 0)"),
+      field("receive_interval", &D::receive_interval, whole(1, 1 << 20),
+            "decode steps from one look for new requests to the next: sglang's "
+            "--scheduler-recv-interval (default 1)"),
       field("replicas", &D::replicas, whole(1, 1 << 20),
             "copies of all of it (default: as many as the GPUs hold)"),
       field("weights", &D::weights, weights,

@@ -28,7 +28,7 @@ struct DeploymentRequest {
   std::optional<std::int64_t> budget, max_seqs, max_length, block;
   std::optional<double> kv_share;
   std::optional<bool> chunked, mixed, eplb, two_batch;
-  std::optional<int> redundant_experts, prefill_delay;
+  std::optional<int> redundant_experts, prefill_delay, receive_interval;
   std::optional<Bytes> host_kv;
   std::optional<Speculation> speculate;
 };
@@ -65,6 +65,7 @@ struct Deployment {
   bool two_batch = false;     ///< Halves of a batch hide each other's exchange.
   int redundant_experts = 0;  ///< Replicas of experts, in addition to the model's own.
   int prefill_delay = 0;      ///< BatchRules::prefill_delay.
+  int receive_interval = 1;   ///< BatchRules::receive_interval.
   bool mixed = true;          ///< Decodes run in iterations with prompts; else prompts go first.
   Bytes host_kv;              ///< Host memory of each GPU for keys and values; 0: none.
   std::optional<Speculation> speculation;

@@ -113,7 +113,12 @@ PoolsPlan make_pools(const Model& model, const System& system, const ServingEngi
                     "the engine '" + engine.name + "' has no pools of its own for prompts",
                     "use " + schedulers_with(&SchedulerKind::continuous));
   for (const auto& [pool, at] : {std::pair{&request.prefill, prefill}, {&request.decode, decode}})
-    if (pool->prefill_delay.value_or(0) > 0)
+    if (pool->receive_interval.value_or(1) > 1)
+      fail_infeasible(at,
+                      "looks for new requests in some steps only (receive_interval), which is "
+                      "modelled without pools",
+                      "leave it out");
+    else if (pool->prefill_delay.value_or(0) > 0)
       fail_infeasible(at,
                       "delays prompts until all ranks can begin one (prefill_delay), which is "
                       "modelled beside decodes alone",

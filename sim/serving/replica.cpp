@@ -107,7 +107,11 @@ void Replica::enter(const Sequence& sequence, Seconds time) {
 
 void Replica::cut_at(Seconds time) {
   const std::int64_t planned = shape_.rules.plans_ahead ? 1 : 0;
-  steps_.steps = std::min(steps_.steps, steps_.until(time - now_) + planned);
+  std::int64_t seen = steps_.until(time - now_) + planned;
+  // It is received at the next turn of the scheduler that looks for requests.
+  const std::int64_t interval = shape_.rules.receive_interval;
+  if (batch_.chunks().empty()) seen += (interval - (unreceived_ + seen) % interval) % interval;
+  steps_.steps = std::min(steps_.steps, seen);
   change_at_ = now_ + steps_.time(steps_.steps);
   interruptible_ = false;
 }
@@ -195,10 +199,12 @@ void Replica::start_decodes() {
   // next step on a share of it: then another may fit. A request that was preempted because all
   // drafted tokens might have been accepted may fit after the next step. One that came during the
   // last step is seen when this one is over.
-  const bool may_enter =
-      batch_.has_waiting() && (!batch_.has_seen_waiting() || !batch_.placed().empty() ||
-                               (preempted_ && shape_.rules.step_tokens > 1));
-  if (shape_.replay.unfolded || may_enter || rejoined_ || batch_.next_is_kept()) steps = 1;
+  const bool is_unseen = batch_.has_waiting() && !batch_.has_seen_waiting();
+  const bool enters_otherwise =
+      batch_.has_waiting() &&
+      (!batch_.placed().empty() || (preempted_ && shape_.rules.step_tokens > 1));
+  if (is_unseen) steps = std::min<std::int64_t>(steps, shape_.rules.receive_interval - unreceived_);
+  if (shape_.replay.unfolded || enters_otherwise || rejoined_ || batch_.next_is_kept()) steps = 1;
   if (batch_.next_load() < never) {
     // The load is seen like an arrival at that time.
     const Seconds left = batch_.next_load() - now_;
@@ -261,6 +267,19 @@ void Replica::note_memory(Seconds span, double share_before) {
   counts_.totals.host_time = batch_.load_time();
 }
 
+// The scheduler plans each iteration when the one before it begins, or ends. It looks for requests
+// whenever so many decode steps have been planned since it did, and behind every other iteration.
+void Replica::receive(std::int64_t steps) {
+  const bool ahead = shape_.rules.plans_ahead;
+  const bool decodes = batch_.decodes_run() && batch_.chunks().empty();
+  const std::int64_t interval = decodes ? shape_.rules.receive_interval : 1;
+  if (!ahead && shape_.rules.receive_interval == 1) return;
+  const std::int64_t turns = unreceived_ + steps;
+  const std::int64_t last = steps - turns % interval;  // The last step behind which it looked.
+  if (last >= 1) seen_until_ = now_ + steps_.time(ahead ? last - 1 : last);
+  unreceived_ = decodes ? turns % interval : 0;
+}
+
 void Replica::complete() {
   assert(!is_idle());
   if (loads_) {
@@ -274,7 +293,7 @@ void Replica::complete() {
   }
   const Seconds span = change_at_ - now_;
   const std::int64_t steps = steps_.steps;
-  if (shape_.rules.plans_ahead) seen_until_ = now_ + steps_.time(steps - 1);
+  receive(steps);
   const double share_before =
       static_cast<double>(batch_.kv().used()) / static_cast<double>(batch_.kv().capacity());
   if (shape_.replay.keeps_iterations) {

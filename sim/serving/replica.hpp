@@ -209,6 +209,7 @@ class Replica {
   double beyond() const { return progress_.left() * static_cast<double>(batch_.decodes()); }
   std::int64_t fresh() const { return static_cast<std::int64_t>(fresh_.size()); }
   void count_present(Seconds until);
+  void receive(std::int64_t steps);
   void note_memory(Seconds span, double share_before);
   std::uint32_t quarter_of(std::uint32_t index) const;
 
@@ -227,9 +228,10 @@ class Replica {
   Seconds now_;
   Seconds change_at_ = never;
   StepProgress progress_;
-  DecodeSteps steps_;           // Times until change_at_; `steps` is the number of iterations.
-  bool interruptible_ = false;  // An arrival may enter sooner than at change_at_.
-  Seconds seen_until_ = never;  // Later arrivals are not in the iteration that begins.
+  DecodeSteps steps_;            // Times until change_at_; `steps` is the number of iterations.
+  bool interruptible_ = false;   // An arrival may enter sooner than at change_at_.
+  Seconds seen_until_ = never;   // Later arrivals are not in the iteration that begins.
+  std::int64_t unreceived_ = 0;  // Decode steps planned since the scheduler looked for requests.
   Seconds counted_until_;
 
   // Decodes that stood still while prompts were computed: their number, and the part of stall_ that

@@ -61,6 +61,8 @@ struct SchedulerKind {
   bool copies_in_step = true;
   /// Such copies can begin prompts together (BatchRules::prefill_delay).
   bool delays_prompts = false;
+  /// It need not look for new requests in every step (BatchRules::receive_interval).
+  bool skips_receiving = false;
 };
 
 /// All schedulers, in the order in which messages list them.

@@ -101,7 +101,8 @@ const SchedulerKind& sglang_scheduler() {
                                   .make = make_scheduler<SglangScheduler>,
                                   .mixes = false,
                                   .may_change_mixing = true,
-                                  .delays_prompts = true};
+                                  .delays_prompts = true,
+                                  .skips_receiving = true};
   return kind;
 }
 

@@ -29,6 +29,9 @@ struct BatchRules {
   /// room for as many as any of them has begun at once, or in the iteration of this number since
   /// some but not all could; 0: each begins whenever it can.
   int prefill_delay = 0;
+  /// Decode steps from one look for new requests to the next, as they are planned ahead. Behind
+  /// other iterations it looks at once.
+  std::int64_t receive_interval = 1;
   /// Tokens of a request that a decode step computes, for which it needs blocks, and their number
   /// that it brings on average: more than one with speculative decoding (StepProgress).
   int step_tokens = 1;

@@ -45,6 +45,7 @@ ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
         requests_with_states(setup, load.prefix_cache, kv) / plan.pp, 1, shape.rules.most_requests);
   shape.rules.chunked = plan.chunked;
   shape.rules.mixed = plan.mixed;
+  shape.rules.receive_interval = plan.receive_interval;
   // Batches that take turns in a pipeline are planned when they come back.
   shape.rules.plans_ahead = hides_host(setup.model, setup.engine, plan) && plan.pp == 1 &&
                             setup.engine.scheduler->continuous;

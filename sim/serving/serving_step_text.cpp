@@ -151,6 +151,7 @@ std::string deployment_text(const ServingSetup& setup) {
   degree("redundant_experts", plan.redundant_experts);
   if (plan.two_batch) text += ", two_batch";
   degree("prefill_delay", plan.prefill_delay);
+  degree("receive_interval", plan.receive_interval);
   text += ", weights " + name(plan.weights);
   if (setup.model.experts && plan.experts != plan.weights)
     text += ", experts " + name(plan.experts);
@@ -158,6 +159,7 @@ std::string deployment_text(const ServingSetup& setup) {
   if (plan.ends_16bit > 0) text += ", ends_16bit " + std::to_string(plan.ends_16bit);
   text += ", kv " + name(plan.kv);
   if (has_states(setup.model)) text += ", states " + name(plan.states);
+  if (plan.window_ratio > 0.0) text += ", window_ratio " + nine_digits(plan.window_ratio);
   if (plan.max_length > 0) text += ", max_length " + grouped(plan.max_length);
   if (plan.host_kv > Bytes{}) text += ", host_kv " + bytes_text(plan.host_kv);
   return text + speculation_words(plan);

@@ -135,7 +135,8 @@ const WordPairs deployment_words = pairs_in(R"(
     tp pp ep attention_dp=dp moe_tp replicas max_batched_tokens=budget max_seqs dtype=weights
     quantization=weights weight_dtype=weights attention_dtype=attention moe_dtype=experts
     kv_dtype=kv gpu_memory_fraction=kv_share kv_memory_fraction=kv_share memory_fraction=kv_share
-    chunked_prefill=chunked block_size=block states trtllm_gen prefill_delay)");
+    chunked_prefill=chunked block_size=block states trtllm_gen prefill_delay receive_interval
+    window_ratio)");
 
 const WordPairs format_words = pairs_in(R"(
     float16=fp16 bfloat16=bf16 int4_wo=int4 int8_wo=int8 w4a16_mxfp4=mxfp4)");

@@ -144,6 +144,7 @@ class FlagsWriter {
       add("--enable-prefill-delayer");
       add("--prefill-delayer-max-delay-passes", plan_.prefill_delay);
     }
+    if (plan_.receive_interval > 1) add("--scheduler-recv-interval", plan_.receive_interval);
     if (!quantization_.empty()) add("--quantization", quantization_);
     if (half_) add("--dtype", "float16");
     if (!cache_.empty()) add("--kv-cache-dtype", cache_);

@@ -83,6 +83,7 @@ class ServerReader {
   void read_vllm_role();
   void read_sglang();
   void read_prefill_delay(bool shares_experts);
+  void read_receive_interval(bool copies_attention);
   void read_sglang_draft();
   void read_trtllm();
   void read_trtllm_draft();

@@ -89,6 +89,7 @@ void ServerReader::read_sglang() {
   if (mode == "prefill") part_.role = ServerRole::prefill;
   if (mode == "decode") part_.role = ServerRole::decode;
   read_prefill_delay(attention && part_.model.experts.has_value());
+  read_receive_interval(attention);
   read_sglang_draft();
 }
 
@@ -103,6 +104,18 @@ void ServerReader::read_prefill_delay(bool shares_experts) {
   if (part_.role == ServerRole::prefill)
     return note("enable_prefill_delayer", "is not modelled in a pool that prefills only");
   part_.keys["prefill_delay"] = passes;
+}
+
+// One at most is each step's (managers/scheduler_recv_skipper.py).
+void ServerReader::read_receive_interval(bool copies_attention) {
+  const std::string path = "scheduler_recv_interval";
+  const std::int64_t steps = having(path).number(path, 1);
+  if (steps <= 1) return;
+  if (steps > 1 << 20)
+    refuse(path, "is " + std::to_string(steps), "write a number of decode steps, as 30");
+  if (copies_attention || part_.keys["pp"] != 1 || part_.role != ServerRole::all)
+    return note(path, "is modelled for one attention rank, one stage and no pools");
+  part_.keys["receive_interval"] = steps;
 }
 
 void ServerReader::read_sglang_draft() {

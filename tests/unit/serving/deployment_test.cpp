@@ -201,6 +201,18 @@ TEST(Deployment, AttentionRanksShareSglangsDefaults) {
   EXPECT_EQ(refusal("deepseek-v3", "dgx-h200", request, 8, "vllm"),
             "--prefill_delay: the engine 'vllm' begins a prompt as soon as its rank can; leave it "
             "out, or use sglang");
+  request = {};
+  request.receive_interval = 30;
+  EXPECT_EQ(deployment("deepseek-v3", "dgx-h200", request, 8, "sglang").receive_interval, 30);
+  EXPECT_EQ(refusal("deepseek-v3", "dgx-h200", request, 8, "vllm"),
+            "--receive_interval: the engine 'vllm' looks for requests in every step; leave it out, "
+            "or use sglang");
+  request.dp = 8;
+  request.tp = 1;
+  EXPECT_EQ(
+      refusal("deepseek-v3", "dgx-h200", request, 8, "sglang"),
+      "--receive_interval: is modelled for one attention rank and one stage; leave it out, or "
+      "use dp 1 and pp 1");
 }
 
 // enable_attention_dp is of all ranks.

@@ -168,6 +168,32 @@ TEST(ReplayRequests, ARequestIsInTheFirstIterationThatIsNotYetPlanned) {
   }
 }
 
+// A scheduler that looks for requests every ten decode steps does so when those from 100, 200, ...
+// ms on begin, which it has planned before, or when those before them end.
+TEST(ReplayRequests, ARequestWaitsUntilTheSchedulerLooksForIt) {
+  const auto queue_ms = [](double arrival_ms, int interval, bool ahead, bool unfolded) {
+    RequestList list = equal_requests(2, 100, 50);
+    list.requests[1].arrival = Seconds{1e-3 * arrival_ms};
+    ReplayShape shape = one_replica(scheduler("sglang"));
+    shape.replica.rules.plans_ahead = ahead;
+    shape.replica.rules.receive_interval = interval;
+    shape.replica.replay.unfolded = unfolded;
+    const ReplayCounts counts = replay_requests(list, shape, fixed_costs(Seconds{0.01})).counts;
+    EXPECT_EQ(counts.totals.finished, 2);
+    return 1e3 * counts.queue.sum().si();
+  };
+  for (const bool unfolded : {false, true})
+    for (const bool ahead : {false, true}) {
+      EXPECT_NEAR(queue_ms(55.0, 10, ahead, unfolded), 55.0, 1e-9);
+      EXPECT_NEAR(queue_ms(3.0, 10, ahead, unfolded), ahead ? 107.0 : 7.0, 1e-9);
+      EXPECT_NEAR(queue_ms(95.0, 10, ahead, unfolded), 15.0, 1e-9);
+      EXPECT_NEAR(queue_ms(ahead ? 105.0 : 115.0, 10, ahead, unfolded), ahead ? 105.0 : 95.0, 1e-9);
+      EXPECT_NEAR(queue_ms(600.0, 10, ahead, unfolded), 0.0, 1e-9);
+      // The first is over before it looks again.
+      EXPECT_NEAR(queue_ms(55.0, 1000, ahead, unfolded), 445.0, 1e-9);
+    }
+}
+
 // Fixed steps and one request at a time are a queue M/D/1, whose mean wait is rho D / (2 (1 - rho))
 // (Pollaczek and Khinchine).
 TEST(ReplayRequests, WaitsAsPollaczekAndKhinchineSay) {
@@ -581,6 +607,22 @@ TEST(ReplayRequests, PromptsThatBeginTogetherWaitForRoom) {
   };
   EXPECT_NEAR(taken(0), 7.6, 0.4);
   EXPECT_NEAR(taken(30), 5.5, 0.5);
+}
+
+TEST(ReplayRequests, RequestsThatWaitToBeSeenConserveAndAreFoldedAsOthers) {
+  for (const int interval : {2, 7, 30}) {
+    ReplayShape shape = one_replica(scheduler("sglang"));
+    shape.replicas = 2;
+    shape.replica.rules.most_requests = 6;
+    shape.replica.rules.plans_ahead = true;
+    shape.replica.rules.receive_interval = interval;
+    const RequestList list = sampled(Arrivals::poisson, 4.0, 2000);
+    const ReplayCounts folded = replay_requests(list, shape, affine_costs()).counts;
+    EXPECT_EQ(folded.totals.finished, 2000);
+    EXPECT_NEAR(folded.totals.present / folded.totals.stayed, 1.0, 1e-9);
+    shape.replica.replay.unfolded = true;
+    expect_close(folded, replay_requests(list, shape, affine_costs()).counts, 1e-9);
+  }
 }
 
 TEST(ReplayRequests, DelayedPromptsConserveAndAreFoldedAsOthers) {

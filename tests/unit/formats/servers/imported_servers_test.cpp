@@ -146,6 +146,15 @@ TEST(ImportedServers, CopiesWithoutExpertsAreReplicas) {
             "max_length=40960 mixed=true");
 }
 
+TEST(ImportedServers, TheIntervalOfReceivingIsOfOneAttentionRank) {
+  const std::string command =
+      "sglang serve --model-path Qwen/Qwen3-30B-A3B --tp 4 --scheduler-recv-interval ";
+  EXPECT_THAT(words_of(command + "30\n"), testing::HasSubstr("receive_interval=30"));
+  EXPECT_THAT(words_of(command + "0\n"), testing::Not(testing::HasSubstr("receive_interval")));
+  EXPECT_THAT(words_of(command + "30 --dp 4 --enable-dp-attention\n"),
+              testing::Not(testing::HasSubstr("receive_interval=")));
+}
+
 TEST(ImportedServers, TheRatioOfWindowsIsOfCompressedAttention) {
   const std::string flag = " --tp 8 --swa-full-tokens-ratio ";
   const std::string v4 = "sglang serve --model-path deepseek-ai/DeepSeek-V4-Flash" + flag;

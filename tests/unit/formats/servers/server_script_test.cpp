@@ -129,6 +129,7 @@ TEST(ServerScript, IsReadAgainAsTheSameDeployment) {
                {"mixed", "true"},
                {"host_kv", "64GB"},
                {"prefill_delay", "12"},
+               {"receive_interval", "30"},
                {"speculate", "mtp:2@0.8/0.5"},
                {"speculate", "eagle3:3@0.5"},
                {"speculate", "draft:llama3.2-1b:4@0.6"},
