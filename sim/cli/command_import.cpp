@@ -13,6 +13,7 @@
 #include "sim/core/number_text.hpp"
 #include "sim/core/text_file.hpp"
 #include "sim/core/write_file.hpp"
+#include "sim/formats/automodel/automodel_run.hpp"
 #include "sim/formats/benchmarks/benchmark_result.hpp"
 #include "sim/formats/deepspeed/deepspeed_run.hpp"
 #include "sim/formats/inventory/cluster_words.hpp"
@@ -178,6 +179,7 @@ const std::vector<Format>& formats() {
        of_one_file<import_launch_script>, true, true},
       {"torchtitan", "a job file of torchtitan (TOML)", of_one_file<import_torchtitan_run>},
       {"nanotron", "a configuration of nanotron (YAML)", of_one_file<import_nanotron_run>},
+      {"automodel", "a recipe of NeMo AutoModel (YAML)", of_one_file<import_automodel_run>},
       {"deepspeed",
        "what starts a run of DeepSpeed or of Hugging Face's Trainer: a launch script,\n"
        "its arguments (JSON, YAML), the configurations of DeepSpeed and accelerate",
@@ -365,6 +367,7 @@ int run_import(const Arguments& arguments) {
   return run_subcommand(
       arguments, all,
       "usage: orrery import megatron FILE | torchtitan FILE | nanotron FILE | nemo FILE |\n"
+      "                     automodel FILE |\n"
       "                     deepspeed FILE... | server FILE... | bench FILE... |\n"
       "                     nccl-tests FILE... | nccl-topo FILE | nvidia-smi-topo FILE |\n"
       "                     cluster --gpu NAME ... | faults FILE | kineto FILE...\n\n"

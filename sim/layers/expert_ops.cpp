@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "sim/layers/op_work.hpp"
-#include "sim/moe/token_copies.hpp"
+#include "sim/moe/routing_plan.hpp"
 
 namespace orrery {
 namespace {
@@ -215,7 +215,8 @@ Ops with_exchanges(const LayerSizes& s, const Ops& before, std::string_view disp
 double LayerSizes::arriving_share(const Scenario& s, const Model& shape) {
   if (!shape.experts || s.plan.ep == 1 || !copies_on_arrival(s.plan.moe_dispatcher)) return 1.0;
   const Experts& experts = *shape.experts;
-  return distinct_shares(experts, s.plan.ep) / static_cast<double>(experts.per_token);
+  return distinct_shares(experts, s.plan.ep, even_choice(s.plan.routing)) /
+         static_cast<double>(experts.per_token);
 }
 
 std::vector<std::int64_t> even_rows(const LayerSizes& s) {

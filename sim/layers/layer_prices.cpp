@@ -6,6 +6,7 @@
 
 #include "sim/layers/expert_ops.hpp"
 #include "sim/layers/layer_ops.hpp"
+#include "sim/moe/routing_plan.hpp"
 
 namespace orrery {
 namespace {
@@ -52,9 +53,9 @@ LayerPrices::LayerPrices(const Scenario& scenario, const Pricer& pricer, const G
       group_{shapes[GroupKind::expert]} {
   if (const auto& experts = scenario.model.experts; experts && scenario.plan.ep > 1) {
     exchange_.emplace(pricer.collectives());
-    even_exchange_ =
-        exchange(uniform_exchange(*experts, group_.ranks, std::max(1, group_.per_domain),
-                                  static_cast<double>(sizes_.own_tokens)));
+    even_exchange_ = exchange(uniform_exchange(
+        *experts, group_.ranks, std::max(1, group_.per_domain),
+        static_cast<double>(sizes_.own_tokens), even_choice(scenario.plan.routing)));
   }
   for (const LayerKind kind : scenario.kinds()) {
     OfKind& of = kinds_.emplace_back();

@@ -113,7 +113,9 @@ Router::Router(RoutingPlan plan, const RoutingShape& shape, const Place& at)
 // Each expert's share of tokens in this layer; the order of the experts is sampled once a layer.
 std::vector<double> Router::shares_of(int layer) const {
   std::vector<double> shares = shares_;
-  if (plan_.popularity.kind == PopularityKind::uniform) return shares;
+  if (plan_.popularity.kind == PopularityKind::uniform ||
+      plan_.popularity.kind == PopularityKind::in_turn)
+    return shares;
   Random random{plan_.seed, order_of_experts, static_cast<std::uint64_t>(layer)};
   for (std::size_t i = shares.size(); i > 1; --i)  // Fisher and Yates.
     std::swap(shares[i - 1], shares[random.below(i)]);
@@ -243,8 +245,9 @@ RoutedBatch Router::route(int layer, int micro_batch, int replica) const {
   RoutedBatch batch = routed_evenly(copies, layer);
   // Rounding to whole tokens is no imbalance.
   if (!plan_.balanced_placement && !plan_.capacity_factor)
-    batch.exchange = uniform_exchange(shape_.experts, shape_.ranks, shape_.per_domain,
-                                      static_cast<double>(shape_.tokens));
+    batch.exchange = uniform_exchange(
+        shape_.experts, shape_.ranks, shape_.per_domain, static_cast<double>(shape_.tokens),
+        plan_.popularity.kind == PopularityKind::in_turn ? EvenChoice::in_turn : EvenChoice::any);
   return batch;
 }
 

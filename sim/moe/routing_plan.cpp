@@ -27,6 +27,7 @@ std::vector<double> weights(const Popularity& popularity, std::size_t count) {
     const double position = (static_cast<double>(i) + 0.5) / static_cast<double>(count);
     switch (popularity.kind) {
       case PopularityKind::uniform:
+      case PopularityKind::in_turn:
       case PopularityKind::hot:
         break;
       case PopularityKind::zipf:
@@ -80,6 +81,8 @@ std::vector<double> visit_shares(const Popularity& popularity, const Experts& ex
 
 namespace {
 
+constexpr const char* round_robin = "round-robin";
+
 struct Shape {
   std::string name;
   PopularityKind kind;
@@ -93,6 +96,7 @@ struct Shape {
 const std::vector<Shape>& shapes() {
   static const std::vector<Shape> all{
       {"uniform", PopularityKind::uniform, 0.0, 0.0, ""},
+      {round_robin, PopularityKind::in_turn, 0.0, 0.0, ""},
       {"zipf", PopularityKind::zipf, 0.0, 10.0, "exponent"},
       {"hot", PopularityKind::hot, 0.0, 1.0, "share of the tokens"},
       {"power-law", PopularityKind::power_law, 0.0, 10.0, "exponent"},
@@ -109,6 +113,10 @@ const Shape* find_shape(const std::string& name) {
 
 void set_popularity(RoutingPlan& plan, const Shape& shape, double parameter) {
   plan.popularity = {shape.kind, shape.least == shape.most ? shape.least : parameter};
+}
+
+bool is_even(PopularityKind kind) {
+  return kind == PopularityKind::uniform || kind == PopularityKind::in_turn;
 }
 
 // Sets the popularity of a word like "zipf:1.2".
@@ -132,7 +140,7 @@ bool set_by_word(RoutingPlan& plan, const std::string& word, const Place& at) {
   }
   plan.name = word;
   set_popularity(plan, *shape, parameter);
-  plan.even = shape->kind == PopularityKind::uniform;
+  plan.even = is_even(shape->kind);
   return true;
 }
 
@@ -141,6 +149,10 @@ bool is_trace(const std::string& path) {
 }
 
 }  // namespace
+
+EvenChoice even_choice(const std::string& word) {
+  return word == round_robin ? EvenChoice::in_turn : EvenChoice::any;
+}
 
 RoutingPlan parse_routing(const JsonValue& json, const TraceExpectation& expected) {
   require_schema(json, "orrery.routing/1");
@@ -168,6 +180,8 @@ RoutingPlan parse_routing(const JsonValue& json, const TraceExpectation& expecte
     for (const Shape& known : shapes()) names.push_back(known.name);
     if (!shape)
       word.fail("'" + shown_text(word.text()) + "' is unknown", suggestion(word.text(), names));
+    if (shape->kind == PopularityKind::in_turn)
+      word.fail("is a word of plans alone", "write --routing round-robin");
     const char* key = shape->kind == PopularityKind::hot ? "share" : "exponent";
     const bool wants = shape->least < shape->most;
     for (const char* other : {"share", "exponent"})

@@ -9,12 +9,14 @@
 #include "sim/core/json_value.hpp"
 #include "sim/model/model.hpp"
 #include "sim/moe/routing_trace.hpp"
+#include "sim/moe/token_copies.hpp"
 
 namespace orrery {
 
 /// The distribution of a router's preferences over the experts.
 enum class PopularityKind {
   uniform,    ///< All alike.
+  in_turn,    ///< All alike, as EvenChoice::in_turn.
   zipf,       ///< The i-th expert's weight is i^-parameter.
   hot,        ///< One expert is visited by a share `parameter` of all tokens; the others are alike.
   power_law,  ///< Weights have the density x^-parameter, from 1 to 1000.
@@ -49,9 +51,12 @@ struct RoutingPlan {
   bool statistical() const { return !even && !trace; }
 };
 
+/// What a plan's word says of routing that is even.
+EvenChoice even_choice(const std::string& word);
+
 /// Reads a name in workloads/routing, a path to such a file or to a trace (.jsonl, .csv), or a
-/// shape in one word: "uniform", "zipf:1.2", "hot:0.9", "power-law:1.5", "aux-loss", "bias".
-/// `expected` is checked for a trace. Errors (bad_input): unknown words, invalid exponents, a trace
+/// shape in one word: "uniform", "round-robin", "zipf:1.2", "hot:0.9", "power-law:1.5", "aux-loss",
+/// "bias". `expected` is checked for a trace. Errors (bad_input): unknown words, invalid exponents, a trace
 /// that does not fit, padding without a capacity.
 RoutingPlan read_routing(const std::string& word, const Place& at,
                          const TraceExpectation& expected = {});

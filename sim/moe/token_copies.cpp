@@ -53,6 +53,17 @@ double chance_to_miss(const Experts& experts, const std::vector<std::size_t>& of
   return missed / all;
 }
 
+// Tokens begin at all multiples of the greatest common divisor alike.
+double shares_in_turn(const Experts& experts, int parts) {
+  const std::int64_t share = experts.count / parts;
+  const std::int64_t step = std::gcd(experts.per_token, experts.count);
+  std::int64_t reached = 0;
+  for (std::int64_t first = 0; first < experts.count; first += step)
+    reached +=
+        std::min<std::int64_t>(parts, (first + experts.per_token - 1) / share - first / share + 1);
+  return static_cast<double>(reached) / static_cast<double>(experts.count / step);
+}
+
 }  // namespace
 
 ExchangeLoad operator*(double times, const ExchangeLoad& load) {
@@ -64,8 +75,9 @@ ExchangeLoad operator*(double times, const ExchangeLoad& load) {
 }
 
 // Most shares have the same numbers per group as the previous one, and so the same chance.
-double distinct_shares(const Experts& experts, int parts) {
+double distinct_shares(const Experts& experts, int parts, EvenChoice choice) {
   assert(parts >= 1 && experts.count % parts == 0 && experts.count % experts.groups == 0);
+  if (choice == EvenChoice::in_turn) return shares_in_turn(experts, parts);
   assert(experts.per_token <= experts.count / experts.groups * experts.groups_per_token);
   const std::int64_t share = experts.count / parts;
   std::vector<std::size_t> of_groups;
@@ -79,7 +91,8 @@ double distinct_shares(const Experts& experts, int parts) {
   return reached;
 }
 
-ExchangeLoad uniform_exchange(const Experts& experts, int ranks, int per_domain, double tokens) {
+ExchangeLoad uniform_exchange(const Experts& experts, int ranks, int per_domain, double tokens,
+                              EvenChoice choice) {
   assert(per_domain >= 1 && ranks % per_domain == 0);
   const int domains = ranks / per_domain;
   const double copies = tokens * static_cast<double>(experts.per_token);
@@ -90,9 +103,9 @@ ExchangeLoad uniform_exchange(const Experts& experts, int ranks, int per_domain,
   load.direct.network = copies * (ranks - per_domain) / ranks;
   load.rails.scale_up = copies * others(per_domain);
   load.rails.network = copies * others(domains);
-  load.received = tokens * distinct_shares(experts, ranks);
+  load.received = tokens * distinct_shares(experts, ranks, choice);
   load.once.scale_up = load.received * others(per_domain);
-  load.once.network = tokens * distinct_shares(experts, domains) * others(domains);
+  load.once.network = tokens * distinct_shares(experts, domains, choice) * others(domains);
   return load;
 }
 

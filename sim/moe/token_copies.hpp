@@ -27,13 +27,23 @@ struct ExchangeLoad {
 /// The load of so many times the tokens.
 ExchangeLoad operator*(double times, const ExchangeLoad& load);
 
-/// Mean number of `parts` equal, contiguous shares that the experts of one token lie in, over all
-/// equally likely choices of the router: groups_per_token of the groups, and per_token of the
-/// experts in these. `parts` divides experts.count.
-double distinct_shares(const Experts& experts, int parts);
+/// The choices of a router without preferences.
+enum class EvenChoice {
+  any,  ///< All equally likely: groups_per_token of the groups, and per_token of their experts.
+  /// Experts in turn, those of one token next to each other: token t has t per_token and the
+  /// following ones, modulo their count. Benchmarks force balance so (NeMo AutoModel,
+  /// components/moe/layers.py, FakeBalancedGate; torchtitan, models/moe/moe.py,
+  /// _debug_force_load_balance_routing), and few ranks hold a token's experts.
+  in_turn
+};
+
+/// Mean number of `parts` equal, contiguous shares that the experts of one token lie in. `parts`
+/// divides experts.count.
+double distinct_shares(const Experts& experts, int parts, EvenChoice choice = EvenChoice::any);
 
 /// The load of a router without preferences: `ranks` ranks, `per_domain` of them in each domain,
 /// hold `tokens` tokens each and equal shares of the experts.
-ExchangeLoad uniform_exchange(const Experts& experts, int ranks, int per_domain, double tokens);
+ExchangeLoad uniform_exchange(const Experts& experts, int ranks, int per_domain, double tokens,
+                              EvenChoice choice = EvenChoice::any);
 
 }  // namespace orrery

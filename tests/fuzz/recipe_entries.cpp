@@ -1,5 +1,6 @@
 #include <optional>
 
+#include "sim/formats/automodel/automodel_run.hpp"
 #include "sim/formats/benchmarks/benchmark_result.hpp"
 #include "sim/formats/deepspeed/deepspeed_run.hpp"
 #include "sim/formats/megatron/megatron_run.hpp"
@@ -67,6 +68,12 @@ bool fuzz_nanotron(const std::string& text) {
   });
 }
 
+bool fuzz_automodel(const std::string& text) {
+  return either_way([&](const RecipeAnswers& answers) {
+    return import_automodel_run(text, "fuzz.yaml", answers);
+  });
+}
+
 bool fuzz_nemo(const std::string& text) {
   return either_way(
       [&](const RecipeAnswers& answers) { return import_nemo_run(text, "fuzz.yaml", answers); });
@@ -114,15 +121,11 @@ bool fuzz_benchmarks(const std::string& text) {
 
 std::vector<EntryPoint> recipe_entries() {
   using enum Shape;
-  return {{"yaml", fuzz_yaml, bytes},
-          {"toml", fuzz_toml, bytes},
-          {"megatron", fuzz_megatron, bytes},
-          {"torchtitan", fuzz_torchtitan, bytes},
-          {"nanotron", fuzz_nanotron, bytes},
-          {"deepspeed", fuzz_deepspeed, bytes},
-          {"nemo", fuzz_nemo, bytes},
-          {"servers", fuzz_servers, bytes},
-          {"benchmarks", fuzz_benchmarks, bytes}};
+  return {{"yaml", fuzz_yaml, bytes},           {"toml", fuzz_toml, bytes},
+          {"megatron", fuzz_megatron, bytes},   {"torchtitan", fuzz_torchtitan, bytes},
+          {"nanotron", fuzz_nanotron, bytes},   {"automodel", fuzz_automodel, bytes},
+          {"deepspeed", fuzz_deepspeed, bytes}, {"nemo", fuzz_nemo, bytes},
+          {"servers", fuzz_servers, bytes},     {"benchmarks", fuzz_benchmarks, bytes}};
 }
 
 }  // namespace orrery

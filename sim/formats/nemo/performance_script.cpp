@@ -63,10 +63,10 @@ constexpr std::string_view recipe_programs[] = {"setup_experiment.py", "run_scri
 
 // scripts/performance/argument_parser.py of NVIDIA-NeMo/Megatron-Bridge. `path`: the setting that
 // utils/overrides.py gives the flag's word; "": the flag means something of its own.
-struct Flag {
+struct ScriptFlag {
   std::string_view name, letters, path;
 };
-constexpr Flag flags[] = {
+constexpr ScriptFlag flags[] = {
     {"model_recipe_name", "mr", ""},
     {"num_gpus", "ng", ""},
     {"gpu", "g", ""},
@@ -194,7 +194,7 @@ class CommandReader {
     std::string name = flag.substr(is_long ? 2 : 1);
     std::replace(name.begin(), name.end(), '-', '_');
     if (!is_long)
-      for (const Flag& known : flags)
+      for (const ScriptFlag& known : flags)
         if (known.letters == name) name = known.name;
     given_.insert_or_assign(name, GivenFlag{flag, word, place_, line_});
   }
@@ -275,7 +275,7 @@ class RunOfCommand {
 
   // Like utils/overrides.py: a flag of one setting may bring others along.
   void change(SettingsTree& tree) const {
-    for (const Flag& flag : flags) {
+    for (const ScriptFlag& flag : flags) {
       const auto* given = given_.find(std::string{flag.name});
       if (!given || flag.path.empty()) continue;
       const bool is_none = given->word == "None" || given->word == "none";

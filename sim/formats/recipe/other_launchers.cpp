@@ -87,6 +87,8 @@ constexpr OtherFile other_files[] = {
      by_hand},
     {"base_model:", "sequence_len:", "a configuration of axolotl", "deepspeed",
      "read it by orrery import deepspeed"},
+    {"step_scheduler:", "model:", "a recipe of NeMo AutoModel", "automodel",
+     "read it by orrery import automodel"},
     {"model_name_or_path:", "", "a file of arguments of Hugging Face's Trainer or LLaMA-Factory",
      "deepspeed", "read it by orrery import deepspeed"},
 };

@@ -105,6 +105,7 @@ ImportedRun written_plan(const Recipe& recipe, const Place& place) {
     plan["ep"] = recipe.ep;
     plan["etp"] = recipe.etp;
     plan["moe_dispatcher"] = recipe.moe_dispatcher;
+    if (recipe.routing != "uniform") plan["routing"] = recipe.routing;
   }
   size_of_run(recipe, place, plan, notes);
   plan["mbs"] = recipe.mbs;

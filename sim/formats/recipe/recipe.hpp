@@ -86,7 +86,7 @@ struct Recipe {
   bool reshard = true;  ///< Applies to zero 3.
   bool sp = false;
   std::string dtype = "bf16", attention = "flash", cp_comm = "p2p";
-  std::string moe_dispatcher = "alltoall";
+  std::string moe_dispatcher = "alltoall", routing = "uniform";
   std::string main_params = "fp32", exp_avg = "fp32", exp_avg_sq = "fp32";
   bool tp_overlap = false, dp_overlap = true;
   std::string nccl_algo = "any", nccl_proto = "any";

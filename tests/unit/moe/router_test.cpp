@@ -81,6 +81,12 @@ TEST(Router, AnEvenRouterIsTheClosedForm) {
   const ExchangeLoad even = uniform_exchange(shape.experts, 16, 8, 1000);
   EXPECT_EQ(batch.exchange.once.network, even.once.network);
   EXPECT_EQ(batch.exchange.direct.network, even.direct.network);
+  const RoutedBatch in_turn = Router{read_routing("round-robin", at), shape, at}.route(0, 0, 0);
+  EXPECT_EQ(in_turn.kept, batch.kept);
+  EXPECT_EQ(in_turn.exchange.once.network,
+            uniform_exchange(shape.experts, 16, 8, 1000, EvenChoice::in_turn).once.network);
+  EXPECT_LT(in_turn.exchange.once.network, even.once.network);
+  EXPECT_EQ(in_turn.exchange.direct.network, even.direct.network);
 }
 
 TEST(Router, DrawsDependOnWhatTheyAreForAndOnNothingElse) {

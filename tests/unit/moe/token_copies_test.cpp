@@ -56,6 +56,31 @@ TEST(TokenCopies, DistinctSharesAreCountedRight) {
           }
 }
 
+// Token by token until all experts have been in turn, and never more than by free choice.
+TEST(TokenCopies, ExpertsInTurnLieInFewShares) {
+  for (const std::int64_t count : {1, 4, 6, 8, 12, 128, 384, 512})
+    for (std::int64_t k = 1; k <= std::min<std::int64_t>(count, 22); ++k)
+      for (int parts = 1; parts <= count; ++parts) {
+        if (count % parts != 0) continue;
+        std::int64_t reached = 0;
+        for (std::int64_t token = 0; token < count; ++token) {
+          std::set<std::int64_t> shares;
+          for (std::int64_t i = 0; i < k; ++i)
+            shares.insert((token * k + i) % count / (count / parts));
+          reached += std::ssize(shares);
+        }
+        const double shares = distinct_shares(router(count, k), parts, EvenChoice::in_turn);
+        EXPECT_NEAR(shares, static_cast<double>(reached) / static_cast<double>(count), 1e-12)
+            << count << " experts, top " << k << ", " << parts << " parts";
+        EXPECT_LE(shares, distinct_shares(router(count, k), parts) + 1e-12);
+      }
+  // Nemotron 3 Nano on eight GPUs, Super on eight nodes.
+  EXPECT_DOUBLE_EQ(distinct_shares(router(128, 6), 8, EvenChoice::in_turn), 1.25);
+  EXPECT_NEAR(distinct_shares(router(128, 6), 8), 4.47, 0.01);
+  EXPECT_NEAR(distinct_shares(router(512, 22), 8, EvenChoice::in_turn), 1.3125, 1e-9);
+  EXPECT_NEAR(distinct_shares(router(512, 22), 8), 7.60, 0.01);
+}
+
 TEST(TokenCopies, DeepSeekV3ReachesAtMostFourNodes) {
   // 8 groups on 8 nodes, 4 picked: 4 (1 - C(96,8)/C(128,8)) nodes; without limit 8 (1 - C(224,8)/
   // C(256,8)).

@@ -1,0 +1,312 @@
+#include "sim/formats/automodel/automodel_run.hpp"
+
+#include <algorithm>
+
+#include "sim/core/number_text.hpp"
+#include "sim/core/text_file.hpp"
+#include "sim/core/value_list.hpp"
+#include "sim/formats/recipe/decisive_keys.hpp"
+#include "sim/formats/recipe/other_launchers.hpp"
+#include "sim/formats/settings/settings_files.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr PricedOtherwise automodel_differences[] = {
+    {"distributed.enable_compile|compile.enabled",
+     "compiles the layers with torch.compile; assumed: kernels that are launched one by one"},
+    {"model.num_nextn_predict_layers|model.config.num_nextn_predict_layers",
+     "trains prediction modules; the model's own are priced"},
+    {"model.freeze_embeddings|freeze_config", "freezes weights; assumed: all of them are trained"},
+    {"dataset.packed_sequence_size|packed_sequence.packed_sequence_size",
+     "packs documents, which do not see each other; assumed: attention over the whole sequence"},
+};
+
+// They change neither time nor memory of a step.
+const std::vector<std::string> inactive_keys = words_in(R"(
+    _ benchmark. checkpoint. ci. clip_grad_norm. comet. compile. dataloader. dataset. dist_env.
+    distributed._target_ distributed.backend distributed.enable_fsdp2_prefetch
+    distributed.fsdp2_ distributed.moe.ignore_router distributed.moe.wrap_outer_model
+    distributed.patch_is_packed distributed.pipeline.dtype distributed.pipeline.patch_
+    distributed.pipeline.pp_seq_len distributed.pipeline.scale_grads distributed.use_hf_tp_plan
+    logging. loss_fn. lr_scheduler. mlflow. model._target_ model.attn_implementation
+    model.backend._target_ model.backend.compile_attn model.backend.dispatcher_num_sms
+    model.backend.enable_hf_state_dict_adapter model.backend.gate_precision
+    model.backend.rope_fusion model.config._target_ model.config.trust_remote_code
+    model.force_hf model.load_base_model model.mtp_ model.output_hidden_states
+    model.trust_remote_code model.use_liger_kernel model.use_sdpa_patching nvtx
+    optimizer.adam_w_mode optimizer.betas optimizer.bias_correction optimizer.eps
+    optimizer.foreach optimizer.fused optimizer.lr optimizer.weight_decay packed_sequence.pack
+    packed_sequence.split parallelizer._target_ rng. seed step_scheduler.ckpt step_scheduler.gc
+    step_scheduler.log step_scheduler.loss step_scheduler.max_steps step_scheduler.num_epochs
+    step_scheduler.save step_scheduler.val tokenizer. tool_call_eval. validation_
+    validation_dataloader. validation_dataset. wandb.)");
+
+class AutomodelReader {
+ public:
+  AutomodelReader(const Settings& settings, const RecipeAnswers& answers)
+      : s_{settings}, answers_{answers} {}
+
+  ImportedRun read() {
+    kind();
+    model();
+    degrees();
+    batch();
+    pipeline();
+    precision();
+    shards();
+    experts();
+    r_.software = "automodel";
+    note_otherwise(s_, automodel_differences, r_.notes);
+    note_unread(s_, inactive_keys, r_.notes);
+    return written_plan(r_, s_.place());
+  }
+
+ private:
+  void note(const std::string& paths, const std::string& sentence) {
+    r_.notes.push_back(s_.name(paths) + " " + sentence);
+  }
+
+  void kind() {
+    const std::string path = s_.has("recipe._target_") ? "recipe._target_" : "recipe";
+    const std::string recipe = s_.word(path, "TrainFinetuneRecipeForNextTokenPrediction");
+    if (!recipe.ends_with("RecipeForNextTokenPrediction"))
+      s_.fail(path, "is '" + shown_text(recipe) + "', which is not read",
+              "give a recipe for next-token prediction of a language model");
+    if (is_on(s_, "peft"))
+      s_.fail("peft", "trains adapters alone, which nothing prices yet",
+              "estimate the step that trains all weights: leave peft out of the file");
+    for (const char* path : {"quantization", "qat", "model.quantization_config"})
+      if (is_on(s_, path) && s_.flag(std::string{path} + ".enabled", true))
+        s_.fail(path, "quantises the weights, which nothing prices",
+                "leave it out: --set " + std::string{path} + ".enabled=false");
+  }
+
+  void model() {
+    const std::string path =
+        "model.pretrained_model_name_or_path|model.config.pretrained_model_name_or_path|"
+        "model.config.name_or_path";
+    r_.model = model_of_answer(answers_);
+    const std::string name = s_.word(path, "");
+    const std::string remedy = "give its model: --model NAME or its config.json";
+    if (!r_.model) {
+      if (name.empty()) fail_input(s_.place(), "names no model", remedy);
+      r_.model = model_by_name(name, answers_);
+      if (!r_.model)
+        s_.fail(path, "is '" + shown_text(name) + "', which is not in the catalog", remedy);
+      for (const std::string& changed : s_.names_below("model.config"))
+        if (is_size(changed.substr(changed.rfind('.') + 1)))
+          s_.fail(changed, "changes the model's config.json", remedy);
+    }
+    s_.names_below("model.config");
+    length();
+  }
+
+  // Packs have one length, mock data another; those of answers and questions are nowhere.
+  void length() {
+    const std::string own = "dataset.seq_len|dataset.seq_length";
+    const std::string packed = "packed_sequence.packed_sequence_size|dataset.packed_sequence_size";
+    const std::int64_t pack = s_.number(packed, 0);
+    r_.seq = pack > 0 ? pack : s_.number(own, 0);
+    s_.find(own);
+    if (r_.seq <= 0)
+      fail_input(s_.place(), "does not say how long a sequence is",
+                 "give it: --set dataset.seq_len=4096");
+  }
+
+  // Sizes of a config.json; what else stands beside its name says how it is loaded.
+  static bool is_size(const std::string& key) {
+    if (key == "num_nextn_predict_layers") return false;
+    return key.starts_with("num_") || key.starts_with("n_") || key.ends_with("_size") ||
+           key.ends_with("_dim") || key.ends_with("_rank");
+  }
+
+  // distributed/config.py, and recipes/_dist_setup.py: all ranks that are not dp are given.
+  void degrees() {
+    r_.tp = s_.number("distributed.tp_size", 1);
+    r_.pp = s_.number("distributed.pp_size", 1);
+    r_.cp = s_.number("distributed.cp_size", 1);
+    r_.ep = s_.number("distributed.ep_size", 1);
+    r_.etp = 1;
+    r_.sp = s_.flag("distributed.sequence_parallel", false) && r_.tp > 1;
+    r_.dp_replicate = s_.number("distributed.dp_replicate_size", 1);
+    const std::string dp = s_.word("distributed.dp_size", "none");
+    if (dp != "none" && dp != "null")
+      r_.gpus = product_of({s_.number("distributed.dp_size", 1), r_.tp, r_.pp, r_.cp});
+    if (answers_.gpus) r_.gpus = answers_.gpus;
+    const std::string recomputed = s_.word(
+        "distributed.activation_checkpointing|parallelizer.activation_checkpointing", "false");
+    r_.recompute = recomputed == "selective" ? "selective"
+                   : recomputed == "full" || recomputed == "true" || recomputed == "True" ? "full"
+                                                                                          : "none";
+    r_.tp_overlap = s_.flag("distributed.enable_async_tensor_parallel", false) && r_.sp;
+    if (!r_.model->experts) r_.ep = 1;
+  }
+
+  void batch() {
+    r_.gbs = s_.required("step_scheduler.global_batch_size");
+    local_ = s_.number("step_scheduler.local_batch_size", 1);
+    r_.mbs = r_.pp > 1 ? s_.number(
+                             "distributed.pipeline.pp_microbatch_size|autopipeline."
+                             "pp_microbatch_size",
+                             1)
+                       : local_;
+  }
+
+  // distributed/pipelining/functional.py: stages of so many layers, in whole rounds of the ranks.
+  void pipeline() {
+    const std::string at = "distributed.pipeline.";
+    const std::string order = s_.word(at + "pp_schedule", "1f1b");
+    const std::int64_t each = s_.number(at + "layers_per_stage", 0);
+    const std::string rounding = s_.word(at + "round_virtual_stages_to_pp_multiple", "");
+    s_.number(at + "pp_microbatch_size", 1);
+    if (r_.pp <= 1) return;
+    if (order == "interleaved1f1b" || order == "Interleaved1F1B")
+      r_.schedule = "interleaved";
+    else if (order != "1f1b" && order != "1F1B")
+      s_.fail(at + "pp_schedule", "is '" + shown_text(order) + "', which is not modelled here",
+              "write 1f1b or interleaved1f1b: --set " + at + "pp_schedule=1f1b");
+    if (r_.schedule == "interleaved") {
+      const std::int64_t layers = r_.model->layers;
+      const std::int64_t stages = each > 0 ? (layers + each - 1) / each : 2 * r_.pp;
+      if (stages % r_.pp != 0 && rounding != "up" && rounding != "down")
+        s_.fail(at + "layers_per_stage",
+                "makes " + grouped(stages) + " stages, which " + grouped(r_.pp) +
+                    " ranks do not divide",
+                "say how to round: --set " + at + "round_virtual_stages_to_pp_multiple=up");
+      r_.vpp = std::max<std::int64_t>(
+          1, rounding == "up" ? (stages + r_.pp - 1) / r_.pp : stages / r_.pp);
+      if (r_.vpp == 1) r_.schedule = "1f1b";
+    }
+    uneven_stages();
+    if (local_ > r_.mbs)
+      note("step_scheduler.local_batch_size",
+           "is " + grouped(local_) +
+               " sequences, behind each of which the pipeline drains, if a step has several; "
+               "assumed: it drains once a step");
+  }
+
+  // The first stages have one layer more where they do not divide (generate_hf_model_fqn_per_part).
+  void uneven_stages() {
+    const std::int64_t layers = r_.model->layers, stages = product_of({r_.pp, r_.vpp});
+    if (layers % stages == 0 || stages > layers) return;
+    for (std::int64_t stage = 0; stage < stages; ++stage)
+      r_.layers.of.push_back(static_cast<int>(layers / stages + (stage < layers % stages)));
+  }
+
+  // As its page on mixed precision says: weights have the format in which they are loaded, and
+  // torch.optim's moments that of the weights.
+  void precision() {
+    const std::string format = s_.word("model.torch_dtype|model.config.torch_dtype", "bfloat16");
+    const bool wide = format.ends_with("float32") || format == "fp32";
+    if (!wide && !format.ends_with("bfloat16") && format != "bf16" && format != "auto")
+      s_.fail("model.torch_dtype|model.config.torch_dtype",
+              "is '" + shown_text(format) + "', which has no prices",
+              "write bfloat16: --set model.torch_dtype=bfloat16");
+    const std::string optimizer = s_.word("optimizer._target_", "torch.optim.AdamW");
+    const bool of_te = optimizer.ends_with("FusedAdam");
+    if (!of_te && !optimizer.ends_with(".Adam") && !optimizer.ends_with(".AdamW"))
+      refuse_decisive("optimizer._target_", "is " + shown_text(optimizer),
+                      s_.place_of("optimizer._target_"));
+    const bool master = of_te && s_.flag("optimizer.master_weights", false);
+    r_.main_params = wide || master ? "fp32" : "none";
+    const auto moment = [&](const char* path) {
+      const std::string said = s_.word(path, of_te || wide ? "float32" : "bfloat16");
+      return std::string{said.ends_with("float32") ? "fp32" : "bf16"};
+    };
+    r_.exp_avg = moment("optimizer.exp_avg_dtype");
+    r_.exp_avg_sq = moment("optimizer.exp_avg_sq_dtype");
+    for (const char* path : {"optimizer.master_weight_dtype", "optimizer.store_param_remainders",
+                             "optimizer.use_decoupled_grad"})
+      s_.find(path);
+    const std::string recipe = s_.word("model.backend.te_fp8.recipe", "");
+    if (recipe == "mxfp8")
+      r_.dtype = "mxfp8";
+    else if (recipe == "current")
+      r_.dtype = "fp8";
+    else if (!recipe.empty())
+      s_.fail("model.backend.te_fp8.recipe", "is '" + shown_text(recipe) + "', which has no prices",
+              "write current or mxfp8: --set model.backend.te_fp8.recipe=current");
+    s_.names_below("model.backend.te_fp8");
+    s_.find("model.backend.te_fp8");
+    if (is_on(s_, "fp8") && s_.flag("fp8.enabled", true)) r_.dtype = "fp8";
+    s_.find("fp8");
+    const std::string loss = s_.word("loss_fn._target_", "MaskedCrossEntropy");
+    r_.chunked_loss = loss.ends_with("LinearCrossEntropy");
+    if (loss.ends_with("MaskedCrossEntropy") && s_.flag("loss_fn.fp32_upcast", true))
+      note("loss_fn.fp32_upcast",
+           "casts logits to float32, two more bytes each to write and read again; assumed: "
+           "bfloat16");
+  }
+
+  // moe/parallelizer.py and moe/fsdp_mixin.py for models with experts, distributed/config.py for
+  // others: what is gathered stays, or is given back behind its layer.
+  void shards() {
+    const std::string strategy = s_.word("distributed.strategy", "fsdp2");
+    const std::string of_moe = "distributed.moe.reshard_after_forward";
+    const bool optimized = s_.flag("model.backend.enable_fsdp_optimizations", false);
+    const bool reshards = s_.flag(r_.model->experts ? of_moe + "|distributed.reshard_after_forward"
+                                                    : "distributed.reshard_after_forward",
+                                  r_.model->experts ? false : r_.pp == 1);
+    if (strategy == "ddp")
+      r_.zero = 0;
+    else if (strategy == "megatron_fsdp" || reshards)
+      r_.zero = 3;
+    else
+      r_.zero = optimized || r_.pp > 1 ? 1 : 2;
+    if (strategy != "ddp" && strategy != "fsdp2" && strategy != "megatron_fsdp")
+      s_.fail("distributed.strategy", "is '" + shown_text(strategy) + "', which is not read",
+              "write fsdp2 or ddp: --set distributed.strategy=fsdp2");
+    if (s_.flag("distributed.defer_fsdp_grad_sync", true) && r_.zero >= 2 && !r_.model->experts)
+      note("distributed.defer_fsdp_grad_sync",
+           "reduces gradients once a step; assumed: with each micro-batch");
+    if (is_on(s_, "distributed.offload_policy"))
+      refuse_decisive("distributed.offload_policy", "offloads weights to the host",
+                      s_.place_of("distributed.offload_policy"));
+    s_.find("distributed.mp_policy");
+  }
+
+  void experts() {
+    const std::string how = "model.backend.dispatcher";
+    const std::string dispatcher = s_.word(how, "torch");
+    for (const char* path : {"model.backend.attn", "model.backend.linear", "model.backend.rms_norm",
+                             "model.backend.experts", "model.backend.rope"})
+      s_.find(path);
+    const bool forced = s_.flag("model.backend.fake_balanced_gate", false);
+    const double noise =
+        std::strtod(s_.word("model.backend.fake_gate_noise", "0").c_str(), nullptr);
+    if (!r_.model->experts) return;
+    // moe/experts.py: without a dispatcher the tokens of all ranks are gathered.
+    if (dispatcher == "deepep" || dispatcher == "uccl_ep")
+      r_.moe_dispatcher = "deepep";
+    else if (dispatcher == "hybridep")
+      r_.moe_dispatcher = "hybridep";
+    else if (dispatcher == "torch")
+      r_.moe_dispatcher = "allgather";
+    else
+      s_.fail(how, "is '" + shown_text(dispatcher) + "', which is not read",
+              "write deepep, hybridep or torch: --set " + how + "=deepep");
+    if (forced) r_.routing = noise > 0.0 ? "drawn-uniform" : "round-robin";
+  }
+
+  const Settings& s_;
+  const RecipeAnswers& answers_;
+  Recipe r_;
+  std::int64_t local_ = 1;
+};
+
+}  // namespace
+
+ImportedRun import_automodel_run(const std::string& text, const std::string& file,
+                                 const RecipeAnswers& answers) {
+  require_text(text, file, "a recipe of NeMo AutoModel");
+  refuse_other_file(text, file, "automodel");
+  Settings settings{read_yaml(text, file), file};
+  take_answers(settings, answers);
+  if (settings.names_below("step_scheduler").empty() || settings.names_below("model").empty())
+    fail_input(settings.place(), "has no step_scheduler or no model",
+               "give a recipe of NeMo AutoModel");
+  return AutomodelReader{settings, answers}.read();
+}
+
+}  // namespace orrery
