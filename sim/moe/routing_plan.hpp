@@ -56,8 +56,8 @@ EvenChoice even_choice(const std::string& word);
 
 /// Reads a name in workloads/routing, a path to such a file or to a trace (.jsonl, .csv), or a
 /// shape in one word: "uniform", "round-robin", "zipf:1.2", "hot:0.9", "power-law:1.5", "aux-loss",
-/// "bias". `expected` is checked for a trace. Errors (bad_input): unknown words, invalid exponents, a trace
-/// that does not fit, padding without a capacity.
+/// "bias". `expected` is checked for a trace. Errors (bad_input): unknown words, invalid exponents,
+/// a trace that does not fit, padding without a capacity.
 RoutingPlan read_routing(const std::string& word, const Place& at,
                          const TraceExpectation& expected = {});
 
