@@ -19,15 +19,28 @@ constexpr std::string_view same_shape[] = {
 // Models of the same shape as another, except for the longest sequence (arXiv 2302.13971, table 2,
 // and 2307.09288, table 1). DeepSeek-R1 and V3.1 are trained from DeepSeek-V3 (arXiv 2501.12948,
 // section 2); Kimi-K2.5's text part has the shape of Kimi-K2, Llama 3.3 that of Llama 3.1, QwQ and
-// Kimi-Dev those of Qwen2.5, Mistral Small 3.1's text part that of Mistral Small 3, MiniMax-M2 and
-// M2.7 that of M2.5 (their config.json).
+// Kimi-Dev those of Qwen2.5, Qwen3.6 those of Qwen3.5, Qwen3-Coder-Next that of Qwen3-Next, Mistral
+// Small 3.1's text part that of Mistral Small 3, MiniMax-M2 and M2.7 that of M2.5 (their
+// config.json).
 constexpr std::pair<std::string_view, std::string_view> same_sizes[] = {
-    {"llama7b", "llama2-7b"},        {"llama13b", "llama2-13b"},
-    {"vicuna7b", "llama2-7b"},       {"vicuna13b", "llama2-13b"},
-    {"deepseekr1", "deepseek-v3"},   {"deepseekv3.1", "deepseek-v3"},
-    {"llama3.370b", "llama3.1-70b"}, {"qwq32b", "qwen2.5-32b"},
-    {"kimidev72b", "qwen2.5-72b"},   {"mistralsmall3.124b", "mistral-small-24b"},
-    {"kimik2.5", "kimi-k2"},         {"minimaxm2", "minimax-m2.5"},
+    {"llama7b", "llama2-7b"},
+    {"llama13b", "llama2-13b"},
+    {"vicuna7b", "llama2-7b"},
+    {"vicuna13b", "llama2-13b"},
+    {"deepseekr1", "deepseek-v3"},
+    {"deepseekv3.1", "deepseek-v3"},
+    {"llama3.370b", "llama3.1-70b"},
+    {"qwq32b", "qwen2.5-32b"},
+    {"kimidev72b", "qwen2.5-72b"},
+    {"mistralsmall3.124b", "mistral-small-24b"},
+    {"llama4scout17b16e", "llama4-scout"},
+    {"ai21jamba1.5mini", "jamba-1.5-mini"},
+    {"qwen3.627b", "qwen3.5-27b"},
+    {"qwen3.635ba3b", "qwen3.5-35b-a3b"},
+    {"deepseekv3.2exp", "deepseek-v3.2"},
+    {"qwen3codernext", "qwen3-next-80b-a3b"},
+    {"kimik2.5", "kimi-k2"},
+    {"minimaxm2", "minimax-m2.5"},
     {"minimaxm2.7", "minimax-m2.5"}};
 
 // Lower-case words of a name: "meta", "llama", "3.1", "8b".

@@ -254,7 +254,6 @@ std::int64_t KvCapacity::requests(std::int64_t tokens_each, std::int64_t at_once
   const std::int64_t each = blocks_of(tokens_each, at_once);
   std::int64_t held = each == 0 ? 0 : blocks() / each;
   if (state_slots > 0) held = std::min(held, state_slots);
-  if (windows.tokens > 0) held = std::min(held, windows.tokens / windows.of(tokens_each));
   return held;
 }
 
@@ -453,7 +452,8 @@ std::string kv_remedy(const Model& model, const System& system, const Deployment
   const DeploymentRequest& request = plan.request;
   DeploymentRequest changed = request;
   // An engine without a share for states keeps those of all requests of an iteration.
-  if (has_states(model) && !plan.state_pages && plan.state_ratio == 0.0)
+  if (plan.window_ratio > 0.0 ||
+      (has_states(model) && !plan.state_pages && plan.state_ratio == 0.0))
     for (std::int64_t fewer = plan.max_seqs / 2; fewer > 0; fewer /= 2) {
       changed.max_seqs = fewer;
       if (fits(changed)) return would_do({{"max_seqs", std::to_string(fewer)}});
@@ -510,9 +510,11 @@ void need_kv(const Model& model, const System& system, const Deployment& plan,
   const std::string change = kv_remedy(model, system, plan, engine, tokens, at, suffices);
   const std::string better =
       change.empty() ? "use more GPUs a replica (tp, pp), or GPUs with more memory" : change;
+  const std::string of_requests = plan.window_ratio > 0.0
+                                      ? "unfinished entries of " + plural(plan.max_seqs, "request")
+                                      : "the states of " + plural(kv.state_slots, "request");
   const std::string states = kv.memory.states > Bytes{}
-                                 ? ", " + gigabytes_text(kv.memory.states) + " for the states of " +
-                                       plural(kv.state_slots, "request")
+                                 ? ", " + gigabytes_text(kv.memory.states) + " for " + of_requests
                                  : "";
   if (kv.memory.kv <= Bytes{})
     fail_infeasible(at,

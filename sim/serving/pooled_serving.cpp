@@ -141,6 +141,10 @@ ServingRun serve_pools(const PricedPools& pools, const ServingLoad& load) {
   shape.kv_bytes = [&](std::int64_t tokens) { return kv_bytes(model, pools.plan.prefill, tokens); };
   shape.layers = model.layers;
   if (load.over_network) shape.handover = engine.handover;
+  need_windows(pools.prefill->setup, pools.prefill->kv, load.list, load.prefix_cache,
+               {"--prefill", ""});
+  need_windows(pools.decode->setup, pools.decode->kv, load.list,
+               shape.decode.replica.kv.keeps_prefixes, {"--decode", ""});
   KvRoutes routes = routes_of(pools);
   PooledReplay replay =
       replay_pools(load.list, shape, routes, pools.prefill->times, pools.decode->times);

@@ -112,6 +112,26 @@ void need_space(const ServingSetup& setup, const Request& longest, const Place& 
   refuse_oversized({{kept}, {}, 0, 0}, shape, at_once(plan), at);
 }
 
+void need_windows(const ServingSetup& setup, const KvCapacity& kv, const RequestList& list,
+                  bool keeps_prefixes, const Place& at) {
+  const Deployment& plan = setup.deployment;
+  if (plan.window_ratio == 0.0) return;
+  WindowPool pool = kv.windows;
+  pool.tokens /= plan.pp;
+  if (!keeps_prefixes) pool.at_once = 0;
+  std::int64_t most = 0, prompt = 0;
+  for (const Request& request : list.requests)
+    if (const std::int64_t held = pool.of(request.prompt_tokens); held > most)
+      most = held, prompt = request.prompt_tokens;
+  if (most <= pool.tokens) return;
+  fail_infeasible(at / "window_ratio",
+                  "is " + nine_digits(plan.window_ratio) + ": the pool of windows has " +
+                      plural(pool.tokens, "token") + (plan.pp > 1 ? " for a batch" : "") +
+                      ", and a request with a prompt of " + grouped(prompt) + " holds " +
+                      grouped(most),
+                  "raise it, or use GPUs with more memory");
+}
+
 void need_prefixes(const Deployment& plan, const ServingLoad& load, const Place& at) {
   if (plan.host_kv > Bytes{} && !load.prefix_cache)
     fail_input(at / "host_kv", "keeps what prompts begin with, and --prefix-cache off forgets it",
@@ -135,7 +155,7 @@ void measure(const ServingLoad& load, ServingRun& run) {
     return;
   }
   run.window = measure_steady(load.list, run.replay.times, load.skipped, load.replay.slo, counts);
-  run.saturated = run.window.overloaded;
+  if (!run.window.whole) run.saturated = run.window.overloaded;
 }
 
 ServingRun serve_requests(const PricedServing& priced, const ServingLoad& load, const Place& at) {
@@ -146,6 +166,7 @@ ServingRun serve_requests(const PricedServing& priced, const ServingLoad& load, 
   const Deployment& plan = setup.deployment;
   need_prefixes(plan, load, at);
   need_space(setup, longest_of(load.list), at);
+  need_windows(setup, run.kv, load.list, load.prefix_cache, at);
   const ReplayShape shape{
       replica_shape(setup, load, run.kv),
       static_cast<std::uint32_t>(load.repeats * (plan.replicas / load.represented) * plan.dp *

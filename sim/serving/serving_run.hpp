@@ -101,6 +101,11 @@ bool is_open_loop(const RequestList& list);
 /// request.
 void need_space(const ServingSetup& setup, const Request& longest, const Place& at);
 
+/// Refuses requests of which one alone holds more than the pool of windows has, or than each of the
+/// batches that take turns in a pipeline has of it (infeasible).
+void need_windows(const ServingSetup& setup, const KvCapacity& kv, const RequestList& list,
+                  bool keeps_prefixes, const Place& at);
+
 /// Errors (bad_input): host memory for keys and values without a prefix cache.
 void need_prefixes(const Deployment& plan, const ServingLoad& load, const Place& at);
 

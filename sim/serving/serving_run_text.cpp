@@ -204,12 +204,17 @@ std::string states_line(const ServedAnswer& answer) {
 
 std::string windows_line(const ServedAnswer& answer) {
   WindowPool pool = answer.run.kv.windows;
-  if (pool.tokens == 0 || answer.load.list.requests.empty()) return "";
+  if (pool.tokens == 0) return "";
   if (!answer.load.prefix_cache) pool.at_once = 0;
+  ServingLoad load = answer.load;
+  if (load.list.requests.empty()) {  // The run found its length.
+    load.traffic.requests = 1000;
+    load.list = requests_of(load);
+  }
   double held = 0.0;
-  for (const Request& request : answer.load.list.requests)
+  for (const Request& request : load.list.requests)
     held += static_cast<double>(pool.of(request.prompt_tokens));
-  held /= static_cast<double>(answer.load.list.requests.size());
+  held /= static_cast<double>(load.list.requests.size());
   return "Pool of windows of " + plural(pool.tokens, "token") + " a rank, for " +
          plural(static_cast<std::int64_t>(static_cast<double>(pool.tokens) / held), "request") +
          " at a time\n";

@@ -49,19 +49,21 @@ Json step_json(const ServingStep& step) {
 }  // namespace
 
 Json memory_json(const KvCapacity& kv, const Deployment& plan) {
-  return {{"total_bytes", whole(kv.memory.total)},
-          {"weights_bytes", whole(kv.memory.weights)},
-          {"activations_bytes", whole(kv.memory.activations)},
-          {"reserve_bytes", whole(kv.memory.reserve)},
-          {"states_bytes", whole(kv.memory.states)},
-          {"kv_bytes", whole(kv.memory.kv)},
-          {"kv_bytes_per_token", kv.bytes_per_token},
-          {"kv_cache_tokens", kv.tokens},
-          {"longest_request_tokens",
-           kv.groups.whole == 0 ? Json(nullptr) : Json(kv.longest(at_once(plan)))},
-          {"block_tokens", kv.block},
-          {"state_blocks_a_request", kv.groups.states},
-          {"state_slots", kv.state_slots > 0 ? Json(kv.state_slots) : Json(nullptr)}};
+  return {
+      {"total_bytes", whole(kv.memory.total)},
+      {"weights_bytes", whole(kv.memory.weights)},
+      {"activations_bytes", whole(kv.memory.activations)},
+      {"reserve_bytes", whole(kv.memory.reserve)},
+      {"states_bytes", whole(kv.memory.states)},
+      {"kv_bytes", whole(kv.memory.kv)},
+      {"kv_bytes_per_token", kv.bytes_per_token},
+      {"kv_cache_tokens", kv.tokens},
+      {"longest_request_tokens",
+       kv.groups.whole == 0 ? Json(nullptr) : Json(kv.longest(at_once(plan)))},
+      {"block_tokens", kv.block},
+      {"state_blocks_a_request", kv.groups.states},
+      {"state_slots", kv.state_slots > 0 ? Json(kv.state_slots) : Json(nullptr)},
+      {"window_pool_tokens", plan.window_ratio > 0.0 ? Json(kv.windows.tokens) : Json(nullptr)}};
 }
 
 Json deployment_json(const Deployment& plan, const Model& model) {

@@ -61,8 +61,9 @@ SteadyState steady_state(const PricedServing& priced, const SteadyLoad& load, co
   const auto budget = static_cast<double>(plan.budget);
   const double ranks = static_cast<double>(plan.replicas) * plan.dp;
   const double slots = static_cast<double>(load.concurrency) / ranks;
-  const auto held = static_cast<double>(
-      std::max<std::int64_t>(1, kv.requests(std::llround(context), plan.step_tokens())));
+  std::int64_t all = kv.requests(std::llround(context), plan.step_tokens());
+  if (kv.windows.tokens > 0) all = std::min(all, kv.windows.tokens / kv.windows.of(load.input));
+  const auto held = static_cast<double>(std::max<std::int64_t>(1, all));
 
   SteadyState state;
   const double admitted =

@@ -41,10 +41,13 @@ std::vector<TrainingCase> read_training_cases(const JsonValue& json) {
                      {},
                      {},
                      {},
+                     {},
                      {}};
     const JsonValue measured = entry.at("measured");
     if (const auto time = measured.find("step_time_s"))
       one.step_time = Seconds{time->number(1e-6, 1e6)};
+    else if (const auto rate = measured.find("tokens_per_s_per_gpu"))
+      one.tokens_rate = rate->number(1e-3, 1e9);
     if (const auto memory = measured.find("peak_memory_bytes"))
       one.peak_memory = Bytes{memory->number(1.0, 1e15)};
     if (const auto stage = measured.find("peak_memory_stage"))

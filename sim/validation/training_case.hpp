@@ -19,6 +19,7 @@ struct TrainingCase {
   JsonValue model;
   JsonValue plan;
   std::optional<Seconds> step_time;
+  std::optional<double> tokens_rate;  ///< Tokens a second and GPU, read without a step time.
   std::optional<Bytes> peak_memory;
   std::optional<int> peak_memory_stage;  ///< Stage of the reporting GPU; else the fullest.
   std::map<std::string, Seconds> peers;  ///< Predictions of other simulators.

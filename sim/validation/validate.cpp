@@ -41,16 +41,25 @@ void predict(const TrainingCase& training_case, ValidationReport& report) {
                         {}};
       report.comparisons.push_back(memory);
     }
-    if (!training_case.step_time) return;
+    if (!training_case.step_time && !training_case.tokens_rate) {
+      if (!training_case.peak_memory)
+        report.refusals.push_back(
+            {training_case.id,
+             "measured has no step_time_s, tokens_per_s_per_gpu or peak_memory_bytes"});
+      return;
+    }
     // The run happened, so that memory above the usable share is tolerated.
     Detail detail;
     detail.most_memory = tolerated_share_of_memory;
     const Result result = estimate(scenario, detail).result;
-    Comparison time{
-        training_case.id, "step_time_s", training_case.step_time->si(), result.step_time.si(), {}};
+    const double measured =
+        training_case.step_time
+            ? training_case.step_time->si()
+            : result.step_time.si() * result.tokens_per_s_per_gpu / *training_case.tokens_rate;
+    Comparison time{training_case.id, "step_time_s", measured, result.step_time.si(), {}};
     time.range = result.range;
     for (const auto& [peer, predicted] : training_case.peers)
-      time.peer_errors[peer] = predicted / *training_case.step_time - 1.0;
+      time.peer_errors[peer] = predicted.si() / measured - 1.0;
     report.comparisons.push_back(std::move(time));
   } catch (const Error& error) {
     report.refusals.push_back({training_case.id, error.what()});

@@ -113,8 +113,12 @@ void compare_serving(const JsonValue& json, ValidationReport& report) {
     try {
       const std::size_t before = report.comparisons.size();
       compare(read_serving_case(elements[i]), kernels, report);
+      const auto workload = elements[i].find("workload");
+      const bool is_silent = workload && workload->is_object() && !workload->has("arrival");
       if (report.comparisons.size() == before)
-        report.refusals.push_back({id, "nothing that was measured can be predicted"});
+        report.refusals.push_back(
+            {id, std::string{"nothing that was measured can be predicted"} +
+                     (is_silent ? ": workload has no arrival (closed, poisson, burst, ...)" : "")});
     } catch (const Error& error) {
       report.refusals.push_back({id, error.what()});
     }

@@ -49,6 +49,7 @@ class AutomodelReader {
 
   ImportedRun read() {
     kind();
+    sections();
     model();
     degrees();
     batch();
@@ -80,6 +81,30 @@ class AutomodelReader {
       if (is_on(s_, path) && s_.flag(std::string{path} + ".enabled", true))
         s_.fail(path, "quantises the weights, which nothing prices",
                 "leave it out: --set " + std::string{path} + ".enabled=false");
+  }
+
+  // A section that is none would be passed over.
+  void sections() {
+    for (const char* path :
+         {"distributed", "distributed.pipeline", "distributed.moe", "model", "model.config",
+          "model.backend", "step_scheduler", "dataset", "optimizer", "loss_fn"})
+      if (const SettingsTree* found = s_.look(path);
+          found && found->kind != SettingsTree::Kind::map && !switches_off(path, found->text) &&
+          path != std::string{"model.config"})
+        s_.fail(path, "is no section of settings", "write its settings below it");
+  }
+
+  // A count from 1 to what any plan has.
+  std::int64_t count(const std::string& path, std::int64_t absent) {
+    constexpr std::int64_t most = 1 << 20;
+    const std::int64_t found = s_.number(path, absent);
+    if (found < 1 || found > most)
+      s_.fail(path, "is " + std::to_string(found), "write a number from 1 to " + grouped(most));
+    return found;
+  }
+
+  bool is_truth(const std::string& word) {
+    return word == "true" || word == "True" || word == "TRUE" || word == "yes" || word == "on";
   }
 
   void model() {
@@ -117,35 +142,48 @@ class AutomodelReader {
   // Sizes of a config.json; what else stands beside its name says how it is loaded.
   static bool is_size(const std::string& key) {
     if (key == "num_nextn_predict_layers") return false;
-    return key.starts_with("num_") || key.starts_with("n_") || key.ends_with("_size") ||
-           key.ends_with("_dim") || key.ends_with("_rank");
+    constexpr std::string_view words[] = {"num_",  "n_",   "_size",  "_dim",   "_rank", "first_k",
+                                          "layer", "head", "expert", "window", "topk",  "top_k"};
+    return std::any_of(std::begin(words), std::end(words), [&](std::string_view word) {
+      return word.ends_with('_') ? key.starts_with(word) : key.find(word) != key.npos;
+    });
   }
 
   // distributed/config.py, and recipes/_dist_setup.py: all ranks that are not dp are given.
   void degrees() {
-    r_.tp = s_.number("distributed.tp_size", 1);
-    r_.pp = s_.number("distributed.pp_size", 1);
-    r_.cp = s_.number("distributed.cp_size", 1);
-    r_.ep = s_.number("distributed.ep_size", 1);
+    r_.tp = count("distributed.tp_size", 1);
+    r_.pp = count("distributed.pp_size", 1);
+    r_.cp = count("distributed.cp_size", 1);
+    r_.ep = count("distributed.ep_size", 1);
     r_.etp = 1;
     r_.sp = s_.flag("distributed.sequence_parallel", false) && r_.tp > 1;
-    r_.dp_replicate = s_.number("distributed.dp_replicate_size", 1);
+    r_.dp_replicate = count("distributed.dp_replicate_size", 1);
     const std::string dp = s_.word("distributed.dp_size", "none");
-    if (dp != "none" && dp != "null")
-      r_.gpus = product_of({s_.number("distributed.dp_size", 1), r_.tp, r_.pp, r_.cp});
+    if (dp != "none" && dp != "null") {
+      r_.gpus = product_of({count("distributed.dp_size", 1), r_.tp, r_.pp, r_.cp});
+      if (answers_.gpus && *answers_.gpus != *r_.gpus)
+        s_.fail("distributed.dp_size", "means " + grouped(*r_.gpus) + " GPUs",
+                "leave out --gpus, or set it to none: --set distributed.dp_size=none");
+    }
     if (answers_.gpus) r_.gpus = answers_.gpus;
     const std::string recomputed = s_.word(
         "distributed.activation_checkpointing|parallelizer.activation_checkpointing", "false");
-    r_.recompute = recomputed == "selective" ? "selective"
-                   : recomputed == "full" || recomputed == "true" || recomputed == "True" ? "full"
-                                                                                          : "none";
+    const std::string checkpointing =
+        s_.name("distributed.activation_checkpointing|parallelizer.activation_checkpointing");
+    if (recomputed == "full" || is_truth(recomputed))
+      r_.recompute = "full";
+    else if (recomputed == "selective")
+      r_.recompute = "selective";
+    else if (s_.flag(checkpointing, false))
+      r_.recompute = "full";
     r_.tp_overlap = s_.flag("distributed.enable_async_tensor_parallel", false) && r_.sp;
     if (!r_.model->experts) r_.ep = 1;
   }
 
   void batch() {
-    r_.gbs = s_.required("step_scheduler.global_batch_size");
-    local_ = s_.number("step_scheduler.local_batch_size", 1);
+    s_.required("step_scheduler.global_batch_size");
+    r_.gbs = count("step_scheduler.global_batch_size", 1);
+    local_ = count("step_scheduler.local_batch_size", 1);
     r_.mbs = r_.pp > 1 ? s_.number(
                              "distributed.pipeline.pp_microbatch_size|autopipeline."
                              "pp_microbatch_size",
@@ -157,8 +195,11 @@ class AutomodelReader {
   void pipeline() {
     const std::string at = "distributed.pipeline.";
     const std::string order = s_.word(at + "pp_schedule", "1f1b");
-    const std::int64_t each = s_.number(at + "layers_per_stage", 0);
-    const std::string rounding = s_.word(at + "round_virtual_stages_to_pp_multiple", "");
+    const std::int64_t each =
+        s_.has(at + "layers_per_stage") ? count(at + "layers_per_stage", 1) : 0;
+    const std::string rounding =
+        s_.choice(at + "round_virtual_stages_to_pp_multiple",
+                  {{"", ""}, {"up", "up"}, {"down", "down"}, {"null", ""}, {"none", ""}});
     s_.number(at + "pp_microbatch_size", 1);
     if (r_.pp <= 1) return;
     if (order == "interleaved1f1b" || order == "Interleaved1F1B")
@@ -173,7 +214,8 @@ class AutomodelReader {
         s_.fail(at + "layers_per_stage",
                 "makes " + grouped(stages) + " stages, which " + grouped(r_.pp) +
                     " ranks do not divide",
-                "say how to round: --set " + at + "round_virtual_stages_to_pp_multiple=up");
+                "say how to round: --set " + at + "round_virtual_stages_to_pp_multiple=" +
+                    ((stages + r_.pp - 1) / r_.pp * r_.pp > layers ? "down" : "up"));
       r_.vpp = std::max<std::int64_t>(
           1, rounding == "up" ? (stages + r_.pp - 1) / r_.pp : stages / r_.pp);
       if (r_.vpp == 1) r_.schedule = "1f1b";
@@ -212,7 +254,11 @@ class AutomodelReader {
     r_.main_params = wide || master ? "fp32" : "none";
     const auto moment = [&](const char* path) {
       const std::string said = s_.word(path, of_te || wide ? "float32" : "bfloat16");
-      return std::string{said.ends_with("float32") ? "fp32" : "bf16"};
+      if (said.ends_with("float32")) return std::string{"fp32"};
+      if (said.ends_with("float16") && !said.ends_with("bfloat16")) return std::string{"fp16"};
+      if (!said.ends_with("bfloat16"))
+        s_.fail(path, "is '" + shown_text(said) + "', which has no prices", "write float32");
+      return std::string{"bf16"};
     };
     r_.exp_avg = moment("optimizer.exp_avg_dtype");
     r_.exp_avg_sq = moment("optimizer.exp_avg_sq_dtype");
@@ -268,13 +314,20 @@ class AutomodelReader {
 
   void experts() {
     const std::string how = "model.backend.dispatcher";
-    const std::string dispatcher = s_.word(how, "torch");
+    const bool is_deep = s_.flag("model.backend.enable_deepep", true);  // Of older releases.
+    const std::string dispatcher = s_.word(how, is_deep ? "deepep" : "torch");
+    if (r_.model->experts && !s_.has(how) && !s_.has("model.backend.enable_deepep"))
+      r_.notes.push_back(how +
+                         " is not stated: DeepEP where it is installed, and else all ranks "
+                         "gather all tokens (torch); assumed: deepep");
     for (const char* path : {"model.backend.attn", "model.backend.linear", "model.backend.rms_norm",
                              "model.backend.experts", "model.backend.rope"})
       s_.find(path);
     const bool forced = s_.flag("model.backend.fake_balanced_gate", false);
-    const double noise =
-        std::strtod(s_.word("model.backend.fake_gate_noise", "0").c_str(), nullptr);
+    const std::string noise = s_.word("model.backend.fake_gate_noise", "0");
+    if (!percent_of(noise))
+      s_.fail("model.backend.fake_gate_noise", "is '" + shown_text(noise) + "'",
+              "write a share from 0 to 1");
     if (!r_.model->experts) return;
     // moe/experts.py: without a dispatcher the tokens of all ranks are gathered.
     if (dispatcher == "deepep" || dispatcher == "uccl_ep")
@@ -286,7 +339,8 @@ class AutomodelReader {
     else
       s_.fail(how, "is '" + shown_text(dispatcher) + "', which is not read",
               "write deepep, hybridep or torch: --set " + how + "=deepep");
-    if (forced) r_.routing = noise > 0.0 ? "drawn-uniform" : "round-robin";
+    if (forced)
+      r_.routing = noise.find_first_not_of("0.") != noise.npos ? "drawn-uniform" : "round-robin";
   }
 
   const Settings& s_;

@@ -55,8 +55,10 @@ CheckpointName read_checkpoint_name(const std::string& name) {
     if (end == low.npos || (end < low.size() && low[end] != '-')) continue;
     read.model.erase(at, end - at);
     read.weights = word.format;
-    // Qwen's own are scaled by blocks of 128 x 128 (their model cards: fine-grained fp8).
-    if (word.text == "fp8" && low.starts_with("qwen/")) read.weights = Dtype::fp8_block;
+    // Qwen's own are scaled by blocks of 128 x 128 (their model cards: fine-grained fp8), and so
+    // are GLM-5's (zai-org/GLM-5.1-FP8: sglang-jax pull request 1111).
+    if (word.text == "fp8" && (low.starts_with("qwen/") || low.starts_with("zai-org/glm-5")))
+      read.weights = Dtype::fp8_block;
     break;
   }
   return read;

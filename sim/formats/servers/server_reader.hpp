@@ -82,6 +82,7 @@ class ServerReader {
   void read_vllm_draft();
   void read_vllm_role();
   void read_sglang();
+  void read_windows();
   void read_prefill_delay(bool shares_experts);
   void read_receive_interval(bool copies_attention);
   void read_sglang_draft();

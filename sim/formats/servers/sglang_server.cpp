@@ -1,4 +1,7 @@
+#include <algorithm>
+
 #include "sim/formats/servers/server_reader.hpp"
+#include "sim/model/layer_pattern.hpp"
 
 namespace orrery {
 
@@ -42,12 +45,7 @@ void ServerReader::read_sglang() {
             "cuts attention over ranks by tokens, which is not modelled");
   read_formats("quantization", "dtype", "kv_cache_dtype");
   read_states("mamba_ssm_dtype", "mamba_full_memory_ratio");
-  if (has_compressed_attention(part_.model))
-    take_ratio("window_ratio", "swa_full_tokens_ratio", 1.0);
-  else if (has("swa_full_tokens_ratio"))
-    note("swa_full_tokens_ratio",
-         "sizes a pool for windows alone, which is modelled for "
-         "compressed attention only: layers with a window keep all tokens");
+  read_windows();
   if (const std::string runner = word("moe_runner_backend", "auto");
       part_.model.experts && runner != "auto" && runner != "flashinfer_mxfp4")
     part_.keys["trtllm_gen"] = runner.starts_with("flashinfer_trtllm");
@@ -93,6 +91,22 @@ void ServerReader::read_sglang() {
   read_sglang_draft();
 }
 
+// Models without windows have no such pool.
+void ServerReader::read_windows() {
+  const std::string path = "swa_full_tokens_ratio";
+  const Model& model = part_.model;
+  const bool has_windows =
+      model.window > 0 ||
+      (model.pattern && std::ranges::any_of(model.pattern->shapes,
+                                            [](const Model& shape) { return shape.window > 0; }));
+  if (has_compressed_attention(model) && engine_.memory.window_ratio > 0.0)
+    take_ratio("window_ratio", path, 1.0);
+  else if (has(path) && (has_windows || has_compressed_attention(model)))
+    note(path,
+         "is left out: a pool for windows alone is modelled for compressed attention in the "
+         "engine sglang, and layers with a window keep all tokens");
+}
+
 // Servers that only decode ignore it (managers/scheduler.py).
 void ServerReader::read_prefill_delay(bool shares_experts) {
   const std::string most = "prefill_delayer_max_delay_passes";
@@ -114,7 +128,7 @@ void ServerReader::read_receive_interval(bool copies_attention) {
   if (steps > 1 << 20)
     refuse(path, "is " + std::to_string(steps), "write a number of decode steps, as 30");
   if (copies_attention || part_.keys["pp"] != 1 || part_.role != ServerRole::all)
-    return note(path, "is modelled for one attention rank, one stage and no pools");
+    return note(path, "is left out: it is modelled for one attention rank, one stage and no pools");
   part_.keys["receive_interval"] = steps;
 }
 

@@ -202,9 +202,20 @@ TEST(PatternedServing, SglangKeepsTheWindowsOfCompressedAttentionApart) {
   EXPECT_EQ(kv.windows.window, 128);
   EXPECT_EQ(kv.windows.at_once, of.deployment.budget);
   EXPECT_EQ(kv.memory.states, (Bytes{256 * 20 * 524'288.0}));
-  // Short prompts are bound by windows, long ones by their entries.
-  EXPECT_EQ(kv.requests(4'096, 8'192), kv.windows.tokens / (4'096 + 256));
   EXPECT_EQ(kv.requests(500'000, 8'192), kv.tokens / 500'000);
+  const auto refused = [&](std::uint32_t prompt, double ratio, bool keeps) {
+    DeploymentRequest small = request;
+    small.window_ratio = ratio;
+    small.kv_share = 0.25;
+    const ServingSetup with = setup("deepseek-v4-flash", 8, "sglang", small);
+    RequestList list;
+    list.requests = {{Seconds{}, 10, 10}, {Seconds{}, prompt, 10}};
+    return error_text([&] { need_windows(with, capacity(with), list, keeps, {"", ""}); });
+  };
+  EXPECT_THAT(refused(8'000, 0.001, true),
+              testing::HasSubstr("and a request with a prompt of 8,000 holds 8,256"));
+  EXPECT_EQ(refused(8'400, 0.001, true), "no error");  // Its last node has 208 tokens.
+  EXPECT_EQ(refused(8'000, 0.001, false), "no error");
   request.window_ratio = 0.2;
   const KvCapacity more = capacity(setup("deepseek-v4-flash", 8, "sglang", request));
   EXPECT_LT(more.tokens, kv.tokens);

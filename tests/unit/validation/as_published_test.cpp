@@ -18,6 +18,7 @@ TrainingCase row(const std::string& title, const std::string& id, const std::str
                    {},
                    {},
                    {},
+                   {},
                    {}};
   return one;
 }

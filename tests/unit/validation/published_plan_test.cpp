@@ -21,6 +21,7 @@ TrainingCase row(const std::string& release, const std::string& model, const std
           {},
           {},
           {},
+          {},
           {}};
 }
 

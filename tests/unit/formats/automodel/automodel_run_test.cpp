@@ -91,6 +91,45 @@ TEST(AutomodelRun, TokensReachTheirExpertsByTheDispatcher) {
   EXPECT_THAT(plan_of({{at + "fake_gate_noise", "0.5"}}), HasSubstr("drawn-uniform"));
 }
 
+// What is not stated is noted; older recipes have a switch.
+TEST(AutomodelRun, ADispatcherIsAssumedAloud) {
+  std::string text = recipe;
+  const std::string line = "    dispatcher: deepep\n";
+  text.erase(text.find(line), line.size());
+  const ImportedRun run = run_of({}, text);
+  EXPECT_THAT(plan_text(run), HasSubstr("\"deepep\""));
+  EXPECT_THAT(run.notes, ElementsAre(HasSubstr("model.backend.dispatcher is not stated")));
+  EXPECT_THAT(plan_text(run_of({{"model.backend.enable_deepep", "false"}}, text)),
+              HasSubstr("\"allgather\""));
+}
+
+TEST(AutomodelRun, RecomputationIsATruthOrAWord) {
+  const std::string at = "distributed.activation_checkpointing";
+  for (const char* word : {"true", "yes", "on", "TRUE", "full"})
+    EXPECT_THAT(plan_of({{at, word}}), HasSubstr("recompute=\"full\"")) << word;
+  for (const char* word : {"false", "no"})
+    EXPECT_THAT(plan_of({{at, word}}), HasSubstr("recompute=\"none\"")) << word;
+  EXPECT_THAT(plan_of({{at, "selective"}}), HasSubstr("recompute=\"selective\""));
+  EXPECT_THAT(refusal({{at, "zzz"}}), HasSubstr("zzz"));
+}
+
+TEST(AutomodelRun, BadValuesAreNamed) {
+  for (const char* path :
+       {"distributed.tp_size", "distributed.ep_size", "distributed.dp_replicate_size",
+        "step_scheduler.global_batch_size", "step_scheduler.local_batch_size"})
+    for (const char* value : {"0", "-8", "2000000"})
+      EXPECT_THAT(refusal({{path, value}}), HasSubstr(path)) << value;
+  EXPECT_THAT(refusal({{"distributed.dp_size", "16"}}), HasSubstr("means 16 GPUs"));
+  EXPECT_THAT(refusal({{"model.backend.fake_gate_noise", "nan"}}),
+              HasSubstr("a share from 0 to 1"));
+  EXPECT_THAT(refusal({{"optimizer.exp_avg_dtype", "zzz"}}), HasSubstr("is 'zzz'"));
+  EXPECT_THAT(refusal({{"model.config.first_k_dense_replace", "5"}}),
+              HasSubstr("changes the model's config.json"));
+  std::string text = recipe;
+  text.replace(text.find("distributed:"), 12, "distributed: 5\nother:");
+  EXPECT_THAT(refusal({}, text), HasSubstr("is no section of settings"));
+}
+
 TEST(AutomodelRun, RefusesWhatNoPlanSays) {
   EXPECT_THAT(refusal({{"recipe", "TrainEagle3Recipe"}}), HasSubstr("is not read"));
   EXPECT_THAT(refusal({{"peft.dim", "8"}}), HasSubstr("trains adapters alone"));
