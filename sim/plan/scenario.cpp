@@ -353,7 +353,11 @@ MaybeRefused refuse_layers(const Model& model) {
     if (shape.mixer && !shape.mixer->work(shape.hidden, 1))
       return no(
           "training has no prices yet of such " + shape.mixer->kind() + " layers as the model has",
-          "orrery check --model shows their sizes");
+          // DeepSeek-V3.2 got its index when DeepSeek-V3.1 was trained on (its report).
+          shape.mixer->kind() == "latent_attention"
+              ? "leave index_heads, index_dim and index_top out of its file for training with "
+                "dense attention, as before an index is added"
+              : "orrery check --model shows their sizes");
     if (shape.experts && *shape.experts != *model.experts)
       return no("training has prices of layers whose experts are alike, and the model's are not",
                 "orrery check --model shows their sizes");

@@ -60,6 +60,10 @@ std::optional<Candidate> PlanScorer::simulated(Candidate one, const Scenario& sc
   return one;
 }
 
+std::string NoPlan::why_none_divides() const {
+  return (refusal.reason.starts_with("--model:") ? "" : "no plan divides: ") + refusal.reason;
+}
+
 void NoPlan::take(const NoPlan& other) {
   refusal.take(other.refusal);
   if (other.smallest.empty() || (!smallest.empty() && least_memory <= other.least_memory)) return;

@@ -50,7 +50,7 @@ std::vector<BatchLevel> levels_of(const PurchaseRequest& request, int gpus) {
 }
 
 std::string why_none(const PurchaseRequest& request, const System& system, const NoPlan& none) {
-  if (none.smallest.empty()) return "no plan divides: " + none.refusal.reason;
+  if (none.smallest.empty()) return none.why_none_divides();
   return "none fits: the smallest (" + none.smallest + ") needs " +
          gigabytes_text(Bytes{none.least_memory}) + " a GPU, and may fill " +
          gigabytes_text(request.max_memory * system.gpu.memory);

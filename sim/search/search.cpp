@@ -105,7 +105,7 @@ std::string joined(const Fixed& fixed) {
   for (std::size_t i = 0; i < request.fixed.size(); ++i)
     if (legal_without(request, i))
       culprits += (culprits.empty() ? "" : " or ") + joined(request.fixed[i]);
-  fail_infeasible({}, "no plan divides: " + sum.none.refusal.reason,
+  fail_infeasible({}, sum.none.why_none_divides(),
                   culprits.empty() ? "" : "there are plans without --fix " + culprits);
 }
 
