@@ -4,6 +4,8 @@
 #include <cassert>
 #include <cmath>
 
+#include "sim/core/number_text.hpp"
+
 namespace orrery {
 namespace {
 

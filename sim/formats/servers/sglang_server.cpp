@@ -2,6 +2,7 @@
 
 #include "sim/formats/servers/server_reader.hpp"
 #include "sim/model/layer_pattern.hpp"
+#include "sim/serving/served_layers.hpp"
 
 namespace orrery {
 
