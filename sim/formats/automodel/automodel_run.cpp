@@ -69,10 +69,10 @@ class AutomodelReader {
   }
 
   void kind() {
-    const std::string path = s_.has("recipe._target_") ? "recipe._target_" : "recipe";
-    const std::string recipe = s_.word(path, "TrainFinetuneRecipeForNextTokenPrediction");
+    const std::string named = s_.has("recipe._target_") ? "recipe._target_" : "recipe";
+    const std::string recipe = s_.word(named, "TrainFinetuneRecipeForNextTokenPrediction");
     if (!recipe.ends_with("RecipeForNextTokenPrediction"))
-      s_.fail(path, "is '" + shown_text(recipe) + "', which is not read",
+      s_.fail(named, "is '" + shown_text(recipe) + "', which is not read",
               "give a recipe for next-token prediction of a language model");
     if (is_on(s_, "peft"))
       s_.fail("peft", "trains adapters alone, which nothing prices yet",

@@ -36,9 +36,9 @@ std::string name_of(const std::string& layer) {
          (ffn->is_mixer ? "none" : ffn->kind);
 }
 
-std::vector<std::string> each_letter(const std::string& letters) {
+std::vector<std::string> each_letter(const std::string& written) {
   std::vector<std::string> layers;
-  for (const char letter : letters) layers.emplace_back(1, letter);
+  for (const char letter : written) layers.emplace_back(1, letter);
   return layers;
 }
 
