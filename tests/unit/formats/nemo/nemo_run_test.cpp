@@ -5,6 +5,7 @@
 
 #include "sim/core/text_file.hpp"
 #include "sim/formats/settings/settings_files.hpp"
+#include "sim/model/layer_pattern.hpp"
 #include "tests/unit/calibration/sample.hpp"
 #include "tests/unit/formats/recipe/plan_text.hpp"
 
