@@ -113,9 +113,7 @@ Router::Router(RoutingPlan plan, const RoutingShape& shape, const Place& at)
 // Each expert's share of tokens in this layer; the order of the experts is sampled once a layer.
 std::vector<double> Router::shares_of(int layer) const {
   std::vector<double> shares = shares_;
-  if (plan_.popularity.kind == PopularityKind::uniform ||
-      plan_.popularity.kind == PopularityKind::in_turn)
-    return shares;
+  if (is_even(plan_.popularity.kind)) return shares;
   Random random{plan_.seed, order_of_experts, static_cast<std::uint64_t>(layer)};
   for (std::size_t i = shares.size(); i > 1; --i)  // Fisher and Yates.
     std::swap(shares[i - 1], shares[random.below(i)]);

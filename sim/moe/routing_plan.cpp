@@ -115,10 +115,6 @@ void set_popularity(RoutingPlan& plan, const Shape& shape, double parameter) {
   plan.popularity = {shape.kind, shape.least == shape.most ? shape.least : parameter};
 }
 
-bool is_even(PopularityKind kind) {
-  return kind == PopularityKind::uniform || kind == PopularityKind::in_turn;
-}
-
 // Sets the popularity of a word like "zipf:1.2".
 bool set_by_word(RoutingPlan& plan, const std::string& word, const Place& at) {
   const std::size_t colon = word.find(':');
@@ -149,6 +145,10 @@ bool is_trace(const std::string& path) {
 }
 
 }  // namespace
+
+bool is_even(PopularityKind kind) {
+  return kind == PopularityKind::uniform || kind == PopularityKind::in_turn;
+}
 
 EvenChoice even_choice(const std::string& word) {
   return word == round_robin ? EvenChoice::in_turn : EvenChoice::any;

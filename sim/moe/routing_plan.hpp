@@ -23,6 +23,9 @@ enum class PopularityKind {
   spread      ///< Weights lie evenly from 1 + parameter to 1 - parameter.
 };
 
+/// True if all experts are alike.
+bool is_even(PopularityKind kind);
+
 struct Popularity {
   PopularityKind kind = PopularityKind::uniform;
   double parameter = 0.0;
@@ -51,7 +54,7 @@ struct RoutingPlan {
   bool statistical() const { return !even && !trace; }
 };
 
-/// What a plan's word says of routing that is even.
+/// How an even router chooses the experts of a token, by the `routing` of a plan.
 EvenChoice even_choice(const std::string& word);
 
 /// Reads a name in workloads/routing, a path to such a file or to a trace (.jsonl, .csv), or a

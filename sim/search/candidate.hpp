@@ -55,7 +55,7 @@ struct NoPlan {
   std::string smallest;       ///< Its flags; "" where none divides.
 
   void take(const NoPlan& other);
-  /// Why none divides: a sentence. What is wrong with the model is so for all plans.
+  /// Why none divides: a sentence. A refusal of the model holds for every plan.
   std::string why_none_divides() const;
   /// The share of the GPU's memory that the plan's fullest stage takes. Nothing where it is more
   /// than `most`: the plan may then be the smallest. Where tokens go is found out only if the plan

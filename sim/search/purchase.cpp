@@ -126,7 +126,7 @@ void fail_if_empty(const Purchase& purchase, const PurchaseRequest& request) {
     reasons += (reasons.empty() ? "" : "; ") + request.systems[row.system].name + ", " +
                grouped(row.gpus) + " GPUs: " + row.refused;
   }
-  // What is wrong with the model is so for all rows, and its reason says what to do.
+  // A refusal of the model holds for every row and names its own remedy.
   const bool by_model = reasons.find(" GPUs: --model:") != std::string::npos;
   fail_infeasible({}, "no row has a plan: " + reasons,
                   by_model ? "" : "use more GPUs, or fewer --fix");

@@ -178,6 +178,11 @@ struct WindowPool {
     }
     return node + 2 * window;
   }
+
+  /// The part of one of `batches` that share the pool. Where no prefixes are kept, no nodes are.
+  WindowPool of_batch(std::int64_t batches, bool keeps_prefixes) const {
+    return {tokens / batches, window, keeps_prefixes ? at_once : 0};
+  }
 };
 
 /// The memory of a replica for keys and values.

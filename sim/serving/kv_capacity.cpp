@@ -252,9 +252,8 @@ std::int64_t KvCapacity::blocks_of(std::int64_t tokens_each, std::int64_t at_onc
 
 std::int64_t KvCapacity::requests(std::int64_t tokens_each, std::int64_t at_once) const {
   const std::int64_t each = blocks_of(tokens_each, at_once);
-  std::int64_t held = each == 0 ? 0 : blocks() / each;
-  if (state_slots > 0) held = std::min(held, state_slots);
-  return held;
+  const std::int64_t held = each == 0 ? 0 : blocks() / each;
+  return state_slots > 0 ? std::min(held, state_slots) : held;
 }
 
 std::int64_t KvCapacity::longest(std::int64_t at_once) const {
@@ -404,8 +403,9 @@ KvCapacity kv_capacity(const Model& model, const System& system, const Deploymen
     memory.states = static_cast<double>(kv.state_slots) * states;
     memory.kv -= memory.states;
   }
-  const Kept kept = kept_by(model, plan);
+  Kept kept;
   if (plan.window_ratio > 0.0) {
+    kept = kept_by(model, plan);
     memory.states =
         Bytes{in_a_stage(static_cast<double>(plan.max_seqs) * kept.of_sequence, model, plan)};
     memory.kv -= memory.states;

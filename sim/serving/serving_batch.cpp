@@ -14,9 +14,7 @@ ServingBatch::ServingBatch(const RequestList& list, const BatchRules& rules, con
       phases_(static_cast<std::size_t>(kv.block_tokens)),
       most_windowed_prompt_{kv.groups.most_windowed(rules.at_once(), kv.block_tokens)},
       most_windowed_decode_{kv.groups.most_windowed(rules.step_tokens, kv.block_tokens)},
-      windows_pool_{kv.windows} {
-  if (!kv.keeps_prefixes) windows_pool_.at_once = 0;
-}
+      windows_pool_{kv.windows.of_batch(1, kv.keeps_prefixes)} {}
 
 // Nodes cover prompts alone: answers have no hashes. They are in all groups, so that a request that
 // fits only because windows are kept shares nothing.

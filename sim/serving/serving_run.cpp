@@ -118,9 +118,7 @@ void need_windows(const ServingSetup& setup, const KvCapacity& kv, const Request
                   bool keeps_prefixes, const Place& at) {
   const Deployment& plan = setup.deployment;
   if (plan.window_ratio == 0.0) return;
-  WindowPool pool = kv.windows;
-  pool.tokens /= plan.pp;
-  if (!keeps_prefixes) pool.at_once = 0;
+  const WindowPool pool = kv.windows.of_batch(plan.pp, keeps_prefixes);
   std::int64_t most = 0, prompt = 0;
   for (const Request& request : list.requests)
     if (const std::int64_t held = pool.of(request.prompt_tokens); held > most)

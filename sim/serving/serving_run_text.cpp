@@ -203,9 +203,8 @@ std::string states_line(const ServedAnswer& answer) {
 }
 
 std::string windows_line(const ServedAnswer& answer) {
-  WindowPool pool = answer.run.kv.windows;
+  const WindowPool pool = answer.run.kv.windows.of_batch(1, answer.load.prefix_cache);
   if (pool.tokens == 0) return "";
-  if (!answer.load.prefix_cache) pool.at_once = 0;
   ServingLoad load = answer.load;
   if (load.list.requests.empty()) {  // The run found its length.
     load.traffic.requests = 1000;

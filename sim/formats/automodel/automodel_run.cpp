@@ -83,14 +83,12 @@ class AutomodelReader {
                 "leave it out: --set " + std::string{path} + ".enabled=false");
   }
 
-  // A section that is none would be passed over.
+  // A scalar in the place of a section would hide all that the section decides.
   void sections() {
-    for (const char* path :
-         {"distributed", "distributed.pipeline", "distributed.moe", "model", "model.config",
-          "model.backend", "step_scheduler", "dataset", "optimizer", "loss_fn"})
+    for (const char* path : {"distributed", "distributed.pipeline", "distributed.moe", "model",
+                             "model.backend", "step_scheduler", "dataset", "optimizer", "loss_fn"})
       if (const SettingsTree* found = s_.look(path);
-          found && found->kind != SettingsTree::Kind::map && !switches_off(path, found->text) &&
-          path != std::string{"model.config"})
+          found && found->kind != SettingsTree::Kind::map && !switches_off(path, found->text))
         s_.fail(path, "is no section of settings", "write its settings below it");
   }
 
@@ -101,10 +99,6 @@ class AutomodelReader {
     if (found < 1 || found > most)
       s_.fail(path, "is " + std::to_string(found), "write a number from 1 to " + grouped(most));
     return found;
-  }
-
-  bool is_truth(const std::string& word) {
-    return word == "true" || word == "True" || word == "TRUE" || word == "yes" || word == "on";
   }
 
   void model() {
@@ -127,7 +121,7 @@ class AutomodelReader {
     length();
   }
 
-  // Packs have one length, mock data another; those of answers and questions are nowhere.
+  // Packed and mock datasets state a length; datasets of questions and answers state none.
   void length() {
     const std::string own = "dataset.seq_len|dataset.seq_length";
     const std::string packed = "packed_sequence.packed_sequence_size|dataset.packed_sequence_size";
@@ -139,7 +133,7 @@ class AutomodelReader {
                  "give it: --set dataset.seq_len=4096");
   }
 
-  // Sizes of a config.json; what else stands beside its name says how it is loaded.
+  // True for a key that changes the model's shape; other keys of model.config say how it is loaded.
   static bool is_size(const std::string& key) {
     if (key == "num_nextn_predict_layers") return false;
     constexpr std::string_view words[] = {"num_",  "n_",   "_size",  "_dim",   "_rank", "first_k",
@@ -166,14 +160,11 @@ class AutomodelReader {
                 "leave out --gpus, or set it to none: --set distributed.dp_size=none");
     }
     if (answers_.gpus) r_.gpus = answers_.gpus;
-    const std::string recomputed = s_.word(
-        "distributed.activation_checkpointing|parallelizer.activation_checkpointing", "false");
     const std::string checkpointing =
-        s_.name("distributed.activation_checkpointing|parallelizer.activation_checkpointing");
-    if (recomputed == "full" || is_truth(recomputed))
-      r_.recompute = "full";
-    else if (recomputed == "selective")
-      r_.recompute = "selective";
+        "distributed.activation_checkpointing|parallelizer.activation_checkpointing";
+    const std::string recomputed = s_.word(checkpointing, "false");
+    if (recomputed == "full" || recomputed == "selective")
+      r_.recompute = recomputed;
     else if (s_.flag(checkpointing, false))
       r_.recompute = "full";
     r_.tp_overlap = s_.flag("distributed.enable_async_tensor_parallel", false) && r_.sp;
@@ -184,11 +175,9 @@ class AutomodelReader {
     s_.required("step_scheduler.global_batch_size");
     r_.gbs = count("step_scheduler.global_batch_size", 1);
     local_ = count("step_scheduler.local_batch_size", 1);
-    r_.mbs = r_.pp > 1 ? s_.number(
-                             "distributed.pipeline.pp_microbatch_size|autopipeline."
-                             "pp_microbatch_size",
-                             1)
-                       : local_;
+    const std::int64_t of_pipeline =
+        s_.number("distributed.pipeline.pp_microbatch_size|autopipeline.pp_microbatch_size", 1);
+    r_.mbs = r_.pp > 1 ? of_pipeline : local_;
   }
 
   // distributed/pipelining/functional.py: stages of so many layers, in whole rounds of the ranks.
@@ -200,7 +189,6 @@ class AutomodelReader {
     const std::string rounding =
         s_.choice(at + "round_virtual_stages_to_pp_multiple",
                   {{"", ""}, {"up", "up"}, {"down", "down"}, {"null", ""}, {"none", ""}});
-    s_.number(at + "pp_microbatch_size", 1);
     if (r_.pp <= 1) return;
     if (order == "interleaved1f1b" || order == "Interleaved1F1B")
       r_.schedule = "interleaved";
@@ -210,7 +198,7 @@ class AutomodelReader {
     if (r_.schedule == "interleaved") {
       const std::int64_t layers = r_.model->layers;
       const std::int64_t stages = each > 0 ? (layers + each - 1) / each : 2 * r_.pp;
-      if (stages % r_.pp != 0 && rounding != "up" && rounding != "down")
+      if (stages % r_.pp != 0 && rounding.empty())
         s_.fail(at + "layers_per_stage",
                 "makes " + grouped(stages) + " stages, which " + grouped(r_.pp) +
                     " ranks do not divide",
@@ -236,8 +224,8 @@ class AutomodelReader {
       r_.layers.of.push_back(static_cast<int>(layers / stages + (stage < layers % stages)));
   }
 
-  // As its page on mixed precision says: weights have the format in which they are loaded, and
-  // torch.optim's moments that of the weights.
+  // By AutoModel's page on mixed precision, weights keep the format in which they are loaded, and
+  // the moments of torch.optim's optimizers have the format of the weights.
   void precision() {
     const std::string format = s_.word("model.torch_dtype|model.config.torch_dtype", "bfloat16");
     const bool wide = format.ends_with("float32") || format == "fp32";
@@ -286,7 +274,7 @@ class AutomodelReader {
   }
 
   // moe/parallelizer.py and moe/fsdp_mixin.py for models with experts, distributed/config.py for
-  // others: what is gathered stays, or is given back behind its layer.
+  // others: gathered weights stay on the rank, or are freed after their layer.
   void shards() {
     const std::string strategy = s_.word("distributed.strategy", "fsdp2");
     const std::string of_moe = "distributed.moe.reshard_after_forward";

@@ -121,7 +121,7 @@ void ServerReader::read_prefill_delay(bool shares_experts) {
   part_.keys["prefill_delay"] = passes;
 }
 
-// One at most is each step's (managers/scheduler_recv_skipper.py).
+// An interval of at most 1 receives requests in every step (managers/scheduler_recv_skipper.py).
 void ServerReader::read_receive_interval(bool copies_attention) {
   const std::string path = "scheduler_recv_interval";
   const std::int64_t steps = having(path).number(path, 1);

@@ -450,7 +450,7 @@ TEST(PatternedServing, BlocksChosenByAnIndexKeepKeysOfTwoKinds) {
     }
 }
 
-// Of a rank's weights, key heads beyond four are copies, and so are index heads and their key:
+// Ranks beyond the four key heads hold copies of them, and every rank a copy of the index heads:
 // eight ranks hold 57 layers' 6,144 x 5 x 128 of the latter eight times, and keys and values of 60
 // twice.
 TEST(PatternedServing, RanksCopyKeyHeadsAndIndexes) {

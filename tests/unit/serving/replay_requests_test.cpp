@@ -226,6 +226,17 @@ void expect_close(const ReplayCounts& one, const ReplayCounts& other, double rel
     EXPECT_NEAR(one.itl.percentile(share) / other.itl.percentile(share), 1.0, 1.0 / 128);
 }
 
+// All requests finish, their stay is conserved, and a replay that is not folded agrees. Returns the
+// counts of the folded one.
+ReplayCounts expect_conserved_and_folded(const RequestList& list, ReplayShape shape) {
+  const ReplayCounts folded = replay_requests(list, shape, affine_costs()).counts;
+  EXPECT_EQ(folded.totals.finished, static_cast<std::int64_t>(list.requests.size()));
+  EXPECT_NEAR(folded.totals.present / folded.totals.stayed, 1.0, 1e-9);
+  shape.replica.replay.unfolded = true;
+  expect_close(folded, replay_requests(list, shape, affine_costs()).counts, 1e-9);
+  return folded;
+}
+
 // Summing up the steps between two changes leaves the answer as it is: the same iterations, but for
 // the rounding of their sums.
 TEST(ReplayRequests, FoldedIsUnfolded) {
@@ -494,11 +505,8 @@ TEST(ReplayRequests, CopiesOfAttentionConserveAndAreFoldedAsOthers) {
     shape.replicas = 8;
     shape.replica.copies = 4;
     const RequestList list = sampled(Arrivals::poisson, 20.0, 3000);
-    const ReplayCounts folded = replay_requests(list, shape, affine_costs()).counts;
-    EXPECT_EQ(folded.totals.finished, 3000);
-    EXPECT_NEAR(folded.totals.present / folded.totals.stayed, 1.0, 1e-9);
+    const ReplayCounts folded = expect_conserved_and_folded(list, shape);
     shape.replica.replay.unfolded = true;
-    expect_close(folded, replay_requests(list, shape, affine_costs()).counts, 1e-9);
     shape.replica.copies = 1;
     EXPECT_LT(replay_requests(list, shape, affine_costs()).counts.itl.mean(), folded.itl.mean());
   }
@@ -616,12 +624,7 @@ TEST(ReplayRequests, RequestsThatWaitToBeSeenConserveAndAreFoldedAsOthers) {
     shape.replica.rules.most_requests = 6;
     shape.replica.rules.plans_ahead = true;
     shape.replica.rules.receive_interval = interval;
-    const RequestList list = sampled(Arrivals::poisson, 4.0, 2000);
-    const ReplayCounts folded = replay_requests(list, shape, affine_costs()).counts;
-    EXPECT_EQ(folded.totals.finished, 2000);
-    EXPECT_NEAR(folded.totals.present / folded.totals.stayed, 1.0, 1e-9);
-    shape.replica.replay.unfolded = true;
-    expect_close(folded, replay_requests(list, shape, affine_costs()).counts, 1e-9);
+    expect_conserved_and_folded(sampled(Arrivals::poisson, 4.0, 2000), shape);
   }
 }
 
@@ -632,12 +635,7 @@ TEST(ReplayRequests, DelayedPromptsConserveAndAreFoldedAsOthers) {
     shape.replica.copies = 4;
     shape.replica.rules.most_requests = 6;
     shape.replica.rules.prefill_delay = delay;
-    const RequestList list = sampled(Arrivals::poisson, 20.0, 3000);
-    const ReplayCounts folded = replay_requests(list, shape, affine_costs()).counts;
-    EXPECT_EQ(folded.totals.finished, 3000);
-    EXPECT_NEAR(folded.totals.present / folded.totals.stayed, 1.0, 1e-9);
-    shape.replica.replay.unfolded = true;
-    expect_close(folded, replay_requests(list, shape, affine_costs()).counts, 1e-9);
+    expect_conserved_and_folded(sampled(Arrivals::poisson, 20.0, 3000), shape);
   }
 }
 

@@ -39,7 +39,7 @@ TEST(AutomodelRun, ARecipe) {
   EXPECT_THAT(run_of().notes, IsEmpty());
 }
 
-// What is gathered stays until the last micro-batch, behind its layer, or not at all.
+// Gathered weights stay for the whole step, until the last micro-batch, or until after their layer.
 TEST(AutomodelRun, ShardsAreByWhatIsGivenBack) {
   const std::string optimized = "model.backend.enable_fsdp_optimizations";
   EXPECT_THAT(plan_of({{optimized, "false"}}), HasSubstr("zero=2"));
@@ -91,7 +91,7 @@ TEST(AutomodelRun, TokensReachTheirExpertsByTheDispatcher) {
   EXPECT_THAT(plan_of({{at + "fake_gate_noise", "0.5"}}), HasSubstr("drawn-uniform"));
 }
 
-// What is not stated is noted; older recipes have a switch.
+// A recipe without a dispatcher gets a note; older recipes have a switch instead.
 TEST(AutomodelRun, ADispatcherIsAssumedAloud) {
   std::string text = recipe;
   const std::string line = "    dispatcher: deepep\n";
