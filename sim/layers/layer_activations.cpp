@@ -170,20 +170,90 @@ Bytes layer_activations(const Scenario& s, const RecomputeChoice& recompute, Lay
   return Bytes{sum};
 }
 
-Bytes activations_on_host(const Scenario& s) {
-  Bytes sum;
-  for (int layer = 0; layer < s.plan.offload_layers; ++layer)
-    sum += layer_activations(s, s.plan.recompute, s.kind_of(layer));
+namespace {
+
+// The parts of layer_activations() that attention keeps, of latent attention without what its
+// up-projections compute again.
+double offloaded_of_attention(const Scenario& s, LayerKind kind) {
+  using enum OffloadModule;
+  const Model& layer = s.shape_of(kind);
+  if (layer.heads == 0) return 0.0;
+  const auto selects = [&](OffloadModule module) {
+    return s.plan.offload_modules.contains(module);
+  };
+  const RecomputeChoice& again = s.plan.recompute;
+  const auto t = static_cast<double>(s.plan.tp);
+  const double hidden = tokens(s) * static_cast<double>(s.model.hidden);
+  const double own = s.plan.sp ? hidden / t : hidden;
+  double sum = 0.0;
+  if (selects(attn_norm)) sum += element(s) * own;
+  if (selects(qkv_linear) && !again.selects(RecomputeModule::layernorm))
+    sum += product_input(s, kind) * (s.software.gathers_inputs_again ? own : hidden);
+  const auto heads = static_cast<double>(layer.heads);
+  const double key_heads = layer.latent ? heads : static_cast<double>(kept_key_heads(s, layer));
+  const auto keys = static_cast<double>(layer.head_dim);
+  const auto values = static_cast<double>(layer.latent ? layer.latent->v_dim : value_width(layer));
+  const bool computed_again = layer.latent && again.selects(RecomputeModule::mla_up_proj);
+  if (selects(core_attn) && !computed_again)
+    sum += tokens(s) * attended(s) * (heads * keys + key_heads * (keys + values)) / t;
+  if (selects(attn_proj))
+    sum += tokens(s) * heads * values / t *
+           (attended(s) + (output_is_copied(s, kind) ? product_input(s, kind) : 0.0));
   return sum;
 }
 
-Seconds host_copies(const Scenario& scenario) {
-  if (scenario.plan.offload_layers == 0) return {};
-  return activations_on_host(scenario) / scenario.system.gpu.host;
+double offloaded_of_experts(const Scenario& s, LayerKind kind, double fullest) {
+  using enum OffloadModule;
+  if (!kind.has_experts) return 0.0;
+  const auto selects = [&](OffloadModule module) {
+    return s.plan.offload_modules.contains(module);
+  };
+  const Experts& experts = *s.shape_of(kind).experts;
+  const double own = tokens(s) / (s.plan.sp ? static_cast<double>(s.plan.tp) : 1.0);
+  const double rows = fullest * own * static_cast<double>(experts.per_token * s.plan.etp);
+  const auto row = static_cast<double>(experts.channels(s.model.hidden));
+  const double width = static_cast<double>(experts.ffn) / s.plan.etp;
+  double sum = 0.0;
+  if (selects(expert_fc1) || selects(fused_group_mlp)) sum += product_input(s, kind) * row * rows;
+  if (selects(moe_act)) sum += activation_sides(s, kind, rows, width, false);
+  if (selects(fused_group_mlp))
+    sum +=
+        activation_sides(s, kind, rows, width, !s.plan.recompute.selects(RecomputeModule::moe_act));
+  return sum;
 }
 
-void wait_for_host_copies(const Scenario& scenario, StageCost& cost) {
-  const Seconds copy = host_copies(scenario);
+}  // namespace
+
+Bytes offloaded_activations(const Scenario& s, LayerKind kind, double fullest) {
+  if (s.plan.offload_modules.empty()) return {};
+  double sum = offloaded_of_attention(s, kind) + offloaded_of_experts(s, kind, fullest);
+  if (s.plan.offload_modules.contains(OffloadModule::mlp_norm) &&
+      has_feed_forward(s.shape_of(kind)))
+    sum += element(s) * tokens(s) * static_cast<double>(s.model.hidden) /
+           (s.plan.sp ? static_cast<double>(s.plan.tp) : 1.0);
+  return Bytes{sum};
+}
+
+Bytes activations_on_host(const Scenario& s, int virtual_stage) {
+  Bytes sum;
+  const int first = s.first_layer(virtual_stage);
+  const int layers = s.layers_of[static_cast<std::size_t>(virtual_stage)];
+  for (int layer = first; layer < first + layers; ++layer)
+    sum += layer < s.plan.offload_layers ? layer_activations(s, s.plan.recompute, s.kind_of(layer))
+                                         : offloaded_activations(s, s.kind_of(layer));
+  if (virtual_stage == s.plan.virtual_stages() - 1)
+    for (int i = 0; i < s.model.prediction_layers; ++i)
+      for (const LayerKind kind : s.prediction_kinds()) sum += offloaded_activations(s, kind);
+  return sum;
+}
+
+Seconds host_copies(const Scenario& scenario, int virtual_stage) {
+  if (scenario.plan.offload_layers == 0 && scenario.plan.offload_modules.empty()) return {};
+  return activations_on_host(scenario, virtual_stage) / scenario.system.gpu.host;
+}
+
+void wait_for_host_copies(const Scenario& scenario, int virtual_stage, StageCost& cost) {
+  const Seconds copy = host_copies(scenario, virtual_stage);
   if (copy == Seconds{}) return;
   for (const bool forward : {true, false}) {
     Seconds computed;

@@ -23,19 +23,24 @@ bool alternates_products(const Scenario& scenario, const RecomputeChoice& choice
 Bytes layer_activations(const Scenario& scenario, const RecomputeChoice& recompute,
                         LayerKind kind = LayerKind::dense, double fullest = 1.0);
 
-/// Activations that the plan offloads to the host's memory.
-Bytes activations_on_host(const Scenario& scenario);
+/// The part of a layer's activations, in bytes, that the plan's offload_modules move to the host's
+/// memory. `fullest` as in layer_activations().
+Bytes offloaded_activations(const Scenario& scenario, LayerKind kind, double fullest = 1.0);
 
-/// Activations of the plan's offloaded layers are copied to the host during the forward pass, and
+/// Activations of a micro-batch in a virtual stage that the plan offloads to the host's memory.
+Bytes activations_on_host(const Scenario& scenario, int virtual_stage);
+
+/// Activations of the plan's offloaded layers and modules are copied to the host during the forward pass, and
 /// back during the backward pass: each pass lasts at least as long as the copy. The last part of
 /// the forward pass waits for the rest of it, and so does the first part of the backward pass, as
 /// layers that stayed run first.
 ///
-/// Source   Megatron Bridge documentation, CPU offloading; Transformer Engine, cpu_offload.py,
-///          which copies on a separate stream.
-void wait_for_host_copies(const Scenario& scenario, StageCost& cost);
+/// Source   Megatron Bridge documentation, CPU offloading; Transformer Engine, cpu_offload.py, and
+///          Megatron Core, pipeline_parallel/fine_grained_activation_offload.py, which copy on a
+///          separate stream.
+void wait_for_host_copies(const Scenario& scenario, int virtual_stage, StageCost& cost);
 
-/// Time of the copies of one pass, in either direction.
-Seconds host_copies(const Scenario& scenario);
+/// Time of the copies of one pass through a virtual stage, in either direction.
+Seconds host_copies(const Scenario& scenario, int virtual_stage);
 
 }  // namespace orrery

@@ -38,6 +38,7 @@ class LayerMemory {
     const int shapes = s.model.pattern ? static_cast<int>(s.model.pattern->shapes.size()) : 1;
     kept_.resize(8 * static_cast<std::size_t>(shapes));
     recomputed_.resize(kept_.size());
+    offloaded_.resize(kept_.size());
     for (int shape = 0; shape < shapes; ++shape)
       for (const bool has_experts : {false, true})
         for (const bool kept : {false, true})
@@ -48,19 +49,22 @@ class LayerMemory {
             if (s.model.pattern && !has_experts && s.shape_of(kind).experts) continue;
             if (kept && s.plan.recompute.layers == 0) continue;
             const RecomputeChoice choice = kept ? Recompute::none : s.plan.recompute;
-            kept_[index(kind)] = layer_activations(s, choice, kind, fullest_rows);
+            offloaded_[index(kind)] = offloaded_activations(s, kind, fullest_rows);
+            kept_[index(kind)] =
+                layer_activations(s, choice, kind, fullest_rows) - offloaded_[index(kind)];
             recomputed_[index(kind)] = held_while_recomputed(s, kind, fullest_rows);
           }
   }
   Bytes kept(LayerKind kind) const { return kept_[index(kind)]; }
   Bytes while_recomputed(LayerKind kind) const { return recomputed_[index(kind)]; }
+  Bytes offloaded(LayerKind kind) const { return offloaded_[index(kind)]; }
 
  private:
   static std::size_t index(LayerKind kind) {
     return 8 * static_cast<std::size_t>(kind.shape) + (kind.has_experts ? 1 : 0) +
            (kind.kept ? 2 : 0) + (kind.sixteen_bit ? 4 : 0);
   }
-  std::vector<Bytes> kept_, recomputed_;
+  std::vector<Bytes> kept_, recomputed_, offloaded_;
 };
 
 // The first layer of each virtual stage. Computed once, as a search queries memory most often, and
@@ -74,6 +78,7 @@ std::vector<int> first_layers(const Scenario& s) {
 ActivationParts parts_of(const Scenario& s, int stage, const std::vector<int>& first_layers,
                          const Held& held, const LayerMemory& layer) {
   ActivationParts parts;
+  Bytes copied;
   bool sends = false;
   for (int chunk = 0; chunk < s.plan.chunks(); ++chunk) {
     const int virtual_stage = s.plan.virtual_stage(stage, chunk);
@@ -85,6 +90,8 @@ ActivationParts parts_of(const Scenario& s, int stage, const std::vector<int>& f
       // (Megatron Core, model_chunk_schedule_plan.py).
       if (held.one_more_layer) parts.concurrent = std::max(parts.concurrent, layer.kept(kind));
       parts.recomputed = std::max(parts.recomputed, layer.while_recomputed(kind));
+      // A layer's part is on the GPU while the next one's is copied.
+      copied = std::max(copied, 2.0 * layer.offloaded(kind));
     };
     const int first = first_layers[static_cast<std::size_t>(virtual_stage)];
     for (int l = 0; l < s.layers_of[static_cast<std::size_t>(virtual_stage)]; ++l)
@@ -96,6 +103,7 @@ ActivationParts parts_of(const Scenario& s, int stage, const std::vector<int>& f
         parts.micro_batch[chunk < s.plan.vpp ? 0 : 1];  // Plan::copy_of, without a division.
     of_copy = std::max(of_copy, sum);
   }
+  parts.recomputed += copied;
   // A chunk's output is also the next chunk's saved input, but on another rank.
   if (!s.software.frees_outputs && sends)
     for (Bytes& of_copy : parts.micro_batch)
@@ -190,6 +198,17 @@ Bytes MemoryReport::peak() const {
 
 namespace {
 
+// Of all micro-batches in flight on a stage.
+Bytes activations_on_host_of(const Scenario& s, int stage) {
+  if (s.plan.offload_layers == 0 && s.plan.offload_modules.empty()) return {};
+  std::array<Bytes, 2> of_copy{};
+  for (int chunk = 0; chunk < s.plan.chunks(); ++chunk) {
+    Bytes& most = of_copy[chunk < s.plan.vpp ? 0 : 1];
+    most = std::max(most, activations_on_host(s, s.plan.virtual_stage(stage, chunk)));
+  }
+  return held_by(s, stage).of(of_copy);
+}
+
 // Rows of the fullest rank's experts over those of even routing are `fullest`.
 MemoryReport memory_with(const Scenario& s, double fullest) {
   MemoryReport report;
@@ -217,7 +236,8 @@ MemoryReport memory_with(const Scenario& s, double fullest) {
     memory.gradients = Bytes{gradient_bytes(s, stage, parameters)};
     const HostOptimizer on_host = host_optimizer(s, updated);
     memory.optimizer = on_host.kept;
-    report.host = std::max(report.host, gpus_of_a_host(s) * on_host.state);
+    report.host = std::max(report.host,
+                           gpus_of_a_host(s) * (on_host.state + activations_on_host_of(s, stage)));
     memory.activations = activations_in_flight(s, stage, first, layer);
     memory.other = other_bytes(s, stage);
     report.stages.push_back(memory);
@@ -229,6 +249,12 @@ MemoryReport memory_with(const Scenario& s, double fullest) {
 
 MemoryReport memory_of(const Scenario& scenario, const RoutedLoads& loads) {
   return memory_with(scenario, loads.fullest(scenario));
+}
+
+std::string text_of_host(const Plan& plan) {
+  const bool activations = plan.offload_layers > 0 || !plan.offload_modules.empty();
+  if (!activations) return "the optimizer";
+  return plan.offload_optimizer > 0 ? "the optimizer and activations" : "activations";
 }
 
 std::vector<ActivationParts> activation_parts(const Scenario& s, const RoutedLoads& loads) {

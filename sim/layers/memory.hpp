@@ -31,7 +31,8 @@ inline constexpr double tolerated_share_of_memory = 1.1;
 struct MemoryReport {
   std::vector<StageMemory> stages;  ///< One a pipeline stage.
   Bytes capacity;
-  Bytes host = {};  ///< Optimizer state of a node whose GPUs all have the stage with the most.
+  Bytes host =
+      {};  ///< Optimizer state and activations of a node whose GPUs all have the stage with the most.
   Bytes host_capacity = {};  ///< 0: unknown.
 
   int fullest_stage() const;
@@ -56,11 +57,16 @@ MemoryReport least_memory_of(const Scenario& scenario);
 struct ActivationParts {
   /// Activations of a micro-batch per chunk, for each copy of the model; the largest of its chunks.
   std::array<Bytes, 2> micro_batch;
-  Bytes recomputed;  ///< One layer whole, while a backward pass computes it again.
+  /// One layer whole, while a backward pass computes it again, and what comes back from the host
+  /// for a layer and the next.
+  Bytes recomputed;
   /// A layer's activations of a forward pass with a concurrent backward pass, before that frees
   /// one's; else 0.
   Bytes concurrent;
 };
+
+/// What MemoryReport::host is: "the optimizer", "activations", "the optimizer and activations".
+std::string text_of_host(const Plan& plan);
 
 /// One entry a pipeline stage. Errors as in memory_of().
 std::vector<ActivationParts> activation_parts(const Scenario& scenario, const RoutedLoads& loads);

@@ -67,9 +67,10 @@ std::vector<StageLengths> add_up_stages(const Scenario& scenario, const LayerLen
   add(stages.front(), layers.embedding);
   add(stages.back(), layers.prediction);
   add(stages.back(), layers.head);
-  if (const Seconds copy = host_copies(scenario); copy > Seconds{})
-    for (PassLength* pass : {&stages.front().forward, &stages.front().backward})
-      pass->time = std::max(pass->time, copy);
+  for (std::size_t v = 0; v < stages.size(); ++v)
+    if (const Seconds copy = host_copies(scenario, static_cast<int>(v)); copy > Seconds{})
+      for (PassLength* pass : {&stages[v].forward, &stages[v].backward})
+        pass->time = std::max(pass->time, copy);
   return stages;
 }
 

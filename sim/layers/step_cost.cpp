@@ -81,7 +81,7 @@ StageCost price_stage(const Scenario& scenario, const Pricer& pricer, const Laye
     cut_shard_units(scenario, pricer, prediction, price_of, stage, cost);
   else
     cost.buckets = cut_buckets(scenario, pricer, prediction, price_of, stage);
-  wait_for_host_copies(scenario, cost);
+  wait_for_host_copies(scenario, stage, cost);
   const PassCost received = gather_received(scenario, pricer);
   if (stage > 0 && scenario.plan.sends_on(stage - 1))
     cost.buckets.front().forward = [&] {

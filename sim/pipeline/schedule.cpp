@@ -4,6 +4,20 @@
 
 namespace orrery {
 
+Orders repeated(Orders orders, int once, int all) {
+  for (std::vector<Slot>& order : orders) {
+    const std::size_t passes = order.size();
+    order.reserve(passes * static_cast<std::size_t>(all / once));
+    for (int first = once; first < all; first += once)
+      for (std::size_t i = 0; i < passes; ++i) {
+        Slot slot = order[i];
+        slot.microbatch += first;
+        order.push_back(slot);
+      }
+  }
+  return orders;
+}
+
 int peak_in_flight(const std::vector<Slot>& order) {
   int held = 0;
   int peak = 0;

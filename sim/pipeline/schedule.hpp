@@ -35,6 +35,9 @@ inline bool completes_gradients(const Slot& slot) {
   return slot.pass != Pass::forward && !slot.inputs_only;
 }
 
+/// The passes of `all` micro-batches, of which `once` pass by `orders` before the next ones enter.
+Orders repeated(Orders orders, int once, int all);
+
 /// Largest number of micro-batches, over all chunks, whose activations a stage holds at once, in
 /// chunk units. They are held until the last gradient that needs them is known.
 int peak_in_flight(const std::vector<Slot>& order);

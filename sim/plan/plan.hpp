@@ -25,10 +25,14 @@ inline const std::vector<std::string> enum_words<ContextExchange>{"p2p", "all_ga
 struct PlanChoices {
   int tp = 1, pp = 1, cp = 1, ep = 1, etp = 1;
   StageLayers layers;
+  /// Sequences of a replica that pass the pipeline before the next ones enter; 0: all of a step.
+  std::int64_t local_batch = 0;
   RecomputeChoice recompute;
   /// The model's first layers, whose activations are copied to the host overlapped with the forward
   /// pass, and back overlapped with the backward pass.
   int offload_layers = 0;
+  /// Parts of all layers, of which inputs are copied so.
+  OffloadModules offload_modules;
   /// The head's products and the loss run in chunks of tokens, whose logits alone are in memory.
   bool chunked_loss = false;
   /// Percent of the optimizer's state that is in the host's memory, which updates it there.
@@ -183,7 +187,23 @@ struct Plan : OpenPlanChoices<std::type_identity_t>, PlanChoices {
     return copies() == 1 || (2 * microbatch < microbatches) == (copy_of(chunk) == 0);
   }
   int microbatches_of_chunk() const { return microbatches / copies(); }
-  Pipeline pipeline() const { return {pp, chunks(), microbatches, ep_overlap}; }
+  /// Micro-batches that enter before the pipeline drains.
+  int microbatches_of_round() const {
+    return local_batch > 0 ? static_cast<int>(local_batch / mbs) : microbatches;
+  }
+  /// The pipeline of one round.
+  Pipeline pipeline() const { return {pp, chunks(), microbatches_of_round(), ep_overlap}; }
+  /// The passes of every rank, of all rounds of a step; arguments as in Schedule::orders().
+  Orders orders(const std::vector<PassLengths>& lengths, Seconds transfer) const {
+    return repeated(schedule->orders(pipeline(), lengths, transfer), microbatches_of_round(),
+                    microbatches);
+  }
+  /// Schedule::recurrence(), of rounds if there are several.
+  std::optional<Recurrence> recurrence() const {
+    const int round = microbatches_of_round();
+    if (round < microbatches) return Recurrence{round, 2, round * chunks()};
+    return schedule->recurrence(pp, vpp);
+  }
 };
 
 }  // namespace orrery

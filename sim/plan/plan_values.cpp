@@ -19,16 +19,29 @@ const std::string selective_prefix = "selective:";
 const std::string full_prefix = "full:";
 constexpr int most_layers = 20'000;  // Limit for a virtual stage.
 
+// `what` can be done with the part of a layer that `word` names.
+template <class Module>
+Module part_of_layer(const std::string& word, const JsonValue& value, const char* what) {
+  const auto& names = enum_words<Module>;
+  const auto found = std::find(names.begin(), names.end(), word);
+  if (found == names.end())
+    value.fail("'" + shown_text(word) + "' is not a part of a layer that can be " + what,
+               suggestion(word, names));
+  return static_cast<Module>(found - names.begin());
+}
+
 RecomputeModule module_of(const std::string& word, const JsonValue& value) {
   if (word == "attn_only") return RecomputeModule::core_attn;
   if (word == "norm") return RecomputeModule::layernorm;
   if (word == "act") return RecomputeModule::moe_act;
-  const auto& names = enum_words<RecomputeModule>;
-  const auto found = std::find(names.begin(), names.end(), word);
-  if (found == names.end())
-    value.fail("'" + shown_text(word) + "' is not a part of a layer that can be computed again",
-               suggestion(word, names));
-  return static_cast<RecomputeModule>(found - names.begin());
+  return part_of_layer<RecomputeModule>(word, value, "computed again");
+}
+
+template <class Module>
+std::string listed(const std::set<Module>& modules) {
+  std::string words;
+  for (const Module module : modules) words += (words.empty() ? "" : "+") + name(module);
+  return words;
 }
 
 }  // namespace
@@ -40,11 +53,7 @@ bool RecomputeChoice::selects(RecomputeModule module) const {
 
 std::string recompute_text(const RecomputeChoice& choice) {
   std::string words = name(choice.kind);
-  const char* before = ":";
-  for (const RecomputeModule module : choice.modules) {
-    words += before + name(module);
-    before = "+";
-  }
+  if (!choice.modules.empty()) words += ":" + listed(choice.modules);
   if (choice.layers > 0) words += ":" + std::to_string(choice.layers);
   return words;
 }
@@ -71,6 +80,19 @@ RecomputeChoice read_recompute(const JsonValue& value) {
     modules.erase(RecomputeModule::shared_experts);
   }
   if (modules == std::set{RecomputeModule::core_attn}) return Recompute::selective;
+  return modules;
+}
+
+std::string offload_text(const OffloadModules& modules) {
+  return modules.empty() ? "none" : listed(modules);
+}
+
+OffloadModules read_offload(const JsonValue& value) {
+  const std::string word = value.text();
+  OffloadModules modules;
+  if (word == "none") return modules;
+  for (const std::string& module : split(word, ",+"))
+    modules.insert(part_of_layer<OffloadModule>(module, value, "offloaded"));
   return modules;
 }
 

@@ -65,6 +65,29 @@ template <>
 inline const std::vector<std::string> enum_words<RecomputeModule>{
     "core_attn", "layernorm", "mla_up_proj", "mlp", "moe_act", "shared_experts", "moe"};
 
+/// Parts of a layer whose inputs wait for the backward pass in the host's memory, by Megatron
+/// Core's names (--offload-modules; user guide, fine-grained activation offloading).
+enum class OffloadModule {
+  attn_norm,        ///< The input of attention's layer.
+  qkv_linear,       ///< The output of its norm.
+  core_attn,        ///< Queries, keys and values.
+  attn_proj,        ///< Attention's output; only with core_attn, which needs it as well.
+  mlp_norm,         ///< The input of the feed-forward part's layer.
+  expert_fc1,       ///< The rows of routed experts.
+  moe_act,          ///< The input of their activation.
+  fused_group_mlp,  ///< All that routed experts keep.
+};
+template <>
+inline const std::vector<std::string> enum_words<OffloadModule>{
+    "attn_norm", "qkv_linear", "core_attn", "attn_proj",
+    "mlp_norm",  "expert_fc1", "moe_act",   "fused_group_mlp"};
+using OffloadModules = std::set<OffloadModule>;
+
+/// "none", "core_attn+attn_proj".
+std::string offload_text(const OffloadModules& modules);
+/// Reads the same; "," does as well as "+". Errors: an unknown word.
+OffloadModules read_offload(const JsonValue& value);
+
 /// Recomputation in the backward pass. Selective without a list is SelectiveRecompute, mostly the
 /// attention core (Korthikanti et al., arXiv 2205.05198, section 5).
 struct RecomputeChoice {

@@ -115,6 +115,22 @@ MaybeRefused derive_microbatches(Plan& plan) {
   return {};
 }
 
+// Behind each local batch of a replica the pipeline drains (PyTorch's pipeline schedules run one).
+MaybeRefused check_local_batch(const Plan& plan) {
+  if (plan.local_batch == 0) return {};
+  const std::int64_t all = plan.gbs / plan.dp;
+  const auto no = [&](const std::string& problem, const std::string& remedy) {
+    return infeasible("local_batch", "local_batch=" + text(plan.local_batch) + problem, remedy);
+  };
+  if (plan.local_batch % plan.mbs != 0)
+    return no(" is not a multiple of mbs=" + text(plan.mbs),
+              "use local_batch=" + text((plan.local_batch / plan.mbs + 1) * plan.mbs));
+  if (all % plan.local_batch != 0)
+    return no(" does not divide the " + text(all) + " sequences of a replica, gbs / dp",
+              "use local_batch=" + text(all) + ", or leave it out");
+  return {};
+}
+
 MaybeRefused derive_microbatch(Plan& plan, const PlanRequest& request, const Software& software) {
   plan.mbs = request.mbs.value_or(1);
   if (request.mbs || !software.microbatches_are_stages) return {};
@@ -132,10 +148,14 @@ MaybeRefused derive_microbatch(Plan& plan, const PlanRequest& request, const Sof
 MaybeRefused derive_schedule(Plan& plan, const PlanRequest& request) {
   plan.schedule = request.schedule.value_or(&default_schedule(plan.vpp));
   const auto no =
-      plan.schedule->refuses({plan.pp, plan.vpp, plan.microbatches, plan.mbs * plan.dp});
+      plan.schedule->refuses({plan.pp, plan.vpp, plan.microbatches_of_round(), plan.mbs * plan.dp});
   if (no)
     return Refused{no->contradiction ? Error::Kind::bad_input : Error::Kind::infeasible, no->key,
                    no->problem, no->remedy};
+  if (plan.local_batch > 0 && (plan.copies() > 1 || plan.schedule->own_pipeline()))
+    return infeasible("local_batch",
+                      "schedule=" + plan.schedule->name() + " has its own order of a whole step",
+                      "leave local_batch out, or use schedule=1f1b");
   // With one stage and one chunk, the interleaved schedule is 1F1B.
   if (plan.pp == 1 && plan.schedule == &interleaved()) plan.schedule = &one_f_one_b();
   return {};
@@ -437,6 +457,7 @@ OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const 
                           " tokens are more than any GPU can hold",
                       "lower mbs or seq");
   if (auto no = derive_microbatches(plan)) return *no;
+  if (auto no = check_local_batch(plan)) return *no;
   if (auto no = derive_schedule(plan, request)) return *no;
   // DualPipe runs a forward and a backward pass of the two directions together.
   if (plan.schedule->pairing(plan.pp, plan.vpp) == Pairing::by_itself && plan.ep > 1)

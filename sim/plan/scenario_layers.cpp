@@ -124,7 +124,7 @@ namespace {
 
 // Megatron Core, transformer/transformer_config.py: cpu_offloading_num_layers below num_layers,
 // one pipeline stage, no recomputation.
-MaybeRefused refuse_offloading(const Model& model, const Plan& plan) {
+MaybeRefused refuse_offloaded_layers(const Model& model, const Plan& plan) {
   if (plan.offload_layers == 0) return {};
   const std::string remedy = "leave offload_layers out";
   if (plan.offload_layers >= model.layers)
@@ -146,10 +146,46 @@ MaybeRefused refuse_offloading(const Model& model, const Plan& plan) {
   return {};
 }
 
+// The checks of Megatron Core, transformer/transformer_config.py.
+MaybeRefused refuse_offloaded_modules(const Model& model, const Plan& plan) {
+  const OffloadModules& modules = plan.offload_modules;
+  if (modules.empty()) return {};
+  const auto no = [&](const std::string& problem, const std::string& remedy) {
+    return infeasible("offload_modules", problem, remedy);
+  };
+  using enum OffloadModule;
+  const bool fused = modules.contains(fused_group_mlp);
+  const bool of_experts = fused || modules.contains(expert_fc1) || modules.contains(moe_act);
+  if (plan.offload_layers > 0)
+    return no("whole layers and parts of them are not offloaded together",
+              "leave offload_modules or offload_layers out");
+  if (plan.recompute.kind == Recompute::full)
+    return no("full recomputation keeps nothing of a layer but its input",
+              "leave offload_modules out, or use recompute=selective:core_attn");
+  if (plan.schedule->splits_backward())
+    return no("offloading is known for backward passes that are whole, and schedule=" +
+                  plan.schedule->name() + " splits them",
+              "leave offload_modules out, or use schedule=1f1b");
+  if (of_experts && !model.experts)
+    return no("the model has no routed experts", "name parts of attention, or leave it out");
+  if (of_experts && plan.recompute.selects(RecomputeModule::moe))
+    return no("recompute=" + recompute_text(plan.recompute) +
+                  " computes all of the experts again, so that nothing of them is kept",
+              "leave moe out of recompute, or the experts' parts out of offload_modules");
+  if (modules.contains(attn_proj) && !modules.contains(core_attn))
+    return no("core_attn's backward pass needs the input of attn_proj on the GPU",
+              "use core_attn+attn_proj, or leave attn_proj out");
+  if (fused && (modules.contains(expert_fc1) || modules.contains(moe_act)))
+    return no("fused_group_mlp has all that expert_fc1 and moe_act name",
+              "name fused_group_mlp alone, or leave it out");
+  return {};
+}
+
 }  // namespace
 
 MaybeRefused refuse_activations(const Model& model, const Plan& plan) {
-  if (auto no = refuse_offloading(model, plan)) return no;
+  if (auto no = refuse_offloaded_layers(model, plan)) return no;
+  if (auto no = refuse_offloaded_modules(model, plan)) return no;
   for (const auto& [key, layers] : {std::pair{"bf16_start_layers", plan.bf16_start_layers},
                                     std::pair{"bf16_end_layers", plan.bf16_end_layers}})
     if (layers > model.layers)

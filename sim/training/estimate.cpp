@@ -20,11 +20,19 @@ namespace orrery {
 namespace {
 
 void refuse_what_does_not_fit(const Scenario& scenario, const MemoryReport& memory, double most) {
-  if (!memory.host_fits())
-    fail_infeasible({"", "offload_optimizer"},
-                    "the plan does not fit: the optimizer takes " + gigabytes_text(memory.host) +
-                        " of a node's host, which has " + gigabytes_text(memory.host_capacity),
-                    "use a smaller offload_optimizer, or more GPUs with zero=1");
+  if (!memory.host_fits()) {
+    const Plan& plan = scenario.plan;
+    const bool optimizer = plan.offload_optimizer > 0;
+    const std::string key = optimizer                 ? "offload_optimizer"
+                            : plan.offload_layers > 0 ? "offload_layers"
+                                                      : "offload_modules";
+    fail_infeasible({"", key},
+                    "the plan does not fit: " + text_of_host(plan) + " take" +
+                        (text_of_host(plan) == "the optimizer" ? "s " : " ") +
+                        gigabytes_text(memory.host) + " of a node's host, which has " +
+                        gigabytes_text(memory.host_capacity),
+                    "use a smaller " + key + (optimizer ? ", or more GPUs with zero=1" : ""));
+  }
   if (memory.peak() <= most * memory.capacity) return;
   std::string remedy = nearest_fit(scenario);
   if (remedy.empty())

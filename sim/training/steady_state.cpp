@@ -61,7 +61,7 @@ class Repetition {
   // First passes of the spans to compare: the last ones before the cool-down, in which the first
   // stage has as many backward passes as forward ones in the warm-up, and slightly earlier ones.
   std::vector<std::size_t> places(std::size_t count, std::size_t needed) const {
-    const auto recurrence = plan_.schedule->recurrence(plan_.pp, plan_.vpp);
+    const auto recurrence = plan_.recurrence();
     const auto cool_down = static_cast<std::size_t>(recurrence ? recurrence->cool_down : 0);
     std::vector<std::size_t> begins;
     for (std::size_t earlier = 0; earlier < 3 && needed + cool_down + earlier <= count; ++earlier)
@@ -120,7 +120,7 @@ class Repetition {
 }  // namespace
 
 std::vector<Excerpt> excerpts(const Plan& plan) {
-  const auto recurrence = plan.schedule->recurrence(plan.pp, plan.vpp);
+  const auto recurrence = plan.recurrence();
   if (!recurrence) return {};
   // Warm-up, some periods until transients decay, two that are compared, cool-down.
   const int period = recurrence->period;

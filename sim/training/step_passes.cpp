@@ -48,7 +48,7 @@ class PassBuilder {
         groups_(draft.classes.reps().size()) {}
 
   void build() {
-    orders_ = plan_.schedule->orders(plan_.pipeline(), pass_lengths(), transfer_time());
+    orders_ = plan_.orders(pass_lengths(), transfer_time());
     draft_.reserve(expected_tasks());
     for (int rep = 0; rep < draft_.rep_count(); ++rep) add_passes(rep);
   }

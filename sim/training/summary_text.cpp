@@ -80,7 +80,7 @@ std::vector<int> stages_to_show(const MemoryReport& memory) {
   return shown;
 }
 
-std::string memory(const MemoryReport& report, const Painter& paint) {
+std::string memory(const MemoryReport& report, const Plan& plan, const Painter& paint) {
   const auto gigabytes = [](Bytes bytes) { return fixed(bytes.si() / 1e9, 2); };
   Table table{{{"stage"},
                {"weights"},
@@ -108,7 +108,7 @@ std::string memory(const MemoryReport& report, const Painter& paint) {
             grouped(static_cast<std::int64_t>(left_out)) + " stages left out";
   std::string host;
   if (report.host > Bytes{}) {
-    host = "the host of a node holds " + gigabytes(report.host) + " GB of the optimizer";
+    host = "the host of a node holds " + gigabytes(report.host) + " GB of " + text_of_host(plan);
     if (report.host_capacity > Bytes{}) host += ", of " + gigabytes(report.host_capacity) + " GB";
     host += "\n";
   }
@@ -224,7 +224,7 @@ std::string summary_text(const Result& result, const TextStyle& style) {
   std::string text = wrapped_words("", verdict(result), width) + "\n" +                     //
                      title(result, paint) + wrapped("  ", plan_items(plan), ", ", width) +  //
                      "\n" + speed(result, paint) + "\n" +                                   //
-                     memory(result.memory, paint) + "\n" +                                  //
+                     memory(result.memory, result.scenario.plan, paint) + "\n" +            //
                      kinds(result, paint) +                                                 //
                      time_by_part(result, paint);
   for (const std::string& part :

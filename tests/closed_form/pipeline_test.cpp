@@ -1,5 +1,6 @@
 // Lengths of whole steps that can be written down, through the real path: placement, cast, task
 // graph, SimGrid.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/closed_form/hand_made.hpp"
@@ -46,6 +47,42 @@ TEST(Pipeline, InterleavingDividesTheBubble) {
                       expected, tolerance);
         }
       }
+}
+
+// Behind each local batch of m micro-batches the pipeline drains: the first stage begins the next
+// one when its last backward pass ends, and no other stage can hold it up. So R local batches take
+//     R (m + (p-1)/v) (tf+tb)
+// and hold what one of them does.
+TEST(Pipeline, DrainsBehindEachLocalBatch) {
+  for (const auto& [kind, v] : {std::pair{&one_f_one_b(), 1}, {&gpipe(), 1}, {&interleaved(), 2}})
+    for (int p : {2, 3, 4})
+      for (int m : {p, 2 * p})
+        for (int rounds : {1, 2, 5}) {
+          SCOPED_TRACE(kind->name() + " p=" + std::to_string(p) + " m=" + std::to_string(m) +
+                       " rounds=" + std::to_string(rounds));
+          Scenario scenario = pipeline(without_latency(), kind, p, v, m * rounds);
+          scenario.plan.local_batch = m;  // A micro-batch has one sequence.
+          EXPECT_NEAR(simulate(scenario, prices(scenario, tf / v, tb / v, next_to_nothing)).si(),
+                      rounds * (m + static_cast<double>(p - 1) / v) * 3.0, tolerance);
+          const Scenario once = pipeline(without_latency(), kind, p, v, m);
+          EXPECT_EQ(memory_of(scenario).stages.front().activations,
+                    memory_of(once).stages.front().activations);
+        }
+}
+
+// What a local batch can be.
+TEST(Pipeline, LocalBatchesDivideTheStep) {
+  const auto refusal = [](std::int64_t local, const Schedule* schedule) {
+    PlanRequest request = plan_request(1, 2, 2, 32, 64, "megatron-2021");
+    request.local_batch = local;
+    request.schedule = schedule;
+    return error_text(
+        [&] { scenario_of(small_gpt(8, 64, 4, 128), without_latency(), request, 4); });
+  };
+  EXPECT_THAT(refusal(3, &one_f_one_b()), testing::HasSubstr("not a multiple of mbs=2"));
+  EXPECT_THAT(refusal(6, &one_f_one_b()), testing::HasSubstr("does not divide the 16 sequences"));
+  EXPECT_THAT(refusal(8, &dualpipe()), testing::HasSubstr("its own order of a whole step"));
+  EXPECT_EQ(refusal(8, &one_f_one_b()), "no error");
 }
 
 // One micro-batch goes down and up; nothing can hide its 2 (p-1) transfers of

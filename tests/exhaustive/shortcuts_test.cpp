@@ -75,6 +75,26 @@ TEST(SteadyState, GoesOnAsItBegan) {
   }
 }
 
+// The same of a pipeline that drains behind each local batch: its rounds are alike.
+TEST(SteadyState, GoesOnRoundByRound) {
+  const System system = slow_nodes_of(4);
+  EstimateContext context{system};
+  int extrapolated = 0;
+  const int plans = for_each_plan(small_gpt(8, 256, 8, 2048), system, 8, [&](Scenario scenario) {
+    if (scenario.plan.pp == 1) return;
+    scenario.plan.local_batch = scenario.plan.gbs / scenario.plan.dp;
+    scenario.plan.microbatches *= 12;
+    scenario.plan.gbs *= 12;
+    SCOPED_TRACE(describe(scenario));
+    const Estimate whole = estimate(scenario, context);
+    const auto from_excerpt = step_time_from_excerpt(scenario, context);
+    if (!from_excerpt) return;
+    ++extrapolated;
+    EXPECT_LT(difference(*from_excerpt, whole.result.step_time), 1e-12);
+  });
+  EXPECT_GT(extrapolated, plans / 4);
+}
+
 // Every stage is like the next, so that collectives and transfers of several end at one moment by
 // different sums. In seconds, whose last bits broke such ties now this way, now that, this step
 // repeated itself nowhere; in ticks it does, and extrapolation gives the step to the last bit.

@@ -255,7 +255,7 @@ PLANS = {"tp": [1, 2, 4], "pp": [1, 2, 4], "mbs": [1, 2], "zero": [0, 1, 2, 3], 
          "attention": ["flash", "unfused"], "cp_comm": ["p2p", "all_gather", "a2a"],
          "exp_avg": ["fp32", "bf16", "fp8"], "cuda_graphs": ["none", "attention", "step"],
          "nccl_algo": ["Ring", "Ring+Tree"], "moe_dispatcher": ["alltoall", "allgather", "deepep"],
-         "offload_layers": [1], "offload_optimizer": [50, 100],
+         "offload_layers": [1], "offload_modules": ["core_attn"], "offload_optimizer": [50, 100],
          "offload_weights": ["true"],
          "software": ["megatron-core-fp32-reduce", "megatron-bridge"]}
 DEPLOYMENTS = {"tp": [1, 2, 4], "pp": [1, 2], "replicas": [1, 2], "weights": ["bf16", "fp8"],

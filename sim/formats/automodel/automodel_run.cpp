@@ -178,6 +178,7 @@ class AutomodelReader {
     const std::int64_t of_pipeline =
         s_.number("distributed.pipeline.pp_microbatch_size|autopipeline.pp_microbatch_size", 1);
     r_.mbs = r_.pp > 1 ? of_pipeline : local_;
+    r_.local_batch = local_;
   }
 
   // distributed/pipelining/functional.py: stages of so many layers, in whole rounds of the ranks.
@@ -209,11 +210,6 @@ class AutomodelReader {
       if (r_.vpp == 1) r_.schedule = "1f1b";
     }
     uneven_stages();
-    if (local_ > r_.mbs)
-      note("step_scheduler.local_batch_size",
-           "is " + grouped(local_) +
-               " sequences, behind each of which the pipeline drains, if a step has several; "
-               "assumed: it drains once a step");
   }
 
   // The first stages have one layer more where they do not divide (generate_hf_model_fqn_per_part).

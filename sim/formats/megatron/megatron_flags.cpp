@@ -69,6 +69,7 @@ class FlagWriter {
   /// Writes the plan's keys that no other code has written and that need no translation.
   void add_other_keys() {
     static const std::set<std::string> translated{"offload_layers",
+                                                  "offload_modules",
                                                   "bf16_start_layers",
                                                   "bf16_end_layers",
                                                   "vpp",
@@ -160,6 +161,15 @@ class FlagWriter {
     if (plan_.offload_layers > 0) {
       flag("cpu-offloading");
       flag("cpu-offloading-num-layers", plan_.offload_layers);
+    }
+    if (!plan_.offload_modules.empty()) {
+      flag("fine-grained-activation-offloading");
+      std::string modules;
+      for (const OffloadModule module : plan_.offload_modules)
+        modules += (modules.empty() ? "" : " ") + name(module);
+      flag("offload-modules", modules);
+      if (plan_.offload_modules.contains(OffloadModule::fused_group_mlp))
+        flag("use-transformer-engine-op-fuser");
     }
     if (plan_.recompute.kind == Recompute::full) {
       flag("recompute-granularity", "full");

@@ -57,7 +57,6 @@ constexpr const char* batch_grows =
     "lets the batch grow; assumed: a step of the largest (orrery run knows all)";
 constexpr Difference differences[] = {
     {"activation_func_fp8_input_store", "keeps activations' inputs in fp8"},
-    {"fine_grained_activation_offloading", "moves activations of parts of a layer to the host"},
     {"modelopt_enabled", "may quantise or distil (ModelOpt), of which nothing is priced"},
     {"overlap_param_gather_with_optimizer_step", "gathers weights during the optimizer"},
     {"perform_rl_step", "generates text between steps (RL); assumed: its training steps"},
@@ -488,6 +487,7 @@ class RunReader {
     plan_["recompute"] = of_2021 ? "full" : kind + parts;
     if (a_.flag("cpu_offloading"))
       plan_["offload_layers"] = a_.number("cpu_offloading_num_layers", 0);
+    if (a_.flag("fine_grained_activation_offloading")) offload_modules();
     if (kind != "full") return;
     // "block": the first layers of each chunk; "uniform": all, in groups that keep one input.
     const bool block = a_.word("recompute_method", "uniform") == "block";
@@ -497,6 +497,27 @@ class RunReader {
     else if (layers != 1)
       notes_.push_back(
           "--recompute-num-layers is not read: every layer keeps its input, not one in a group");
+  }
+
+  void offload_modules() {
+    const auto* modules = a_.find("offload_modules");
+    std::string parts;
+    if (modules)
+      for (const std::string& part : items_of(modules->text()))
+        parts += (parts.empty() ? "" : "+") + part;
+    if (parts.empty())
+      a_.fail("fine_grained_activation_offloading", "does not say which parts of a layer",
+              a_.how_to_add("offload_modules"));
+    plan_["offload_modules"] = parts;
+    const std::string share = a_.word("activation_offload_fraction", "1.0");
+    if (percent_of(share) != 100) {
+      const auto* of = a_.find("activation_offload_fraction");
+      refuse_decisive(of->name, "is " + shown_text(share), of->place);
+    }
+    constexpr std::int64_t usual = 1 << 20;  // Elements, of Megatron Core.
+    if (const auto least = a_.number("min_offloaded_tensor_size", usual); least > usual)
+      notes_.push_back("--min-offloaded-tensor-size keeps tensors of fewer than " + grouped(least) +
+                       " elements on the GPU; assumed: all of " + parts + " is offloaded");
   }
 
   void experts() {

@@ -42,7 +42,8 @@ const WordPairs of_model = pairs_in(R"(
     moe_flex_dispatcher_backend moe_shared_expert_overlap moe_expert_capacity_factor
     overlap_moe_expert_parallel_comm delay_wgrad_compute cuda_graph_impl cuda_graph_scope
     cuda_graph_modules enable_cuda_graph external_cuda_graph cpu_offloading
-    cpu_offloading_num_layers fine_grained_activation_offloading activation_func_fp8_input_store
+    cpu_offloading_num_layers fine_grained_activation_offloading offload_modules
+    activation_offload_fraction min_offloaded_tensor_size activation_func_fp8_input_store
     is_hybrid_model
     hybrid_override_pattern hybrid_layer_pattern mtp_hybrid_override_pattern
     mtp_use_repeated_layer mamba_state_dim mamba_head_dim mamba_num_groups mamba_num_heads

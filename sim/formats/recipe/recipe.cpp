@@ -97,6 +97,7 @@ ImportedRun written_plan(const Recipe& recipe, const Place& place) {
   plan["tp"] = recipe.tp;
   plan["pp"] = recipe.pp;
   if (recipe.pp > 1) plan["schedule"] = recipe.schedule;
+  if (recipe.pp > 1 && recipe.local_batch > 0) plan["local_batch"] = recipe.local_batch;
   if (recipe.layers.chosen()) plan["layers"] = stage_layers_text(recipe.layers);
   if (recipe.vpp > 1) plan["vpp"] = recipe.vpp;
   plan["cp"] = recipe.cp;

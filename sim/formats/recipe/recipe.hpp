@@ -74,6 +74,7 @@ struct Recipe {
   std::optional<std::int64_t> gpus;
   std::int64_t mbs = 1, seq = 0;
   std::optional<std::int64_t> gbs;
+  std::int64_t local_batch = 0;  ///< Of a replica, behind which the pipeline drains; 0: not said.
   std::int64_t per_replica = 0;  ///< Sequences of a replica in a step, where there is no gbs.
   std::string schedule = "1f1b";
   StageLayers layers;  ///< Chosen where the program does not divide them evenly.

@@ -339,10 +339,7 @@ class TorchtitanReader {
                   (counts ? grouped(microbatches) + " micro-batches do not divide"
                           : grouped(each) + ", the size of a micro-batch, does not divide"),
               "write a multiple");
-    if (all > 0)
-      note("training.global_batch_size",
-           "fills and drains the pipeline once for each local batch; assumed: one pipeline of "
-           "all its micro-batches");
+    if (all > 0) r_.local_batch = own;
   }
 
   void sharding() {

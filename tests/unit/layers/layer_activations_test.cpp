@@ -111,8 +111,8 @@ TEST(LayerActivations, OffloadedLayersLeaveTheGpu) {
   for (int n = 0; n < 8; ++n) {
     const Scenario s = scenario_with(request_of("none", n));
     EXPECT_DOUBLE_EQ(activations(s), (8 - n) * whole) << n;
-    EXPECT_DOUBLE_EQ(activations_on_host(s).si(), n * whole) << n;
-    EXPECT_DOUBLE_EQ(host_copies(s).si(), n * whole / s.system.gpu.host.si()) << n;
+    EXPECT_DOUBLE_EQ(activations_on_host(s, 0).si(), n * whole) << n;
+    EXPECT_DOUBLE_EQ(host_copies(s, 0).si(), n * whole / s.system.gpu.host.si()) << n;
   }
 }
 
@@ -127,6 +127,79 @@ TEST(LayerActivations, WhatCannotBeOffloaded) {
   EXPECT_NE(refusal(staged).find("one pipeline stage only"), std::string::npos);
 }
 
+OffloadModules modules_of(const std::string& text) {
+  return read_offload(JsonValue::parse("\"" + text + "\"", "t"));
+}
+
+// Of bf16 and 2 x 1,024 tokens, h = 512 channels: the layer's input and its norm's output have
+// 2 h bytes a token, queries, keys and values 6 h, attention's output 2 h, and the MLP's input 2 h.
+// With the output's own parts taken twice, a layer's part is on the GPU while the next is copied.
+TEST(LayerActivations, OffloadedPartsLeaveTheGpu) {
+  const double t = 2 * 1024, h = 512;
+  const double all = activations(scenario_with(request_of("none")));
+  const auto check = [&](const char* text, double bytes) {
+    PlanRequest request = request_of("none");
+    request.offload_modules = modules_of(text);
+    const Scenario s = scenario_with(request);
+    EXPECT_DOUBLE_EQ(offloaded_activations(s, LayerKind::dense).si(), t * bytes) << text;
+    EXPECT_DOUBLE_EQ(activations_on_host(s, 0).si(), 8 * t * bytes) << text;
+    EXPECT_DOUBLE_EQ(activations(s), all - (8 - 2) * t * bytes) << text;
+    EXPECT_DOUBLE_EQ(memory_of(s).host.si(), 4 * 8 * t * bytes) << text;  // Four GPUs a node.
+    EXPECT_EQ(offload_text(request.offload_modules), text);
+  };
+  check("none", 0);
+  check("attn_norm", 2 * h);
+  check("qkv_linear", 2 * h);
+  check("core_attn", 6 * h);
+  check("core_attn+attn_proj", 8 * h);
+  check("mlp_norm", 2 * h);
+  check("attn_norm+qkv_linear+core_attn+attn_proj+mlp_norm", 14 * h);
+}
+
+// A layer whose norms' outputs are computed again keeps none of them to offload.
+TEST(LayerActivations, WhatIsComputedAgainIsNotOffloaded) {
+  PlanRequest request = request_of("selective:layernorm");
+  request.offload_modules = modules_of("qkv_linear");
+  EXPECT_EQ(offloaded_activations(scenario_with(request), LayerKind::dense), Bytes{});
+}
+
+// Mixtral 8x7B: each of 2 experts a token has rows of h = 4,096 channels and a gated activation of
+// f = 14,336. Even routing over one rank's experts: 2 rows a token.
+TEST(LayerActivations, OffloadedPartsOfExperts) {
+  PlanRequest request = plan_request(1, 1, 1, 8, 4096, "megatron-core");
+  request.ep = 8;
+  const double rows = 2.0 * 4096, h = 4096, f = 14336;
+  const auto bytes = [&](const char* modules, const char* recompute) {
+    request.offload_modules = modules_of(modules);
+    request.recompute = read_recompute(JsonValue::parse("\"" + std::string{recompute} + "\"", "t"));
+    const Scenario s = scenario_of(read_model("mixtral-8x7b", test_place),
+                                   read_system("dgx-h100", test_place), request, 8);
+    return offloaded_activations(s, LayerKind::experts).si();
+  };
+  EXPECT_DOUBLE_EQ(bytes("expert_fc1", "none"), rows * 2 * h);
+  EXPECT_DOUBLE_EQ(bytes("moe_act", "none"), rows * 2 * 2 * f);
+  EXPECT_DOUBLE_EQ(bytes("fused_group_mlp", "none"), rows * (2 * h + 6 * f));
+  EXPECT_DOUBLE_EQ(bytes("fused_group_mlp", "selective:moe_act"), rows * (2 * h + 4 * f));
+}
+
+TEST(LayerActivations, PartsThatCannotBeOffloaded) {
+  const auto refusal = [](const char* modules, PlanRequest request) {
+    request.offload_modules = modules_of(modules);
+    return error_text([&] { scenario_with(request); });
+  };
+  const auto with = [&](const char* recompute) { return request_of(recompute); };
+  EXPECT_NE(refusal("attn_proj", with("none")).find("use core_attn+attn_proj"), std::string::npos);
+  EXPECT_NE(refusal("core_attn", with("full")).find("keeps nothing of a layer"), std::string::npos);
+  EXPECT_NE(refusal("moe_act", with("none")).find("no routed experts"), std::string::npos);
+  EXPECT_NE(refusal("core_attn", request_of("none", 2)).find("not offloaded together"),
+            std::string::npos);
+  PlanRequest split = with("none");
+  split.pp = 2;
+  split.schedule = find_schedule("zb-h1");
+  EXPECT_NE(refusal("core_attn", split).find("splits them"), std::string::npos);
+  EXPECT_THROW(modules_of("softmax"), Error);
+}
+
 // A slower link to the host never makes a step shorter, and a fast one costs nothing.
 TEST(Offloading, WaitsForWhatTheLinkCannotHide) {
   Scenario s = scenario_with(request_of("none", 4));
@@ -136,10 +209,10 @@ TEST(Offloading, WaitsForWhatTheLinkCannotHide) {
     cost.buckets.resize(2);
     for (Bucket& bucket : cost.buckets)
       bucket.forward = bucket.backward = waiting(Seconds{1e-3}, "kernel");
-    wait_for_host_copies(s, cost);
+    wait_for_host_copies(s, 0, cost);
     return cost;
   };
-  const double bytes = activations_on_host(s).si();
+  const double bytes = activations_on_host(s, 0).si();
   const StageCost fast = cost_with(bytes / 1e-3);  // One millisecond concurrent with two.
   EXPECT_DOUBLE_EQ(fast.buckets[1].forward.time().si(), 1e-3);
   EXPECT_DOUBLE_EQ(fast.buckets[1].backward.time().si(), 1e-3);

@@ -52,6 +52,9 @@ const std::vector<Written>& written() {
       {"recompute", R"("full:5")", "full:5",
        [](P p) { return p.recompute.kind == Recompute::full && p.recompute.layers == 5; }},
       {"offload_layers", "3", "3", [](P p) { return p.offload_layers == 3; }},
+      {"local_batch", "8", "8", [](P p) { return p.local_batch == 8; }},
+      {"offload_modules", R"("moe_act,expert_fc1")", "expert_fc1+moe_act",
+       [](P p) { return p.offload_modules.size() == 2; }},
       {"chunked_loss", "true", "true", [](P p) { return p.chunked_loss; }},
       {"zero", "1", "1", [](P p) { return p.zero == 1; }},
       {"zero", "0", "0", [](P p) { return p.zero == 0; }},
@@ -207,16 +210,18 @@ TEST(PlanKeys, FlagsAreRefusedTheSameWay) {
   EXPECT_EQ(flag_error("schedule", "gpip"), "--schedule: 'gpip' is unknown; did you mean 'gpipe'?");
   EXPECT_EQ(flag_error("software", "\xff"),
             "--software: '\\ufffd' is not UTF-8 text; write letters and digits");
-  EXPECT_EQ(flag_error("warmup", "1"),
-            "--warmup: 'warmup' is not a key of a plan; write one of: "
-            "tp, pp, vpp, dp, cp, ep, etp, mbs, gbs, seq, schedule, layers, recompute, "
-            "offload_layers, chunked_loss, zero, dp_replicate, offload_optimizer, offload_weights, "
-            "reshard, sp, dtype, main_params, exp_avg, exp_avg_sq, fp8_params, "
-            "bf16_start_layers, bf16_end_layers, attention, fp8_attention, cp_comm, routing, "
-            "moe_dispatcher, shared_expert_overlap, "
-            "ep_overlap, "
-            "delay_wgrad, tp_overlap, dp_overlap, cuda_graphs, nccl_algo, "
-            "nccl_proto, software");
+  EXPECT_EQ(
+      flag_error("warmup", "1"),
+      "--warmup: 'warmup' is not a key of a plan; write one of: "
+      "tp, pp, vpp, dp, cp, ep, etp, mbs, gbs, seq, schedule, local_batch, layers, recompute, "
+      "offload_layers, offload_modules, chunked_loss, zero, dp_replicate, offload_optimizer, "
+      "offload_weights, "
+      "reshard, sp, dtype, main_params, exp_avg, exp_avg_sq, fp8_params, "
+      "bf16_start_layers, bf16_end_layers, attention, fp8_attention, cp_comm, routing, "
+      "moe_dispatcher, shared_expert_overlap, "
+      "ep_overlap, "
+      "delay_wgrad, tp_overlap, dp_overlap, cuda_graphs, nccl_algo, "
+      "nccl_proto, software");
 }
 
 // A terminal shows one line whatever the file holds.

@@ -60,7 +60,7 @@ TEST(AutomodelRun, StagesAreRoundedToWholeTurnsOfTheRanks) {
   set["distributed.pipeline.round_virtual_stages_to_pp_multiple"] = "down";
   EXPECT_THAT(plan_of(set), HasSubstr("layers=\"7x4+6x4\""));
   EXPECT_THAT(plan_of(set), HasSubstr("vpp=2"));
-  EXPECT_THAT(run_of(set).notes.front(), HasSubstr("behind each of which the pipeline drains"));
+  EXPECT_THAT(plan_of(set), HasSubstr("local_batch="));
   set["distributed.pipeline.round_virtual_stages_to_pp_multiple"] = "up";
   EXPECT_THAT(plan_of(set), HasSubstr("layers=\"5x4+4x8\""));
   set["distributed.pipeline.layers_per_stage"] = "13";
