@@ -30,10 +30,10 @@ Bytes offloaded_activations(const Scenario& scenario, LayerKind kind, double ful
 /// Activations of a micro-batch in a virtual stage that the plan offloads to the host's memory.
 Bytes activations_on_host(const Scenario& scenario, int virtual_stage);
 
-/// Activations of the plan's offloaded layers and modules are copied to the host during the forward pass, and
-/// back during the backward pass: each pass lasts at least as long as the copy. The last part of
-/// the forward pass waits for the rest of it, and so does the first part of the backward pass, as
-/// layers that stayed run first.
+/// Activations of the plan's offloaded layers and modules are copied to the host during the forward
+/// pass, and back during the backward pass: each pass lasts at least as long as the copy. The last
+/// part of the forward pass waits for the rest of it, and so does the first part of the backward
+/// pass, as layers that stayed run first.
 ///
 /// Source   Megatron Bridge documentation, CPU offloading; Transformer Engine, cpu_offload.py, and
 ///          Megatron Core, pipeline_parallel/fine_grained_activation_offload.py, which copy on a

@@ -31,8 +31,8 @@ inline constexpr double tolerated_share_of_memory = 1.1;
 struct MemoryReport {
   std::vector<StageMemory> stages;  ///< One a pipeline stage.
   Bytes capacity;
-  Bytes host =
-      {};  ///< Optimizer state and activations of a node whose GPUs all have the stage with the most.
+  /// Optimizer state and activations of a node whose GPUs all have the stage with the most.
+  Bytes host = {};
   Bytes host_capacity = {};  ///< 0: unknown.
 
   int fullest_stage() const;

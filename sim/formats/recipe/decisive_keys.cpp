@@ -18,7 +18,8 @@ struct Subject {
 };
 constexpr std::string_view of_optimizer = "--exp_avg, --exp_avg_sq";
 constexpr Subject subjects[] = {
-    {"offloading", "--offload_layers, --offload_modules, --offload_optimizer, --offload_weights", "offload nvme"},
+    {"offloading", "--offload_layers, --offload_modules, --offload_optimizer, --offload_weights",
+     "offload nvme"},
     {"recomputation", "--recompute",
      "recompute remat checkpoint_activation activation_checkpoint activations_checkpoint "
      "gradient_checkpoint"},

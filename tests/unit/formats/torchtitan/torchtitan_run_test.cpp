@@ -108,8 +108,8 @@ TEST(TorchtitanRun, MicroBatchesOfAPipeline) {
   const ImportedRun run = run_of(small, pipeline);
   EXPECT_EQ(plan_text(run),
             "attention=\"flash\" cp=1 dp_overlap=true dtype=\"bf16\" gbs=512 gpus=64 "
-            "layers=\"16x2\" local_batch=8 mbs=1 pp=2 recompute=\"none\" reshard=false schedule=\"1f1b\" "
-            "seq=8192 software=\"torchtitan\" "
+            "layers=\"16x2\" local_batch=8 mbs=1 pp=2 recompute=\"none\" reshard=false "
+            "schedule=\"1f1b\" seq=8192 software=\"torchtitan\" "
             "sp=false tp=1 zero=3");
 }
 
