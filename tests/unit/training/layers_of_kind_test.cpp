@@ -62,8 +62,8 @@ TEST(LayersOfKind, APartThatIsMissingHasNoName) {
   EXPECT_EQ(layers, 52);
 }
 
-// A state of each of 32 value heads is 128 x 128 in fp32, and the convolution over 2 x 16 x 128 keys
-// and 32 x 128 values needs its last three inputs in 16 bits:
+// A state of each of 32 value heads is 128 x 128 in fp32, and the convolution over 2 x 16 x 128
+// channels of queries and keys and 32 x 128 of values needs its last three inputs in 16 bits:
 //     32 x 128 x 128 x 4 + 3 x 8,192 x 2 = 2,146,304 bytes.
 // Two key heads of 256 in 16 bits, keys and values: 2 x 256 x 2 x 2 = 2,048 bytes a token.
 TEST(LayersOfKind, KeepWhatASequenceNeeds) {

@@ -119,7 +119,8 @@ export function showKinds(result: Result): void {
   fill(box,
        h("p", { class: "quiet" },
          `The ${text.grouped(layers)} layers are of ${kinds.length} kinds. Times are those of a ` +
-         "micro-batch, with collectives and without waits for other ranks."),
+         "micro-batch, with collectives and without waits for other ranks" +
+         ("routing" in result ? "; experts get as many tokens each." : ".")),
        kindsLegend(kinds),
        h("div", { class: "bars of-kinds" },
          bar("layers in order", text.grouped(layers), order(kinds)),
@@ -140,7 +141,7 @@ export function kindsOfStage(kinds: LayersOfKind[], stage: number): HTMLElement 
   if (there.length === 0) return null;
   const count = (of: LayersOfKind) => of.layers_of_stage[stage];
   return h("table", { class: "kinds" },
-    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, `layers of stage ${stage}`),
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, `stage ${stage}`),
       ...["layers", "parameters on a GPU", "activations of a micro-batch"].map((name) =>
         h("th", { scope: "col" }, name)))),
     h("tbody", {}, ...there.map((of) =>
