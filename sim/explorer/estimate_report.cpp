@@ -85,8 +85,12 @@ std::string routing_section(const Result& result) {
   return heading("Routing " + result.scenario.plan.routing) + table.html();
 }
 
+// The script's drawing has the same figures.
 std::string kinds_section(const Result& result) {
-  return result.kinds.empty() ? "" : heading(kinds_head()) + kinds_table(result).html();
+  if (result.kinds.empty()) return "";
+  return heading("Layers by kind") + "<div id=\"kinds\">\n" +
+         paragraph("note", "All of a model; times of a micro-batch in ms.") +
+         kinds_table(result).html() + "</div>\n";
 }
 
 std::string memory_section(const Result& result) {

@@ -126,6 +126,11 @@ std::vector<LayerPattern::Layer> LayerPattern::kinds() const {
   return found;
 }
 
+bool LayerPattern::has_several_kinds() const {
+  return std::any_of(layers.begin(), layers.end(),
+                     [&](const Layer& layer) { return layer != layers.front(); });
+}
+
 std::string LayerPattern::name_of(const Layer& layer) const {
   const auto name = [](const auto& all, int place) {
     return place < 0 ? std::string{"none"} : all[static_cast<std::size_t>(place)].name;
@@ -215,6 +220,7 @@ void describe_layers(Model& model) {
   pattern->shapes.clear();
   for (const LayerPattern::Layer& kind : kinds)
     pattern->shapes.push_back(shape_of_kind(model, *pattern, kind));
+  pattern->kind_of_shape = kinds;
   const auto place_of_kind = [&](const LayerPattern::Layer& layer) {
     return static_cast<int>(std::find(kinds.begin(), kinds.end(), layer) - kinds.begin());
   };

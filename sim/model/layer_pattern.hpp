@@ -46,6 +46,7 @@ struct LayerPattern {
   /// Derived by describe_layers(): for each kind of layer a model all of whose layers are alike,
   /// and the place of each layer's shape.
   std::vector<Model> shapes;
+  std::vector<Layer> kind_of_shape;  ///< One for each of `shapes`.
   std::vector<int> shape_of;
   std::vector<int> prediction_shapes;
 
@@ -53,6 +54,7 @@ struct LayerPattern {
   const FeedForward* ffn_of(int layer) const;
   /// Kinds of layers in the order in which they first occur.
   std::vector<Layer> kinds() const;
+  bool has_several_kinds() const;
   /// name_of() without a part that the layer lacks: "mamba2", "full+mlp".
   std::string short_name_of(const Layer& layer) const;
   /// "gdn+moe"

@@ -100,6 +100,11 @@ std::string operations_json(const OperationList& list, const OperationsOf& of) {
     if (!one.sizes.empty()) entry["sizes"] = one.sizes;
     if (!one.format.empty()) entry["format"] = one.format;
     entry["count"] = std::llround(one.count);
+    if (!one.kinds.empty()) {
+      Json& kinds = entry["layer_kinds"] = Json::array();
+      for (const OperationPrice::OfKind& of : one.kinds)
+        kinds.push_back({{"kind", of.kind}, {"count", std::llround(of.count)}});
+    }
     add_work(entry, one);
     add_time(entry, one);
     entry["all_time_s"] = one.all_time().si();

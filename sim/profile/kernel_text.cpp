@@ -264,21 +264,35 @@ std::string rate_text(const OperationPrice& one) {
 
 }  // namespace
 
+namespace {
+
+std::string kinds_text(const OperationPrice& one) {
+  std::string text;
+  for (const OperationPrice::OfKind& of : one.kinds) text += (text.empty() ? "" : ", ") + of.kind;
+  return text;
+}
+
+}  // namespace
+
 Table operations_table(const OperationList& list) {
+  const bool any_kinds = std::any_of(list.operations.begin(), list.operations.end(),
+                                     [](const auto& one) { return !one.kinds.empty(); });
   const bool any_sizes = std::any_of(list.operations.begin(), list.operations.end(),
                                      [](const auto& one) { return !one.sizes.empty(); });
-  Table table{{{"", Align::left},
-               {"operation", Align::left},
-               {"", Align::left},
-               {any_sizes ? "sizes" : "", Align::left, true},
-               {"times"},
-               {"ops:byte", Align::right, true},
-               {"bound by", Align::left},
-               {"each"},
-               {"reaches", Align::right, true},
-               {"of roof"},
-               {"share"},
-               {"basis", Align::left, true}}};
+  std::vector<Column> columns{{"", Align::left},
+                              {"operation", Align::left},
+                              {"", Align::left},
+                              {any_sizes ? "sizes" : "", Align::left, true},
+                              {"times"},
+                              {"ops:byte", Align::right, true},
+                              {"bound by", Align::left},
+                              {"each"},
+                              {"reaches", Align::right, true},
+                              {"of roof"},
+                              {"share"},
+                              {"basis", Align::left, true}};
+  if (any_kinds) columns.push_back({"in layers", Align::left, true});
+  Table table{std::move(columns)};
   const Seconds all = sum_of(list);
   constexpr double most = 0.99;
   Seconds shown;
@@ -289,10 +303,21 @@ Table operations_table(const OperationList& list) {
     if (shown >= most * all) continue;
     shown += one.all_time();
     ++lines;
-    table.add_row({mark, one.name, one.when, one.sizes, grouped(std::llround(one.count)),
-                   intensity_text(one), name(one.bound()), duration_text(one.time), rate_text(one),
-                   one.roofs.least_time() > Seconds{} ? percent(one.share_of_roof()) : "",
-                   percent(one.all_time() / all), name(one.tag)});
+    std::vector<std::string> row{
+        mark,
+        one.name,
+        one.when,
+        one.sizes,
+        grouped(std::llround(one.count)),
+        intensity_text(one),
+        name(one.bound()),
+        duration_text(one.time),
+        rate_text(one),
+        one.roofs.least_time() > Seconds{} ? percent(one.share_of_roof()) : "",
+        percent(one.all_time() / all),
+        name(one.tag)};
+    if (any_kinds) row.push_back(kinds_text(one));
+    table.add_row(std::move(row));
   }
   if (lines < list.operations.size())
     table.add_row(

@@ -13,7 +13,7 @@ namespace orrery {
 /// One operation: its work, time and bottleneck.
 struct OperationPrice {
   std::string name;    ///< "fc1", "norm", "decode_attention"
-  std::string kind;    ///< "gemm", "experts", "attention", "vector", "network"
+  std::string kind;    ///< "gemm", "experts", "attention", "scan", "vector", "network"
   std::string sizes;   ///< "8192 x 28672 x 8192"
   std::string when;    ///< "forward", "backward", "recomputed", "once a step"; "": isolated
   std::string format;  ///< Format of its arithmetic: "bf16"; "": it computes nothing.
@@ -21,8 +21,15 @@ struct OperationPrice {
   /// Its bytes leave the GPU, over ports of `roofs.bandwidth`: memory's roof is not its own.
   bool on_network = false;
   double count = 1.0;  ///< Number of runs.
-  Seconds time;        ///< Time of one run.
-  Seconds low, high;   ///< The 90 % interval; both 0: unknown.
+  /// Runs in layers of one kind (LayerPattern::short_name_of()).
+  struct OfKind {
+    std::string kind;
+    double count = 0.0;
+  };
+  /// Of a model whose layers are of several kinds, those that run it; empty: none does.
+  std::vector<OfKind> kinds;
+  Seconds time;       ///< Time of one run.
+  Seconds low, high;  ///< The 90 % interval; both 0: unknown.
   Tag tag = Tag::default_value;
 
   Bound bound() const { return on_network ? Bound::network : bound_of(roofs, time); }

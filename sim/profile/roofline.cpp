@@ -68,8 +68,11 @@ namespace {
 using F = ChartFrame;
 
 const std::string& colour_of(const std::string& kind) {
-  static const std::pair<std::string, std::string> colours[] = {
-      {"gemm", "#0072b2"}, {"experts", "#004c78"}, {"attention", "#d55e00"}, {"vector", "#009e73"}};
+  static const std::pair<std::string, std::string> colours[] = {{"gemm", "#0072b2"},
+                                                                {"experts", "#004c78"},
+                                                                {"attention", "#d55e00"},
+                                                                {"scan", "#cc79a7"},
+                                                                {"vector", "#009e73"}};
   for (const auto& [name, colour] : colours)
     if (name == kind) return colour;
   return colours[0].second;
@@ -79,6 +82,7 @@ const char* words_of(const std::string& kind) {
   if (kind == "gemm") return "matrix products";
   if (kind == "experts") return "products of experts";
   if (kind == "attention") return "attention";
+  if (kind == "scan") return "scans of states";
   return "vector kernels";
 }
 

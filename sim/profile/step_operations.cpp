@@ -10,6 +10,7 @@
 #include "sim/layers/op_work.hpp"
 #include "sim/layers/rank_parameters.hpp"
 #include "sim/layers/stage_prices.hpp"
+#include "sim/model/layer_pattern.hpp"
 
 namespace orrery {
 namespace {
@@ -82,19 +83,11 @@ class Collector {
 
   // A layer, `count` times.
   void add_layer(LayerKind kind, double count) {
-    const LayerSizes own{scenario_, kind};
-    if (!kind.has_experts) {
-      add(layer_forward(scenario_, kind), "forward", count, own);
-      add(layer_recompute(scenario_, kind), "recomputed", count, own);
-      add(layer_backward(scenario_, kind), "backward", count, own);
-      return;
-    }
-    const std::vector<std::int64_t> rows = even_rows(sizes_);
-    add_experts(layer_ends_forward(scenario_, kind), of_experts_forward(own, rows), "forward",
-                count, own);
-    add_recomputed_experts(kind, rows, count, own);
-    add_experts(layer_ends_backward(scenario_, kind), of_experts_backward(own, rows), "backward",
-                count, own);
+    const LayerPattern* pattern = scenario_.model.pattern.get();
+    if (pattern && pattern->has_several_kinds())
+      kind_ = pattern->short_name_of(pattern->kind_of_shape[static_cast<std::size_t>(kind.shape)]);
+    add_parts_of_layer(kind, count);
+    kind_.clear();
   }
 
   void add_optimizer(int stage) {
@@ -129,6 +122,22 @@ class Collector {
   }
 
   FlopPerSecond vector_peak() const { return scenario_.system.gpu.peak(Dtype::fp32, {}); }
+
+  void add_parts_of_layer(LayerKind kind, double count) {
+    const LayerSizes own{scenario_, kind};
+    if (!kind.has_experts) {
+      add(layer_forward(scenario_, kind), "forward", count, own);
+      add(layer_recompute(scenario_, kind), "recomputed", count, own);
+      add(layer_backward(scenario_, kind), "backward", count, own);
+      return;
+    }
+    const std::vector<std::int64_t> rows = even_rows(sizes_);
+    add_experts(layer_ends_forward(scenario_, kind), of_experts_forward(own, rows), "forward",
+                count, own);
+    add_recomputed_experts(kind, rows, count, own);
+    add_experts(layer_ends_backward(scenario_, kind), of_experts_backward(own, rows), "backward",
+                count, own);
+  }
 
   void add_experts(const LayerEnds& ends, const Ops& experts, const char* when, double count,
                    const LayerSizes& own) {
@@ -222,15 +231,24 @@ class Collector {
 
   // Alike in all that is shown: one line.
   void merge(OperationPrice price) {
+    if (!kind_.empty()) price.kinds = {{kind_, price.count}};
     const auto known =
         std::find_if(operations_.begin(), operations_.end(), [&](const OperationPrice& one) {
           return one.name == price.name && one.when == price.when && one.sizes == price.sizes &&
                  one.time == price.time;
         });
-    if (known == operations_.end())
+    if (known == operations_.end()) {
       operations_.push_back(std::move(price));
+      return;
+    }
+    known->count += price.count;
+    if (kind_.empty()) return;
+    const auto of = std::find_if(known->kinds.begin(), known->kinds.end(),
+                                 [&](const auto& one) { return one.kind == kind_; });
+    if (of == known->kinds.end())
+      known->kinds.push_back(price.kinds.front());
     else
-      known->count += price.count;
+      of->count += price.count;
   }
 
   const Scenario& scenario_;
@@ -239,6 +257,7 @@ class Collector {
   PriceErrors errors_;
   Pricer pricer_;
   LayerPrices layers_;
+  std::string kind_;  ///< Of the layer that is being added; "": none, or all layers are alike.
   std::vector<OperationPrice> operations_;
 };
 

@@ -8,8 +8,6 @@
 #include <utility>
 
 #include "sim/core/number_text.hpp"
-#include "sim/layers/layer_activations.hpp"
-#include "sim/model/layer_pattern.hpp"
 #include "sim/training/step_parts.hpp"
 
 namespace orrery {
@@ -63,31 +61,6 @@ void wait_for_slower_experts(Seconds lost, Breakdown& rank) {
   rank.work.add(rank.work, -(lost / rank.compute));
   rank.compute -= lost;
   rank.imbalance += lost;
-}
-
-}  // namespace
-
-namespace {
-
-// Kinds with layers, in the order of their first one. Layers of a kind whose activations are not
-// kept alike have the mean.
-std::vector<LayersOfKind> layers_by_kind(const Scenario& scenario, const StepCost& cost) {
-  std::vector<LayersOfKind> all;
-  if (!scenario.model.pattern) return all;
-  const LayerPattern& pattern = *scenario.model.pattern;
-  const std::vector<LayerPattern::Layer> kinds = pattern.kinds();
-  for (std::size_t shape = 0; shape < kinds.size(); ++shape) {
-    const ShapeCost& one = cost.shapes[shape];
-    LayersOfKind of{pattern.short_name_of(kinds[shape]), one.layers, one.forward, one.backward, {}};
-    for (int l = 0; l < scenario.model.layers; ++l)
-      if (const LayerKind kind = scenario.kind_of(l); kind.shape == static_cast<int>(shape))
-        of.kept += layer_activations(
-            scenario, kind.kept ? RecomputeChoice{Recompute::none} : scenario.plan.recompute, kind);
-    of.kept = of.kept / static_cast<double>(std::max(1, one.layers));
-    all.push_back(of);
-  }
-  if (all.size() < 2) all.clear();
-  return all;
 }
 
 }  // namespace

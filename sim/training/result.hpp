@@ -10,6 +10,7 @@
 #include "sim/layers/memory.hpp"
 #include "sim/plan/scenario.hpp"
 #include "sim/training/bill.hpp"
+#include "sim/training/layers_of_kind.hpp"
 #include "sim/training/link_loads.hpp"
 #include "sim/training/routing_report.hpp"
 #include "sim/training/step_parts.hpp"
@@ -39,15 +40,6 @@ struct Breakdown {
     return compute + tp_exposed + cp_exposed + ep_exposed + pp_bubble + pp_exposed + dp_exposed +
            optimizer + imbalance + other;
   }
-};
-
-/// The layers of one kind, for a rank and micro-batch, without waits for other ranks.
-struct LayersOfKind {
-  std::string name;  ///< "mamba2", "full+mlp": its mixer and its feed-forward part.
-  int layers = 0;    ///< In the whole model.
-  Seconds forward;   ///< Of all of them.
-  Seconds backward;  ///< Includes recomputation.
-  Bytes kept;        ///< Activations of one of them, for the backward pass.
 };
 
 /// The result of an estimate. Rates follow from step_time and the scenario.

@@ -85,20 +85,28 @@ std::string stage_head(const Result& result) {
 }
 
 Table kinds_table(const Result& result) {
+  const auto bytes = [](double amount) { return amount > 0.0 ? bytes_text(Bytes{amount}) : ""; };
   Table table{{{"", Align::left},
                {"layers"},
                {"forward"},
                {"backward"},
                {"share"},
                {"MB kept by one"},
-               {"", Align::left}}};
+               {"parameters of one", Align::right, true},
+               {"keys and values of a token", Align::right, true},
+               {"of a window", Align::right, true},
+               {"states of a sequence", Align::right, true},
+               {"", Align::left},
+               {"which", Align::left, true}}};
   Seconds all;
   for (const LayersOfKind& of : result.kinds) all += of.forward + of.backward;
   for (const LayersOfKind& of : result.kinds) {
     const double share = (of.forward + of.backward) / all;
     table.add_row({of.name, grouped(of.layers), fixed(of.forward.si() * 1e3, 2),
                    fixed(of.backward.si() * 1e3, 2), percent(share), fixed(of.kept.si() / 1e6, 1),
-                   bar(share, 10)});
+                   grouped(of.parameters), bytes(of.sequence.per_token), bytes(of.sequence.window),
+                   bytes(static_cast<double>(of.sequence.states)), bar(share, 10),
+                   runs_text(of.runs)});
   }
   return table;
 }

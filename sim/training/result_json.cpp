@@ -99,12 +99,27 @@ Json critical_json(const TimeByPart& parts) {
 
 Json kinds_json(const std::vector<LayersOfKind>& kinds) {
   Json all = Json::array();
-  for (const LayersOfKind& of : kinds)
+  const auto word = [](const std::string& text) { return text.empty() ? Json{} : Json(text); };
+  for (const LayersOfKind& of : kinds) {
+    Json runs = Json::array();
+    for (const LayerRun& run : of.runs) runs.push_back({run.first, run.last});
     all.push_back({{"kind", of.name},
+                   {"mixer", word(of.mixer)},
+                   {"feed_forward", word(of.feed_forward)},
                    {"layers", of.layers},
+                   {"runs", std::move(runs)},
+                   {"layers_of_stage", of.of_stage},
                    {"forward_s", seconds(of.forward)},
                    {"backward_s", seconds(of.backward)},
-                   {"kept_bytes_of_one", of.kept.si()}});
+                   {"kept_bytes_of_one", of.kept.si()},
+                   {"parameters_of_one", of.parameters},
+                   {"active_parameters_of_one", of.active_parameters},
+                   {"rank_parameters_of_one", of.rank_parameters},
+                   {"sequence_bytes_of_one",
+                    {{"per_token", to_nine_digits(of.sequence.per_token)},
+                     {"window", to_nine_digits(of.sequence.window)},
+                     {"states", of.sequence.states}}}});
+  }
   return all;
 }
 

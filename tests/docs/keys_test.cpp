@@ -78,6 +78,10 @@ TEST(OutputPage, NamesEveryKey) {
       "estimate " + plan + "--simulator simgrid",
       "estimate --model llama3-8b --system dgx-h100 --gpus 8 --gbs 8 --pp 4 --tp 2 --schedule " +
           source + "/workloads/schedules/zb-v-4x8.txt",
+      "estimate --model nemotron-3-nano-30b-a3b --system dgx-h200 --gpus 8 --gbs 8 --ep 8 "
+      "--seq 4096",
+      "kernel step --model nemotron-3-nano-30b-a3b --system dgx-h200 --gpus 8 --gbs 8 --ep 8 "
+      "--seq 4096",
       search,
       search + "--time-limit 0.001s",
       "buy --model llama3-8b --tokens 1T --system dgx-h100,dgx-a100-superpod --gpus 16,2048 "

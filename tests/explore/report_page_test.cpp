@@ -225,6 +225,30 @@ TEST_F(ReportPage, HasTheDrawingsThatTheExplorerOpens) {
   evaluate("dispatchEvent(new Event('afterprint')); undefined");
 }
 
+// With scripts as in the explorer, and without them as a table.
+TEST_F(ReportPage, TellsLayersOfSeveralKindsApart) {
+  open(estimate);
+  EXPECT_EQ(evaluate("document.getElementById('kinds')"), nullptr);
+  open(
+      "estimate --model nemotron-3-nano-30b-a3b --system dgx-h200 --gpus 16 --pp 2 --ep 8 --gbs 32 "
+      "--seq 4096");
+  EXPECT_EQ(evaluate("[...document.querySelectorAll('#kinds thead th')].slice(1)"
+                     ".map(cell => cell.innerText)"),
+            evaluate("report.result.layer_kinds.map(of => of.kind)"));
+  EXPECT_NE(text("#kinds").find("state space (Mamba-2)"), std::string::npos);
+  EXPECT_EQ(evaluate("[...document.querySelectorAll('#kinds .order span')]"
+                     ".reduce((sum, run) => sum + Number(run.style.flexGrow), 0)"),
+            52);
+  EXPECT_EQ(evaluate("document.querySelectorAll('#memory table.kinds tbody tr').length"), 3);
+  EXPECT_EQ(evaluate("document.querySelectorAll('#roofline-kinds input').length"), 4);
+  browser_->set_size(420, 900);
+  EXPECT_LE(evaluate("document.documentElement.scrollWidth").get<int>(), 420);
+  std::ifstream file{folder_.path() / "report.html"};
+  const std::string html{std::istreambuf_iterator<char>{file}, {}};
+  for (const char* cell : {"<td class=\"left\">mamba2</td>", "<td>2.13 MB</td>"})
+    EXPECT_NE(html.find(cell), html.npos) << cell;
+}
+
 // All that is printed stands in the page, which is readable on a telephone, in the dark, and holds
 // what --json prints.
 TEST_F(ReportPage, OfOtherCommandsDrawWhatTheySay) {

@@ -342,6 +342,79 @@ TEST_F(Views, OperationsLieBelowTheirRoofs) {
   EXPECT_EQ(text("#roofline-details strong"), words(operations[0]));
 }
 
+// Of four layers in turn three have gated delta nets and the fourth attention.
+TEST_F(Views, LayersOfSeveralKindsAreToldApart) {
+  EXPECT_TRUE(evaluate("document.getElementById('kinds-section').hidden").get<bool>());
+  EXPECT_EQ(evaluate("document.querySelectorAll('table.kinds').length"), 0);
+  open_view("roofline");
+  EXPECT_TRUE(evaluate("document.getElementById('roofline-of').hidden").get<bool>());
+
+  begin({"--model", "qwen3-next-80b-a3b", "--system", "dgx-h200", "--gpus", "64", "--pp", "2",
+         "--ep", "8", "--gbs", "64", "--seq", "4096"});
+  EXPECT_FALSE(evaluate("document.getElementById('kinds-section').hidden").get<bool>());
+  const auto row = [&](const std::string& begins) {
+    return evaluate(
+        "[...[...document.querySelectorAll('#kinds tr')].find(r => "
+        "r.cells[0].innerText.startsWith('" +
+        begins + "'))?.cells ?? []].slice(1).map(c => c.innerText)");
+  };
+  EXPECT_EQ(row("mixer"), (Json{"gated delta net", "attention"}));
+  EXPECT_EQ(row("feed-forward"), (Json{"experts", "experts"}));
+  EXPECT_EQ(row("layers"), (Json{"36", "12"}));
+  EXPECT_TRUE(row("which")[0].get<std::string>().starts_with("0–2, 4–6, 8–10, "));
+  EXPECT_TRUE(row("which")[1].get<std::string>().ends_with(", 39, 43, 47"));
+  EXPECT_EQ(row("keys and values of a token"), (Json{"–", "2.05 kB"}));
+  EXPECT_EQ(row("states of a sequence"), (Json{"2.15 MB", "–"}));
+  for (const char* figure : {"forward", "backward", "share", "parameters", "activations"})
+    for (const Json& cell : row(figure))
+      EXPECT_GT(std::stod(cell.get<std::string>()), 0.0) << figure << cell;
+  // The model's layers in order: each run has its width and the colour of its kind.
+  EXPECT_EQ(evaluate("[...document.querySelectorAll('#kinds .order span')].slice(0, 3)"
+                     ".map(s => s.style.flexGrow + ' ' + s.title)"),
+            (Json{"3 layers 0–2: gdn+moe", "1 layer 3: full+moe", "3 layers 4–6: gdn+moe"}));
+  EXPECT_EQ(evaluate("new Set([...document.querySelectorAll('#kinds .order span')]"
+                     ".map(s => s.style.background)).size"),
+            2);
+  EXPECT_NE(text("#memory table.kinds").find("gdn+moe"), std::string::npos);
+  open_view("memory");
+  EXPECT_NE(text("#memory-details").find("18 gdn+moe"), std::string::npos);
+
+  // Operations of one kind are those that its layers run, as often as they do.
+  open_view("roofline");
+  const std::string listed =
+      "[...document.querySelectorAll('#roofline-list tbody tr')].map(r => [...r.cells].map(c => "
+      "c.textContent))";
+  const auto has = [&](const std::string& operation) {
+    return evaluate(listed + ".some(c => c[0] === '" + operation + "')").get<bool>();
+  };
+  EXPECT_TRUE(has("scan bwd") && has("attention bwd") && has("experts fc1"));
+  const auto choose = [&](const std::string& kind) {
+    evaluate("[...document.querySelectorAll('#roofline-kinds label')].find(l => l.innerText === '" +
+             kind + "').click(); undefined");
+  };
+  choose("full+moe");
+  EXPECT_TRUE(has("attention bwd") && has("experts fc1"));
+  EXPECT_FALSE(has("scan bwd"));
+  const std::string count = "Number(" + listed + ".find(c => c[0] === 'experts fc1')[2])";
+  const int of_attention = evaluate(count);
+  choose("gdn+moe");
+  EXPECT_TRUE(has("scan bwd"));
+  EXPECT_FALSE(has("attention bwd"));
+  EXPECT_EQ(evaluate(count), 3 * of_attention);
+  EXPECT_NE(text("#roofline-details").find("in layers of gdn+moe"), std::string::npos);
+  choose("all");
+  EXPECT_TRUE(has("scan bwd") && has("attention bwd"));
+
+  for (const int width : {420, 1000}) {
+    browser_->set_size(width, 900);
+    EXPECT_LE(evaluate("document.documentElement.scrollWidth").get<int>(), width);
+  }
+  for (const bool dark : {false, true}) {
+    browser_->set_dark(dark);
+    EXPECT_EQ(evaluate(poor_contrast), Json::array()) << (dark ? "dark" : "light");
+  }
+}
+
 TEST_F(Views, ExpertsAreAMapWhereTheModelHasSome) {
   EXPECT_TRUE(evaluate("document.getElementById('view-experts').hidden").get<bool>());
   begin({"--model", "mixtral-8x7b", "--system", "dgx-h100", "--gpus", "64", "--tp", "2", "--pp",

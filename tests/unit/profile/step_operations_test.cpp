@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "sim/layers/step_cost.hpp"
 #include "sim/plan/plan_keys.hpp"
@@ -109,6 +110,27 @@ TEST(StepOperations, TheStageThatTakesLongestIsShown) {
       EXPECT_LT(one.share_of_roof(), 1.0) << one.name;
     }
   }
+}
+
+// Of 48 layers on one stage 36 have gated delta nets and 12 attention; experts are alike in both.
+TEST(StepOperations, NameTheKindsOfLayersThatRunThem) {
+  const auto runs_of = [](const std::string& model, const std::string& operation) {
+    const Scenario scenario = scenario_of(model, 64, {{"ep", "16"}, {"gbs", "64"}});
+    EstimateContext context{scenario.system};
+    std::map<std::string, double> runs;
+    for (const OperationPrice& one : step_operations(scenario, context).operations)
+      if (one.name == operation && one.when != "backward")
+        for (const OperationPrice::OfKind& of : one.kinds) runs[of.kind] += of.count;
+    return runs;
+  };
+  using Runs = std::map<std::string, double>;
+  const std::string model = "qwen3-next-80b-a3b";
+  EXPECT_EQ(runs_of(model, "experts_fc1"), (Runs{{"gdn+moe", 36.0}, {"full+moe", 12.0}}));
+  EXPECT_EQ(runs_of(model, "scan"), (Runs{{"gdn+moe", 36.0}}));
+  EXPECT_EQ(runs_of(model, "attention"), (Runs{{"full+moe", 12.0}}));
+  EXPECT_EQ(runs_of(model, "head"), Runs{});
+  EXPECT_EQ(runs_of(model, "optimizer"), Runs{});
+  EXPECT_EQ(runs_of("qwen3-30b-a3b", "experts_fc1"), Runs{}) << "its layers are alike";
 }
 
 // All that an iteration prices, and nothing else.

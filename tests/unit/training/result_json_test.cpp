@@ -141,7 +141,16 @@ TEST(ResultJson, SaysWhatLayersOfEachKindTake) {
   ASSERT_EQ(json["layer_kinds"].size(), 3u);
   std::map<std::string, int> layers;
   for (const Json& one : json["layer_kinds"]) {
-    EXPECT_EQ(keys(one), (Keys{"kind", "layers", "forward_s", "backward_s", "kept_bytes_of_one"}));
+    EXPECT_EQ(keys(one), (Keys{"kind", "mixer", "feed_forward", "layers", "runs", "layers_of_stage",
+                               "forward_s", "backward_s", "kept_bytes_of_one", "parameters_of_one",
+                               "active_parameters_of_one", "rank_parameters_of_one",
+                               "sequence_bytes_of_one"}));
+    EXPECT_EQ(keys(one["sequence_bytes_of_one"]), (Keys{"per_token", "window", "states"}));
+    EXPECT_EQ(one["mixer"].is_null(), one["kind"] == "moe");
+    EXPECT_EQ(one["feed_forward"].is_null(), one["kind"] != "moe");
+    int in_runs = 0;
+    for (const Json& run : one["runs"]) in_runs += run[1].get<int>() - run[0].get<int>() + 1;
+    EXPECT_EQ(in_runs, one["layers"]);
     layers[one["kind"]] = one["layers"];
     EXPECT_GT(one["backward_s"], one["forward_s"]);
     EXPECT_GT(one["kept_bytes_of_one"], 1e6);

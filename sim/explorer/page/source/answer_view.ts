@@ -1,8 +1,11 @@
 // The right side: what the plan takes, and why.
 
-import type { Answer, Bill, Comparison, Memory, Range, Result, SingleChange } from "./api";
+import type {
+  Answer, Bill, Comparison, LayersOfKind, Memory, Range, Result, SingleChange,
+} from "./api";
 import { announce, byId, fill, h } from "./dom";
 import * as text from "./format";
+import { kindsOfStage } from "./kinds_view";
 import { memoryColours } from "./memory_parts";
 import { colour, inkOn } from "./palette";
 import type { State } from "./state";
@@ -144,12 +147,15 @@ const memoryParts: [keyof Memory["stages"][number], string, string][] = [
   ["activations_bytes", "activations", memoryColours.activations],
   ["other_bytes", "other", memoryColours.other]];
 
-export function showMemory(memory: Memory): void {
+/** `kinds`: of the layers, if they differ. */
+export function showMemory(memory: Memory, kinds: LayersOfKind[] = []): void {
   const most = Math.max(memory.peak_bytes, memory.capacity_bytes);
   // Of many stages the fullest, and enough beside it.
   const stages = memory.stages.length <= 16 ? memory.stages
     : [...memory.stages].sort((a, b) => b.peak_bytes - a.peak_bytes).slice(0, 16)
       .sort((a, b) => a.stage - b.stage);
+  const fullest = memory.stages.reduce((most, stage) =>
+    stage.peak_bytes > most.peak_bytes ? stage : most);
   const line = (stage: Memory["stages"][number]) => {
     const strip = h("div", { class: "strip" });
     strip.style.width = `${(100 * stage.peak_bytes) / most}%`;
@@ -180,6 +186,7 @@ export function showMemory(memory: Memory): void {
            h("span", { class: "bar-value" }))),
        stages.length < memory.stages.length &&
          h("p", { class: "quiet" }, `The fullest ${stages.length} of ${memory.stages.length}.`),
+       kindsOfStage(kinds, fullest.stage),
        h("details", {}, h("summary", {}, "figures"),
          h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "stage"),
                                          ...memoryParts.map(([, name]) =>

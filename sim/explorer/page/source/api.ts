@@ -20,12 +20,21 @@ export interface Bill {
   rent_usd: Range | null; hardware_usd: Range | null; energy_usd: Range | null;
   power_w: Range | null;
 }
+/** Layers of one kind, of a model whose layers differ (layer_kinds in docs/reference/json.md). */
+export interface LayersOfKind {
+  kind: string; mixer: string | null; feed_forward: string | null; layers: number;
+  runs: [number, number][]; layers_of_stage: number[]; forward_s: number; backward_s: number;
+  kept_bytes_of_one: number; parameters_of_one: number; active_parameters_of_one: number;
+  rank_parameters_of_one: number;
+  sequence_bytes_of_one: { per_token: number; window: number; states: number };
+}
 export interface Result {
   model: string; system: string; gpu: string; software: string; gpus: number;
   plan: Record<string, string | number | boolean | null>;
   step_time_s: number; step_time_range: { coverage: number; low_s: number; high_s: number };
   lower_bound_s: number; tokens_per_s: number; tokens_per_s_per_gpu: number; mfu: number;
-  model_tflops_per_gpu: number; memory: Memory; critical_path_s: Record<string, number>;
+  model_tflops_per_gpu: number; memory: Memory; layer_kinds?: LayersOfKind[];
+  critical_path_s: Record<string, number>;
   breakdown_s: Record<string, number>;
   stages: {
     stage: number; busy_s: number; breakdown_s: Record<string, number>;

@@ -39,6 +39,13 @@ export function bytes(value: number): string {
   return grouped(value) + " B";
 }
 
+/** Parameters: "79.7 B". */
+export function count(value: number): string {
+  for (const [unit, size] of [["T", 1e12], ["B", 1e9], ["M", 1e6], ["k", 1e3]] as const)
+    if (value >= size) return significant(value / size, 3) + " " + unit;
+  return grouped(value);
+}
+
 export function percent(share: number, decimals = 1): string {
   return (share * 100).toFixed(decimals) + " %";
 }

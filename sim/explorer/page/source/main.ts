@@ -8,6 +8,7 @@ import { seconds } from "./format";
 import { BatchesView } from "./batches_view";
 import { fillCatalog, KnobsView, title } from "./knobs_view";
 import { ExpertsView } from "./experts_view";
+import { showKinds } from "./kinds_view";
 import { MemoryView } from "./memory_view";
 import { RooflineView } from "./roofline_view";
 import { SearchView } from "./search_view";
@@ -23,7 +24,7 @@ let answer: api.Answer | null = null;
 let painted: Promise<void> = Promise.resolve();
 let pinned: view.Pinned | null = null;
 let comparing: AbortController | null = null;
-const memory = new MemoryView(timeline);
+const memory = new MemoryView(timeline, () => answer?.result?.layer_kinds ?? []);
 const cluster = new ClusterView(timeline, (from, to, signal) =>
   api.linkLoads(answer!.state, from, to, signal));
 const roofline = new RooflineView();
@@ -143,12 +144,13 @@ function show(): void {
   const memory = result?.memory ?? answer.refused?.memory;
   byId("memory-section").hidden = !memory;
   byId("links-section").hidden = !result;
-  if (memory) view.showMemory(memory);
+  if (memory) view.showMemory(memory, result?.layer_kinds);
   if (result) {
     view.showFigures(result, pinned);
     view.showCriticalPath(result, pinned);
     view.showLinks(result);
     showStages(result);
+    showKinds(result);
     view.showBasis(result);
     announce(`Step time ${seconds(result.step_time_s)}`);
   } else {

@@ -1,8 +1,10 @@
 // Memory of the simulated ranks over the step, on the timeline's axis
 // (sim/explorer/views.hpp).
 
+import type { LayersOfKind } from "./api";
 import { byId, fill, h } from "./dom";
 import { gigabytes, seconds } from "./format";
+import { keptOfStage } from "./kinds_view";
 import { memoryColours as colours } from "./memory_parts";
 import type { TimelineView } from "./timeline_view";
 import type { View } from "./views";
@@ -73,7 +75,9 @@ export class MemoryView implements View {
   private readonly canvas = byId<HTMLCanvasElement>("memory-canvas");
   private readonly details = byId<HTMLDivElement>("memory-details");
 
-  constructor(private readonly timeline: TimelineView) {
+  /** `kinds`: of the answer's layers, if they differ. */
+  constructor(private readonly timeline: TimelineView,
+              private readonly kinds: () => LayersOfKind[]) {
     timeline.followers.push(() => this.draw());
     this.frame.addEventListener("scroll", () => this.draw());
     this.canvas.addEventListener("wheel", (event) => timeline.wheel(event), { passive: false });
@@ -173,6 +177,7 @@ export class MemoryView implements View {
     const when = this.cursor >= 0 ? `at ${seconds(at * 1e-9, 6)}`
       : `at its peak, ${seconds(at * 1e-9, 6)}`;
     const bound = rank.counted_bytes - rank.peak_bytes;
+    const byKind = keptOfStage(this.kinds(), rank.stage);
     fill(this.details,
          h("p", {}, h("strong", {}, gigabytes(sum)),
            ` rank ${rank.rank}, stage ${rank.stage}, ${when} · ` +
@@ -182,6 +187,7 @@ export class MemoryView implements View {
          h("p", {}, flying.length === 0 ? "No micro-batch is in flight."
            : `In flight: ${flying.length} micro-batch${flying.length > 1 ? "es" : ""}, ` +
              names.join(", ") + "."),
+         byKind !== "" && h("p", { class: "quiet" }, byKind),
          bound > 1e6 && h("p", { class: "quiet" },
            `The plan is held against ${gigabytes(rank.counted_bytes)}: as much as its schedule ` +
            "may hold, or its fullest chunks."));

@@ -1,6 +1,6 @@
 // A report: the explorer's drawings of one answer, whose data the file holds.
 
-import type { Result } from "./api";
+import type { LayersOfKind, Result } from "./api";
 import { showCriticalPath, showMemory } from "./answer_view";
 import { Chart } from "./chart";
 import { ClusterView, loadLegend } from "./cluster_view";
@@ -9,6 +9,7 @@ import { type Deployments, showDeployments } from "./deployments_report";
 import { byId, fill } from "./dom";
 import { ExpertsView } from "./experts_view";
 import page from "./explorer.html";
+import { showKinds } from "./kinds_view";
 import { MemoryView } from "./memory_view";
 import { type Purchase, showPurchase } from "./purchase_report";
 import { RooflineView } from "./roofline_view";
@@ -48,7 +49,7 @@ function showTimeline(): TimelineView {
 }
 
 // Drawings that the explorer has in <details>: their places are those of its page.
-function showViews(timeline: TimelineView): MemoryView | null {
+function showViews(timeline: TimelineView, kinds: LayersOfKind[]): MemoryView | null {
   const places = new DOMParser().parseFromString(page, "text/html");
   const show = (name: string, view: () => View): View | null => {
     const data = textOf(`${name}-data`);
@@ -61,7 +62,7 @@ function showViews(timeline: TimelineView): MemoryView | null {
     report[name] = made;
     return made;
   };
-  const memory = show("memory", () => new MemoryView(timeline));
+  const memory = show("memory", () => new MemoryView(timeline, () => kinds));
   show("cluster", () => new ClusterView(timeline, null));
   if (byId("cluster-legend")) fill(byId("cluster-legend"), loadLegend());
   show("roofline", () => new RooflineView());
@@ -79,9 +80,10 @@ function showInputs(inputs: unknown): void {
 function showEstimate(result: Result): void {
   showCriticalPath(result, null);
   showStages(result);
-  showMemory(result.memory);
+  showKinds(result);
+  showMemory(result.memory, result.layer_kinds);
   const timeline = showTimeline();
-  const memory = showViews(timeline);
+  const memory = showViews(timeline, result.layer_kinds ?? []);
   onPaper((paper) => {
     timeline.unroll(paper);
     memory?.unroll(paper);

@@ -7,6 +7,7 @@ import { drawing, s } from "./svg";
 import type { View } from "./views";
 
 interface Operation {
+  layer_kinds?: { kind: string; count: number }[];  // Runs in layers of each kind, if they differ.
   operation: string; kind: string; when?: string; sizes?: string; format?: string; count: number;
   flop: number; bytes: number; ops_per_byte?: number; bound: string; time_s: number; tag: string;
   time_range?: { low_s: number; high_s: number };
@@ -23,6 +24,7 @@ const kinds: Record<string, { title: string; colour: string }> = {
   gemm: { title: "matrix products", colour: "#0072b2" },
   experts: { title: "products of experts", colour: "#7b5ea7" },
   attention: { title: "attention", colour: "#d55e00" },
+  scan: { title: "scans of states", colour: "#cc79a7" },
   vector: { title: "vector kernels", colour: "#009e73" },
 };
 const listed = 0.99;  // Of the time: the rest is one line.
@@ -34,6 +36,8 @@ function shape(kind: string, x: number, y: number, r: number, colour: string): S
     return s("path", { ...props, d: `M${x} ${y - k}L${x + k} ${y}L${x} ${y + k}L${x - k} ${y}Z` });
   if (kind === "vector")
     return s("path", { ...props, d: `M${x} ${y - k}l${k} ${k * 1.8}h${-2 * k}Z` });
+  if (kind === "scan")
+    return s("path", { ...props, d: `M${x} ${y + k}l${k} ${-k * 1.8}h${-2 * k}Z` });
   if (kind === "experts")
     return s("rect", { ...props, x: x - r * 0.9, y: y - r * 0.9, width: r * 1.8, height: r * 1.8 });
   return s("circle", { ...props, cx: x, cy: y, r });
@@ -42,6 +46,8 @@ function shape(kind: string, x: number, y: number, r: number, colour: string): S
 export class RooflineView implements View {
   readonly name = "roofline";
   private data: Roofline | null = null;
+  private kind = "";  // Of layers whose operations are shown; "": of all, and those outside.
+  private operations: Operation[] = [];  // Those shown, with the runs in layers of that kind.
   private chosen = 0;
   private total = 0;
 
@@ -58,8 +64,28 @@ export class RooflineView implements View {
 
   show(data: unknown): void {
     this.data = data as Roofline;
+    const names = [...new Set(this.data.operations.flatMap((one) =>
+      (one.layer_kinds ?? []).map((of) => of.kind)))];
+    if (!names.includes(this.kind)) this.kind = "";
+    byId("roofline-of").hidden = names.length === 0;
+    const choice = (kind: string, index: number) => h("span", {},
+      h("input", { type: "radio", name: "roofline-kind", id: `roofline-kind-${index}`,
+                   checked: kind === this.kind, change: () => this.only(kind) }),
+      h("label", { for: `roofline-kind-${index}` }, kind === "" ? "all" : kind));
+    fill(byId("roofline-kinds"), ...["", ...names].map(choice));
+    this.only(this.kind);
+  }
+
+  // Operations of layers of one kind, and as often as these run them.
+  private only(kind: string): void {
+    this.kind = kind;
+    const all = this.data!.operations;
+    this.operations = kind === "" ? all : all.flatMap((one) => {
+      const own = one.layer_kinds?.find((of) => of.kind === kind);
+      return own ? [{ ...one, count: own.count, all_time_s: own.count * one.time_s }] : [];
+    }).sort((a, b) => b.all_time_s - a.all_time_s);
     this.chosen = 0;
-    this.total = this.data.operations.reduce((sum, one) => sum + one.all_time_s, 0);
+    this.total = this.operations.reduce((sum, one) => sum + one.all_time_s, 0);
     this.draw();
     this.list();
   }
@@ -67,7 +93,7 @@ export class RooflineView implements View {
   get shown(): Roofline | null { return this.data; }
 
   choose(index: number): void {
-    const most = this.data!.operations.length - 1;
+    const most = this.operations.length - 1;
     this.chosen = Math.min(most, Math.max(0, index));
     this.draw();
     document.querySelectorAll("#roofline-list tr[data-op]").forEach((row) =>
@@ -79,7 +105,7 @@ export class RooflineView implements View {
   }
 
   private draw(): void {
-    const { operations, roofs } = this.data!;
+    const { operations } = this, { roofs } = this.data!;
     const width = Math.max(260, byId("roofline").clientWidth), height = Math.min(380, width * 0.75);
     const left = 46, right = width - 20, top = 10, floor = height - 34;
     const points = operations.map((one, index) => ({ one, index }))
@@ -143,14 +169,15 @@ export class RooflineView implements View {
   }
 
   private describe(): void {
-    const { operations, gpu, stage } = this.data!;
+    const { operations } = this, { gpu, stage } = this.data!;
     const one = operations[this.chosen];
     if (!one) return;
     const facts = [
       `${seconds(one.time_s)}` + (one.time_range
         ? ` (${seconds(one.time_range.low_s, 3)} – ${seconds(one.time_range.high_s, 3)})` : ""),
       `${one.count.toLocaleString("en-US")} times`,
-      `${percent(one.all_time_s / this.total)} of the time`,
+      `${percent(one.all_time_s / this.total)} of the time` +
+        (this.kind === "" ? "" : ` in layers of ${this.kind}`),
       `${percent(one.share_of_roof, 0)} of its roof`, `bound by ${one.bound}`,
     ];
     if (one.flop_per_s) facts.push(`${significant(one.flop_per_s * 1e-12)} TFLOP/s`);
@@ -160,6 +187,9 @@ export class RooflineView implements View {
          h("p", {}, h("strong", {}, words(one.operation)),
            ` ${[one.when, one.sizes, one.format].filter(Boolean).join(", ")} · ` +
            `${facts.join(" · ")} · ${one.tag} time`),
+         this.kind === "" && one.layer_kinds && h("p", { class: "quiet" },
+           `In layers of ${one.layer_kinds.map((of) =>
+             `${of.kind} ${of.count.toLocaleString("en-US")} times`).join(", ")}.`),
          !this.drawn(one) && h("p", { class: "quiet" },
            "It computes nothing, or its bytes leave the GPU: no place below these roofs."),
          h("p", { class: "quiet" },
@@ -167,26 +197,29 @@ export class RooflineView implements View {
   }
 
   private list(): void {
-    const { operations } = this.data!;
+    const { operations } = this;
     let sum = 0;
     const shown = operations.filter((one) => {
       const wanted = sum < listed * this.total;
       sum += one.all_time_s;
       return wanted;
     });
+    const differ = operations.some((one) => one.layer_kinds);
     const row = (one: Operation, index: number) => h("tr", {
       "data-op": index, class: index === this.chosen ? "chosen" : null,
       click: () => this.choose(index),
     }, h("th", { scope: "row" }, words(one.operation)), h("td", { class: "words" }, one.when ?? ""),
     h("td", {}, one.count.toLocaleString("en-US")), h("td", {}, seconds(one.time_s, 3)),
     h("td", {}, percent(one.all_time_s / this.total)),
-    h("td", { class: "words" }, one.bound), h("td", {}, percent(one.share_of_roof, 0)));
+    h("td", { class: "words" }, one.bound), h("td", {}, percent(one.share_of_roof, 0)),
+    differ && h("td", { class: "words" },
+                one.layer_kinds?.map((of) => of.kind).join(", ") ?? "outside of layers"));
     fill(byId("roofline-list"), h("details", {},
       h("summary", {},
         `the ${shown.length} operations that take ${percent(listed, 0)} of the time`),
       h("table", {}, h("thead", {}, h("tr", {},
-        ...["operation", "when", "count", "each", "share", "bound by", "of its roof"].map((name) =>
-          h("th", { scope: "col" }, name)))),
+        ...["operation", "when", "count", "each", "share", "bound by", "of its roof",
+          ...(differ ? ["in layers of"] : [])].map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, ...shown.map(row)))));
   }
 }
