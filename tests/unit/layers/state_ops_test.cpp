@@ -346,7 +346,7 @@ TEST(Scan, SelectiveScansTakeTheirInstructions) {
   EXPECT_NEAR(scan_us("dgx-h100", selective(1584, 16, 1, 16)), 12.0 * 128 * 248 / rate, 1e-9);
   EXPECT_DOUBLE_EQ(scan_us("dgx-h100", selective(1585, 16, 1, 16)),
                    2.0 * scan_us("dgx-h100", selective(1584, 16, 1, 128)));
-  // Operations and bytes: 9 for each channel and state; five tensors of the channels, and inputs and
+  // Operations: 9 for each channel and state. Bytes: five tensors of the channels, and inputs and
   // outputs of the states, in 16 bits.
   EXPECT_NEAR(scan_flop(selective(8192, 16, 2, 4096), false).si(), 9.0 * 8192 * 16 * 2 * 4096, 1.0);
   EXPECT_DOUBLE_EQ(scan_bytes(selective(8192, 16, 2, 4096), false).si(),
@@ -354,7 +354,7 @@ TEST(Scan, SelectiveScansTakeTheirInstructions) {
 }
 
 // On an A100, 16 states and twice as many channels as attention has, at 2,048 tokens: as long as
-// FlashAttention-2 takes by one report (arXiv 2312.00752, section 4.5), and twice as long by another
+// FlashAttention-2 takes by one report (arXiv 2312.00752, section 4.5), twice as long by another
 // (state-spaces/mamba, issue 27). Attention of 16 heads of 128, 8 sequences, takes 1.238 ms
 // (calibration/data/kernels/a100-sxm-80gb.json).
 TEST(Scan, SelectiveScansLieBetweenTwoReports) {
