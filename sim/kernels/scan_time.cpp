@@ -85,6 +85,7 @@ const KindLaws& laws_of(ScanKind kind) {
       return delta;
     case ScanKind::none:
     case ScanKind::state_space:
+    case ScanKind::selective:
       break;
   }
   return state_space;
@@ -109,13 +110,75 @@ TaggedLaw law_of(const Gpu& gpu, ScanKind kind, bool backward) {
           hopper && (!laws.backward_on_h200 || gpu.memory_bandwidth.si() > least_of_h200)};
 }
 
-// The clock of an H100 over that of an older GPU, whose multiprocessors have half the lanes.
+constexpr double hopper_clock = 1.98e9;
+
+// By the peak in fp32, two operations a lane and clock; 0 where that is not known. Multiprocessors
+// before Ada have half the lanes.
+double clock_of(const Gpu& gpu) {
+  const double lanes = gpu.architecture <= Architecture::ampere ? 128.0 : 256.0;
+  return gpu.peak_fp32.si() / (lanes * std::max(1, gpu.multiprocessors));
+}
+
+// The clock of an H100 over that of an older GPU.
 double slower_clock(const Gpu& gpu) {
   if (gpu.architecture >= Architecture::hopper) return 1.0;
-  constexpr double hopper_clock = 1.98e9;
-  const double lanes = gpu.architecture <= Architecture::ampere ? 128.0 : 256.0;
-  const double clock = gpu.peak_fp32.si() / (lanes * std::max(1, gpu.multiprocessors));
+  const double clock = clock_of(gpu);
   return clock > 0.0 ? hopper_clock / clock : 1.0;
+}
+
+// The kernels of selective scans (state-spaces/mamba, commit e9594ce1, csrc/selective_scan/
+// selective_scan_fwd_kernel.cuh and _bwd_kernel.cuh) scan a channel of a sequence in a block of
+// threads, 16 tokens each, one state after the other. No tensor core takes part; instructions bound
+// them. Counted in that code, for a token and channel, in instructions of one thread:
+//
+// forward   a state: products with A and B 2, exponential 1, B and C to fp32 2, their way through
+//           shared memory 1, the thread's part of the scan 4, its warp's 2, sum with C 1
+// backward  a state: what the forward pass does but the sum, 12; the scan of gradients 6; their
+//           factors and sums 13; gradients of B and C through shared memory 4, added up in memory 4
+// both      softplus, the gate, loads and stores, some 40 and 60
+struct SelectiveCount {
+  double a_state, a_token;
+};
+constexpr SelectiveCount selective_forward{13.0, 40.0}, selective_backward{39.0, 60.0};
+
+// A multiprocessor starts four warps' instructions a clock.
+constexpr double issued_a_clock = 4.0 * 32.0;
+// Share of these slots that is used: no time of a scan is published in figures, but two ratios to
+// FlashAttention-2 on A100, with 16 states and twice as many channels as attention has
+// (state-spaces/mamba, issue 27, 2023-12-07). The authors' scan is as fast at 2,048 tokens (arXiv
+// 2312.00752, section 4.5), a user's half as fast (issue 27, 2024-02-06). Attention of 16 heads of
+// 128, causal, 8 sequences of 2,048, takes 1.238 ms there (calibration/data/kernels/
+// a100-sxm-80gb.json): 18 and 37 ps a token and channel, shares of 0.75 and 0.37. Their mean in
+// ratio:
+constexpr double issued_share = 0.53;
+// Threads of a multiprocessor: three blocks of 128 (kMinBlocks in the same code).
+constexpr double resident_threads = 384.0;
+
+// Threads of a block, and the tokens that they take at once, of which a short sequence wastes some
+// (selective_scan_fwd_cuda): 32 threads for up to 512 tokens, 64 for 1,024, else 128 for 2,048.
+struct SelectiveBlock {
+  double threads, tokens;
+};
+SelectiveBlock selective_block(double tokens) {
+  for (const double most : {128.0, 256.0, 512.0})
+    if (tokens <= most) return {32.0, most};
+  if (tokens <= 1024.0) return {64.0, 1024.0};
+  return {128.0, 2048.0};
+}
+
+// Blocks fill the multiprocessors in waves. The blocks of a wave share the slots of their
+// multiprocessor, and fewer of them use fewer slots.
+double selective_us(const Gpu& gpu, const ScanShape& shape, bool backward) {
+  const SelectiveCount& count = backward ? selective_backward : selective_forward;
+  const SelectiveBlock block = selective_block(real(shape.tokens));
+  const double resident = resident_threads / block.threads;
+  const double waves = std::ceil(real(shape.sequences * shape.scan.heads) /
+                                 (resident * std::max(1, gpu.multiprocessors)));
+  const double tokens = block.tokens * std::ceil(real(shape.tokens) / block.tokens);
+  const double clock = clock_of(gpu) > 0.0 ? clock_of(gpu) : hopper_clock;
+  const double a_channel =
+      count.a_state * real(shape.scan.keys * shape.scan.values) + count.a_token;
+  return 1e6 * waves * resident * tokens * a_channel / (issued_share * issued_a_clock * clock);
 }
 
 }  // namespace
@@ -139,22 +202,29 @@ Flop scan_flop(const ScanShape& shape, bool backward) {
       inside = h * (2.0 * chunk * (3.0 * k + 2.0 * v) + chunk * chunk / 3.0);
       states = h * 6.0 * k * v;
       break;
+    case ScanKind::selective:
+      inside = h * 9.0 * k * v;
+      break;
   }
   const double each = backward ? 3.0 * inside + 2.0 * states : inside + states;
   return Flop{real(shape.sequences) * real(shape.tokens) * each};
 }
 
 Bytes scan_bytes(const ScanShape& shape, bool backward) {
-  const double wide = shape.scan.kind == ScanKind::state_space
-                          ? 2.0 * real(shape.scan.heads * shape.scan.values)
-                          : real(shape.scan.heads * (2 * shape.scan.keys + 2 * shape.scan.values));
+  const Scan& scan = shape.scan;
+  double wide = real(scan.heads * (2 * scan.keys + 2 * scan.values));
+  if (scan.kind == ScanKind::state_space) wide = 2.0 * real(scan.heads * scan.values);
+  // Input, time step, gate, and the output before and behind the gate; every channel reads the same
+  // inputs and outputs of the state.
+  if (scan.kind == ScanKind::selective) wide = real(5 * scan.heads + 2 * scan.keys);
   return Bytes{(backward ? 2.0 : 1.0) * 2.0 * real(shape.sequences) * real(shape.tokens) * wide};
 }
 
 int scan_kernels(ScanKind kind, bool backward) {
   // fla: cumulated decays, products of keys, their triangular inverse, states, outputs. mamba_ssm:
-  // cumulated decays, states of chunks, their passing, products, outputs.
+  // cumulated decays, states of chunks, their passing, products, outputs. Selective scans are one.
   if (kind == ScanKind::none) return 0;
+  if (kind == ScanKind::selective) return 1;
   return backward ? 8 : 5;
 }
 
@@ -178,6 +248,10 @@ double state_size(const Scan& scan) {
 
 KernelTime scan_time(const Gpu& gpu, const ScanShape& shape, bool backward) {
   if (shape.scan.kind == ScanKind::none) return {Seconds{}, Tag::interpolated};
+  if (shape.scan.kind == ScanKind::selective) {
+    const Seconds law = microseconds(selective_us(gpu, shape, backward));
+    return {std::max(law, scan_bytes(shape, backward) / gpu.memory_bandwidth), Tag::default_value};
+  }
   const TaggedLaw of = law_of(gpu, shape.scan.kind, backward);
   const double tokens = real(shape.tokens);
   const double us = of.law.fixed +

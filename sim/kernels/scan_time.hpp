@@ -19,8 +19,9 @@ struct ScanShape {
 ///     delta rule   h (2 C (3 k + 2 v) + 6 k v + C^2 / 3)   (Yang et al., arXiv 2412.06464)
 ///     state space  h (2 C v + 4 k v) + 2 C k               (Dao and Gu, arXiv 2405.21060)
 ///     fixed decay  h (2 C (k + v) + 4 k v)                 (Qin et al., arXiv 2401.04658)
+///     selective    9 h k v                                 (MzeroMiko/VMamba, vmamba.py, 2ed52ead)
 ///
-/// Backward does twice that, and the chunks' own products again.
+/// Backward does twice that, and the chunks' own products again: three times that if selective.
 Flop scan_flop(const ScanShape& shape, bool backward);
 
 /// Least traffic in 16 bits: what each head reads and writes of a token.
@@ -41,6 +42,10 @@ int scan_kernels(ScanKind kind, bool backward);
 ///              forward rows of H200, GB200 and GB300 from 4,096 tokens on.
 /// fixed decay  the same: within 7 % of the H100's rows from 8,192 tokens on, and within 9 % of 11
 ///              forward rows of GB200 and GB300.
+/// selective    by instructions of mamba_ssm's kernels, which scan each channel of a sequence in a
+///              block of threads: t s h (13 k + 40) / (0.53 x 128 a clock and multiprocessor), and
+///              39 k + 60 backward, in whole waves of 3 blocks of 128 threads a multiprocessor. No
+///              time was measured, and none is published in figures: default.
 /// Constants of other Hopper GPUs follow from those two by their memory's bandwidth. A backward
 /// pass that was not measured takes as much longer than its forward pass as the measured one. Tag:
 /// interpolated for forward passes on Hopper and Blackwell, for backward passes of the delta rule

@@ -35,6 +35,7 @@ enum class ScanKind {
   delta_rule,          ///< Gated delta net.
   channel_delta_rule,  ///< KDA: a decay a channel.
   fixed_decay,         ///< Lightning attention: a decay a head that no input changes.
+  selective,  ///< Mamba-1: a decay a channel and state; each channel is a head of one value.
 };
 
 /// A scan by one rank: each head has a state of `keys` x `values`.
@@ -47,11 +48,16 @@ struct Scan {
 /// The work of a mixer with a state on one tensor-parallel rank: products that read the layer's
 /// input, a causal convolution, a scan, a gated norm, and a product whose sums are reduced.
 struct StateWork {
-  std::vector<std::int64_t> inputs;      ///< Widths of the products that read the input.
-  std::vector<WeightMatrix> inner;       ///< Products that read outputs of those.
+  std::vector<std::int64_t> inputs;  ///< Widths of the products that read the input.
+  std::vector<WeightMatrix> inner;   ///< Products that read outputs of those.
+  /// Channels that the first inner product makes of the convolved ones: these are cut, so that
+  /// tensor-parallel ranks add up its outputs, forward, and their gradients, backward. All inner
+  /// products lie behind the convolution then, and context ranks cut the channels once more.
+  /// 0: inner products read what every rank has.
+  std::int64_t summed = 0;
   std::int64_t convolved = 0, taps = 0;  ///< Channels of the convolution.
   Scan scan;
-  std::int64_t gated = 0;    ///< Channels that a gate scales.
+  std::int64_t gated = 0;    ///< Channels that a gate scales, in a kernel of its own.
   std::int64_t output = 0;   ///< Channels that the last product reads.
   std::int64_t vectors = 0;  ///< Parameters outside of products.
   /// Tokens between those behind which an engine keeps states of prompts; 1: it may anywhere.
@@ -60,6 +66,10 @@ struct StateWork {
   /// outputs of the first ones: channels in 16 bits, and bytes of other formats.
   std::int64_t kept_channels = 0;
   double kept_bytes = 0.0;
+  /// The backward pass computes the convolution's output again, and does not keep it.
+  bool convolves_again = false;
+  /// Likewise the last inner product's output, and what the last product reads.
+  bool gates_again = false;
 
   /// Channels of the products that read the input.
   std::int64_t input_width() const;

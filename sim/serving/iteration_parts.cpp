@@ -363,6 +363,19 @@ void IterationPrices::between_products(const ServedLayers& of, std::int64_t m,
     parts.push_back(
         {"small", static_cast<int>(std::lround(count)), time, Tag::interpolated, moved, {}, {}});
   if (plan_.tp == 1) return;
+  const auto all_reduce = [&](int sums, std::int64_t elements) {
+    const KernelTime one = reduce_(plan_.tp, elements);
+    const std::array<std::int64_t, 2> sizes{plan_.tp, elements};
+    parts.push_back({"all_reduce",
+                     sums,
+                     static_cast<double>(sums) * one.time,
+                     one.tag,
+                     static_cast<double>(sums) * kernel_work("all_reduce", {}, sizes).bytes,
+                     {},
+                     {}});
+  };
+  // One inside of mixers whose ranks make the scan's inputs together.
+  if (of.state && of.state->summed > 0) all_reduce(of.layers, m * of.state->summed);
   // One all-reduce follows the mixer and one the MLP or the experts, unless the exchange returns
   // the results of experts to copies of attention.
   const int after_mlp = plan_.dp > 1 ? of.dense : of.dense + of.experts;
@@ -370,17 +383,7 @@ void IterationPrices::between_products(const ServedLayers& of, std::int64_t m,
       static_cast<int>(of.has_attention() || of.module) + static_cast<int>(of.state.has_value());
   const int after_mixer = mixers * of.layers;
   const int sums = model.parallel_residual ? of.layers : after_mixer + after_mlp;
-  if (sums == 0) return;
-  const std::int64_t elements = m * model.hidden;
-  const KernelTime one = reduce_(plan_.tp, elements);
-  const std::array<std::int64_t, 2> sizes{plan_.tp, elements};
-  parts.push_back({"all_reduce",
-                   sums,
-                   static_cast<double>(sums) * one.time,
-                   one.tag,
-                   static_cast<double>(sums) * kernel_work("all_reduce", {}, sizes).bytes,
-                   {},
-                   {}});
+  if (sums > 0) all_reduce(sums, m * model.hidden);
 }
 
 // Two halves of the tokens that take turns: the exchange of one runs beside the products of the

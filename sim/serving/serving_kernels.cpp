@@ -312,6 +312,10 @@ std::int64_t table_heads(const Scan& scan, double values) {
 
 ServingKernels::Priced ServingKernels::scan(const Scan& scan, std::int64_t prompts,
                                             std::int64_t tokens) const {
+  if (scan.kind == ScanKind::selective) {
+    const ScanShape shape{scan, prompts, tokens};
+    return {prompt_scan_time(gpu_, shape), {scan_flop(shape, false), scan_bytes(shape, false)}};
+  }
   const bool state_space = scan.kind == ScanKind::state_space;
   const std::string op = state_space                                 ? "state_space"
                          : scan.kind == ScanKind::channel_delta_rule ? "channel_delta_rule"
@@ -340,7 +344,7 @@ ServingKernels::Priced ServingKernels::state_step(const Scan& scan, Dtype states
       requests};
   const KernelWork work = kernel_work(op, {}, sizes);
   KernelTime time = price(op, "", {}, sizes);
-  if (scan.kind == ScanKind::state_space || scan.kind == ScanKind::fixed_decay)
+  if (scan.kind != ScanKind::delta_rule && scan.kind != ScanKind::channel_delta_rule)
     time.tag = std::max(time.tag, Tag::interpolated);
   return {time, work};
 }

@@ -75,10 +75,10 @@ class ServingKernels {
     KernelWork work;
   };
   /// A scan of the parts of `prompts` prompts, `tokens` each. Those of state spaces and fixed
-  /// decays that no table has take as long as prompt_scan_time() says.
+  /// decays that no table has, and selective ones, take as long as prompt_scan_time() says.
   Priced scan(const Scan& scan, std::int64_t prompts, std::int64_t tokens) const;
-  /// A step of `requests` states in this format: of state spaces and fixed decays, whose traffic is
-  /// the same, as of the delta rule. An engine's tables are of its own format (`states`).
+  /// A step of `requests` states in this format: of other kinds, whose traffic is the same, as of
+  /// the delta rule. An engine's tables are of its own format (`states`).
   Priced state_step(const Scan& scan, Dtype states, std::int64_t requests) const;
   /// Four residual streams, mixed before and after both parts of a layer.
   Priced streams(std::int64_t hidden, std::int64_t tokens) const;

@@ -35,6 +35,7 @@ class Mamba1 : public Mixer {
   std::vector<WeightMatrix> matrices(std::int64_t hidden) const override;
   std::int64_t vectors(std::int64_t hidden) const override;
   KeptBytes kept(std::int64_t hidden) const override;
+  std::optional<StateWork> work(std::int64_t hidden, std::int64_t tp) const override;
 };
 
 MixerPointer parse_mamba2(const JsonValue& json);

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <map>
 
 #include "sim/model/layer_pattern.hpp"
@@ -103,6 +104,32 @@ TEST(PatternedServing, StatesInHalfTheFormatTakeHalfTheMemory) {
   const Iteration decodes{256, 256'000, {}, 256};
   EXPECT_LT(part(price(narrow, decodes), "state_step")->time,
             0.7 * part(price(wide, decodes), "state_step")->time);
+}
+
+// 28 of Jamba's 32 layers have 8,192 channels with 16 states. Over two ranks, an all-reduce of the
+// 256 + 2 x 16 channels that make a scan's inputs lies inside of each, besides one behind each
+// mixer and each MLP. vLLM keeps states in the model's 16 bits (vllm/model_executor/layers/mamba/
+// mamba_utils.py, mamba1_state_dtype): 2 x (16 + 3) x 8,192 bytes, as much as 76 tokens of 8 key
+// heads of 128; blocks are multiples of 16.
+TEST(PatternedServing, SelectiveScansAddUpTheirInputs) {
+  EXPECT_EQ(setup("jamba-1.5-mini", 1).deployment.block, 80);
+  DeploymentRequest request;
+  request.tp = 2;
+  const ServingSetup of = setup("jamba-1.5-mini", 2, "vllm", request);
+  EXPECT_EQ(states_of_request(of.model, of.deployment), Bytes{28.0 * 2 * (16 + 3) * 8'192 / 2});
+  const IterationPrice step = price(of, {64, 64'000, {{512, 0}, {512, 0}}, 66});
+  EXPECT_EQ(part(step, "all_reduce")->count, 28 + 2 * 32);
+  EXPECT_EQ(part(step, "gemm.mixer_up")->count, 2 * 28);
+  EXPECT_EQ(part(step, "scan")->count, 28);
+  EXPECT_EQ(part(step, "scan")->tag, Tag::default_value);
+  EXPECT_EQ(part(step, "state_step")->count, 28);
+  EXPECT_EQ(part(step, "convolution")->count, 28);
+  // 4,096 channels of two prompts of 512 tokens, a block of 32 threads each, twelve on each of 132
+  // multiprocessors: six waves of 12 x 512 x (13 x 16 + 40) instructions at 0.53 of 128 a clock.
+  const Gpu& gpu = of.system.gpu;
+  const double clock = gpu.peak_fp32.si() / (256.0 * gpu.multiprocessors);
+  EXPECT_NEAR(part(step, "scan")->time.si() / (28 * 6 * 12.0 * 512 * 248 / (0.53 * 128 * clock)),
+              1.0, 1e-9);
 }
 
 // Each kind of layers has its own kernels: 30 with states, 10 with attention, 40 with experts.
@@ -486,8 +513,14 @@ TEST(PatternedServing, SaysWhatIsNotServed) {
   using testing::HasSubstr;
   EXPECT_THAT(refusal("qwen3.5-35b-a3b", "vllm-2024"),
               HasSubstr("the engine 'vllm-2024' serves no mixers with a state"));
-  EXPECT_THAT(refusal("jamba-1.5-mini", "sglang"),
-              HasSubstr("serving has no prices yet of such mamba1 layers"));
+  const std::string file = testing::TempDir() + "two_attentions.json";
+  std::ofstream{file} << R"({"hidden": 2048, "vocab": 32768, "seq": 4096,
+      "mixers": {"m": {"kind": "parallel", "of": [
+          {"kind": "attention", "heads": 16, "kv_heads": 8, "head_dim": 128},
+          {"kind": "attention", "heads": 8, "kv_heads": 8, "head_dim": 128, "window": 1024}]}},
+      "ffns": {"mlp": {"width": 5632}}, "pattern": [[2, ["m+mlp"]]]})";
+  EXPECT_THAT(refusal(file, "sglang"),
+              HasSubstr("serving has no prices yet of such parallel layers"));
   DeploymentRequest request;
   request.states = Dtype::bf16;
   EXPECT_THAT(refusal("llama3-8b", "vllm", request), HasSubstr("no mixer that keeps a state"));
