@@ -131,6 +131,14 @@ class ParameterLister {
       numbers.insert({0, inputs_.model.layers, number(key.c_str(), 0)});
       return words_of(numbers);
     }
+    if (key == "offload_modules")
+      return {"none", "core_attn+attn_proj", "attn_norm", "mlp_norm", "expert_fc1", "moe_act"};
+    if (key == "local_batch") {
+      const std::int64_t mbs = number("mbs", 1), all = now_ ? now_->plan.gbs / now_->plan.dp : mbs;
+      std::set<std::int64_t> numbers = round_multiples(mbs, all);
+      numbers.insert({0, number("local_batch", 0)});
+      return words_of(numbers);
+    }
     if (key == "offload_optimizer") {
       std::set<std::int64_t> numbers{0, 25, 50, 75, 100, number("offload_optimizer", 0)};
       return words_of(numbers);

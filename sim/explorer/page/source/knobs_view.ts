@@ -22,6 +22,7 @@ const titles: Record<string, string> = {
   cp: "Context parallel", ep: "Expert parallel", etp: "Experts’ tensor parallel",
   mbs: "Micro-batch", gbs: "Global batch", seq: "Sequence", schedule: "Schedule",
   layers: "Layers of stages", recompute: "Recompute", offload_layers: "Layers offloaded",
+  offload_modules: "Parts offloaded", local_batch: "Drained behind, sequences",
   zero: "ZeRO stage", dp_replicate: "Copies of shards",
   offload_optimizer: "Optimizer on the host, %", offload_weights: "Weights on the host", reshard: "Reshard", sp: "Sequence parallel",
   dtype: "Format",
