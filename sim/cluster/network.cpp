@@ -17,7 +17,8 @@ std::vector<Field<NetworkKind>> network_keys() {
           figure("latency", &N::latency, quantity(link_latency)),
           figure("chunk_latency", &N::chunk_latency, quantity(link_latency)),
           figure("switch_latency", &N::switch_latency, quantity(link_latency)),
-          figure("efficiency", &N::efficiency, real(0.01, 1.0))};
+          figure("efficiency", &N::efficiency, real(0.01, 1.0)),
+          optional(figure("wait_share", &N::wait_share, real(0.0, 0.5)))};
 }
 
 }  // namespace
@@ -34,6 +35,8 @@ NetworkKind parse_network(const JsonValue& written) {
                               "write a larger one, or a smaller switch_latency");
   });
   reader.raise();
+  if (!json.has("wait_share"))
+    network.wait_share = network.technology == NetworkTechnology::infiniband ? 0.002 : 0.015;
   network.document = json;
   return network;
 }
@@ -42,9 +45,9 @@ std::string name_in_catalog(const NetworkKind& network) {
   const std::vector<std::string> names = list_catalog("topologies/networks");
   if (std::find(names.begin(), names.end(), network.name) == names.end()) return {};
   const NetworkKind known = read_network(network.name, {});
-  const bool same = known.latency == network.latency &&
-                    known.chunk_latency == network.chunk_latency &&
-                    known.efficiency == network.efficiency;
+  const bool same =
+      known.latency == network.latency && known.chunk_latency == network.chunk_latency &&
+      known.efficiency == network.efficiency && known.wait_share == network.wait_share;
   return same ? known.name : std::string{};
 }
 

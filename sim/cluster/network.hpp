@@ -27,6 +27,9 @@ struct NetworkKind {
   Seconds chunk_latency;
   Seconds switch_latency;   ///< Of one switch and its cables.
   double efficiency = 1.0;  ///< Payload over line rate.
+  /// Share of a step that its ranks wait for each other, for each doubling of a large cluster
+  /// (waiting_for_others).
+  double wait_share = 0.0;
   std::optional<JsonValue> document;
 };
 

@@ -62,6 +62,8 @@ struct PlanChoices {
   /// What NCCL may choose, as NCCL_ALGO and NCCL_PROTO say it, with '+' for their commas
   /// (nccl_selection.hpp).
   std::string nccl_algo = "any", nccl_proto = "any";
+  /// Ranks of a large cluster wait for each other (waiting_for_others).
+  bool wait_for_others = true;
   std::string software;  ///< Name in workloads/software. A request: empty: default_software().
 
   bool operator==(const PlanChoices&) const = default;

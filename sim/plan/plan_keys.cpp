@@ -235,6 +235,11 @@ std::vector<PlanKey> all_plan_keys() {
       key("nccl_proto", software, "NCCL's protocols, as NCCL_PROTO: LL+LL128, ^LL128",
           {nccl_names(read_nccl_protocols), &Choices::nccl_proto}, heading("NCCL_PROTO {}"),
           usual("any"), other_names("nccl-proto")),
+      key("wait_for_others", software, "steps get longer as ranks of a large cluster wait",
+          {truth(), &Choices::wait_for_others}, usual("true"),
+          matters([](const Plan& plan) { return plan.gpus() > 64; }),
+          heading("ranks do not wait for each other"),
+          headed([](const Plan& plan) { return !plan.wait_for_others; })),
       key("software", software, "training framework and era; `orrery list software`",
           {word, &Choices::software}, heading("software {}")),
   };

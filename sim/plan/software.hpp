@@ -96,6 +96,10 @@ struct Fp32Training {
 /// precision of reductions. Files in workloads/software give each figure's source. Byte counts are
 /// HBM traffic, reads and writes together.
 struct Software {
+  /// Inferred from plans that were run at several sizes, a vote a publication: 27 ms, and 11 to 34
+  /// with a publication left out (docs/notes/growth.md).
+  static constexpr Seconds default_wait_time{0.020};
+
   std::string name;
   std::string title;
 
@@ -150,6 +154,9 @@ struct Software {
   /// stages before it, and a step that turns out wrong is undone (Qi et al., arXiv 2401.10241,
   /// section 4). A stage's next step follows its own last one at once.
   bool optimizer_post_validation = false;
+  /// Time that ranks wait for each other's hosts in a step, for each doubling of a large cluster
+  /// (waiting_for_others). None where the host launches the step as one graph.
+  Seconds wait_time = default_wait_time;
 
   double accumulate_bytes = 8.0;       ///< Accumulation, per parameter and micro-batch.
   double logit_forward_bytes = 12.0;   ///< Cross-entropy forward, per logit.

@@ -113,6 +113,7 @@ std::vector<SoftwareKey> all_software_keys() {
       optional(figure("cuda_graphs", &S::cuda_graphs, one_of<CudaGraphs>())),
       optional(figure("frees_outputs", &S::frees_outputs, yes)),
       optional(figure("optimizer_post_validation", &S::optimizer_post_validation, yes)),
+      optional(figure("wait_time", &S::wait_time, duration)),
       optional(figure("optimizers_gather_all", &S::optimizers_gather_all, yes)),
       optional(figure("interleaved_from", &S::interleaved_from, whole(2, 1 << 20))),
       figures("support", [](Software& s, const JsonValue& v) { s.support = read_support(v); }),

@@ -7,6 +7,7 @@
 
 #include "sim/plan/placement.hpp"
 #include "sim/training/context.hpp"
+#include "sim/training/waiting.hpp"
 
 namespace orrery {
 namespace {
@@ -214,8 +215,18 @@ const PassTimes& KnownPassTimes::of(const Scenario& scenario) {
   return known_.emplace(std::move(key), std::move(times)).first->second;
 }
 
+namespace {
+
+// Waiting grows with the step, so that of the bound is no more than the step's.
+Seconds with_waiting(const Scenario& scenario, Seconds bound) {
+  return bound + waiting_for_others(scenario, bound);
+}
+
+}  // namespace
+
 Seconds KnownPassTimes::bound(const Scenario& scenario) {
-  return step_lower_bound(scenario, of(scenario), context_.collectives(scenario.plan));
+  return with_waiting(
+      scenario, step_lower_bound(scenario, of(scenario), context_.collectives(scenario.plan)));
 }
 
 std::optional<Seconds> KnownPassTimes::routed_bound(const Scenario& scenario) {
@@ -229,7 +240,8 @@ std::optional<Seconds> KnownPassTimes::routed_bound(const Scenario& scenario) {
     if (routed_.size() >= most_known) routed_.clear();
     known = routed_.emplace(std::move(key), routed_pass_times(scenario, context_)).first;
   }
-  return step_lower_bound(scenario, known->second, context_.collectives(plan));
+  return with_waiting(scenario,
+                      step_lower_bound(scenario, known->second, context_.collectives(plan)));
 }
 
 }  // namespace orrery

@@ -15,6 +15,7 @@
 #include "sim/training/result.hpp"
 #include "sim/training/steady_state.hpp"
 #include "sim/training/step_parts.hpp"
+#include "sim/training/waiting.hpp"
 
 namespace orrery {
 namespace {
@@ -134,7 +135,7 @@ class StepsOfAnyLength {
     contraction_.fused = true;
   }
 
-  Seconds whole() const { return step_time(routed_.scenario, run(routed_.scenario)); }
+  Seconds whole() const { return with_waiting(step_time(routed_.scenario, run(routed_.scenario))); }
 
   std::optional<Seconds> from_excerpt() const {
     if (!routed_.loads->even()) return std::nullopt;
@@ -145,7 +146,7 @@ class StepsOfAnyLength {
       part.plan.microbatches = excerpt.microbatches;
       const Run run = this->run(part);
       const auto added = added_by_the_rest(run.step, run.timeline, plan, excerpt);
-      if (added) return step_time(part, run) + *added;
+      if (added) return with_waiting(step_time(part, run) + *added);
     }
     return std::nullopt;
   }
@@ -155,6 +156,10 @@ class StepsOfAnyLength {
     TrainingStep step;
     Timeline timeline;
   };
+
+  Seconds with_waiting(Seconds simulated) const {
+    return simulated + waiting_for_others(routed_.scenario, simulated);
+  }
 
   static Seconds step_time(const Scenario& scenario, const Run& run) {
     return step_window(scenario, run.step, run.timeline).length();

@@ -9,6 +9,7 @@
 
 #include "sim/core/number_text.hpp"
 #include "sim/training/step_parts.hpp"
+#include "sim/training/waiting.hpp"
 
 namespace orrery {
 namespace {
@@ -73,8 +74,10 @@ Result summarize(const Scenario& scenario, const MemoryReport& memory, const Tra
   result.scenario = scenario;
   const StepWindow window = step_window(scenario, step, timeline);
   const std::vector<PathTask> path = path_through(step.graph, timeline, window);
-  result.step_time = window.length();
+  const Seconds waiting = waiting_for_others(scenario, window.length());
+  result.step_time = window.length() + waiting;
   result.range = range_of(scenario, step, result.step_time, path, topology, errors);
+  result.range.path.at(PriceKind::host, Tag::default_value) += waiting;
   result.lower_bound = lower_bound(scenario, step, result.step_time);
   const double seconds = result.step_time.si();
   const double gpus = plan.gpus();
@@ -89,8 +92,10 @@ Result summarize(const Scenario& scenario, const MemoryReport& memory, const Tra
   result.kinds = layers_by_kind(scenario, *step.cost);
   result.reps = static_cast<int>(step.classes.reps().size());
   result.critical = critical_parts(plan, step, path);
+  result.critical.parts.at(StepPart::waiting, StepPhase::once) = waiting;
   const std::vector<int> reps = longest_computing_reps(step, timeline, plan.pp);
   result.stages = break_down(scenario, step, timeline, reps);
+  for (Breakdown& stage : result.stages) stage.waiting = waiting;
   // A rank that represents its expert group has the slowest member's kernels in its passes.
   const bool own_kernels = !step.contracted && result.reps == plan.gpus();
   if (scenario.model.experts && !own_kernels)
@@ -151,7 +156,8 @@ void require_sound(const Breakdown& breakdown, Seconds step) {
            {"exposed data-parallel time", breakdown.dp_exposed},
            {"the optimizer's time", breakdown.optimizer},
            {"imbalance", breakdown.imbalance},
-           {"other time", breakdown.other}})
+           {"other time", breakdown.other},
+           {"waiting for others", breakdown.waiting}})
     require_at_least_nothing(figure, part.si(), tolerance);
   require_equal("the sum of the breakdown", breakdown.sum().si(), step.si(),
                 "which is not the step");

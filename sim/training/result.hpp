@@ -33,19 +33,20 @@ struct Breakdown {
   Seconds imbalance;  ///< Idle beyond the bubble: other stages are slower or out of step, or
                       ///< experts of other ranks have more rows.
   Seconds other;      ///< Gradient norm.
+  Seconds waiting;    ///< waiting_for_others()
 
   /// Time in passes, with their collectives, and in the optimizer.
   Seconds busy() const { return compute + tp_exposed + cp_exposed + ep_exposed + optimizer; }
   Seconds sum() const {
     return compute + tp_exposed + cp_exposed + ep_exposed + pp_bubble + pp_exposed + dp_exposed +
-           optimizer + imbalance + other;
+           optimizer + imbalance + other + waiting;
   }
 };
 
 /// The result of an estimate. Rates follow from step_time and the scenario.
 struct Result {
   Scenario scenario;
-  Seconds step_time;
+  Seconds step_time;    ///< With waiting_for_others(), which no timeline shows.
   StepRange range;      ///< Prediction interval of the step time.
   Seconds lower_bound;  ///< See least_step_window().
   double tokens_per_s = 0.0;

@@ -18,11 +18,12 @@ NamedNumbers step_figures(const Result& result) {
 }
 
 NamedNumbers breakdown_figures(const Breakdown& breakdown) {
-  return {{"compute", breakdown.compute.si()},       {"tp_exposed", breakdown.tp_exposed.si()},
-          {"pp_bubble", breakdown.pp_bubble.si()},   {"pp_exposed", breakdown.pp_exposed.si()},
-          {"ep_exposed", breakdown.ep_exposed.si()}, {"cp_exposed", breakdown.cp_exposed.si()},
-          {"dp_exposed", breakdown.dp_exposed.si()}, {"optimizer", breakdown.optimizer.si()},
-          {"imbalance", breakdown.imbalance.si()},   {"other", breakdown.other.si()}};
+  return {{"compute", breakdown.compute.si()},           {"tp_exposed", breakdown.tp_exposed.si()},
+          {"pp_bubble", breakdown.pp_bubble.si()},       {"pp_exposed", breakdown.pp_exposed.si()},
+          {"ep_exposed", breakdown.ep_exposed.si()},     {"cp_exposed", breakdown.cp_exposed.si()},
+          {"dp_exposed", breakdown.dp_exposed.si()},     {"optimizer", breakdown.optimizer.si()},
+          {"imbalance", breakdown.imbalance.si()},       {"other", breakdown.other.si()},
+          {"waiting_for_others", breakdown.waiting.si()}};
 }
 
 NamedNumbers provenance_figures(const Result& result) {

@@ -13,7 +13,7 @@ std::string title(StepPart part) {
       "matrix products",      "experts' products",     "attention",       "memory-bound kernels",
       "waiting for the host", "collective contention", "tensor parallel", "context parallel",
       "expert parallel",      "pipeline transfers",    "data parallel",   "optimizer",
-      "gradient norm"};
+      "gradient norm",        "waiting for others"};
   return titles[static_cast<std::size_t>(part)];
 }
 
@@ -168,7 +168,8 @@ std::vector<TimeItem> other_items(const Breakdown& b) {
           {"data parallel, exposed", b.dp_exposed},
           {"optimizer", b.optimizer},
           {"imbalance", b.imbalance},
-          {"other", b.other}};
+          {"other", b.other},
+          {"waiting for others", b.waiting}};
 }
 
 std::vector<LabelledItems> routing_items(const Result& result) {

@@ -81,13 +81,14 @@ enum class StepPart {
   data,      ///< Gradients and weights of replicas, a tied embedding's among them.
   optimizer,
   norm,
+  waiting,  ///< For other ranks of a large cluster, at the end of the step.
 };
 template <>
 inline const std::vector<std::string> enum_words<StepPart>{
-    "matrix_products", "expert_products", "attention",        "memory_bound",    "host",
-    "slowed_down",     "tensor_parallel", "context_parallel", "expert_parallel", "pipeline",
-    "data_parallel",   "optimizer",       "gradient_norm"};
-inline constexpr std::size_t step_part_count = 13;
+    "matrix_products", "expert_products", "attention",        "memory_bound",      "host",
+    "slowed_down",     "tensor_parallel", "context_parallel", "expert_parallel",   "pipeline",
+    "data_parallel",   "optimizer",       "gradient_norm",    "waiting_for_others"};
+inline constexpr std::size_t step_part_count = 14;
 
 /// Passes of micro-batches, their recomputation, or work done once for the whole step.
 enum class StepPhase { forward, backward, recomputed, once };

@@ -63,7 +63,8 @@ std::string bottleneck(const Result& result) {
       {of_path(StepPart::expert), "the exchange of experts' tokens"},
       {of_path(StepPart::pipeline), "transfers between pipeline stages"},
       {of_path(StepPart::data), "data-parallel communication"},
-      {of_path(StepPart::optimizer) + of_path(StepPart::norm), "the optimizer"}};
+      {of_path(StepPart::optimizer) + of_path(StepPart::norm), "the optimizer"},
+      {of_path(StepPart::waiting), "waiting for others"}};
   const Share& other = *std::ranges::max_element(others, {}, &Share::of_time);
   if (other.of_time > compute)
     return "Bound by " + other.what + ": " + whole_percent(other.of_time) +

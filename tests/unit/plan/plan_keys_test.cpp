@@ -85,6 +85,7 @@ const std::vector<Written>& written() {
       {"cp_comm", R"("a2a")", "a2a", [](P p) { return p.cp_comm == ContextExchange::a2a; }},
       {"routing", R"("zipf:1.2")", "zipf:1.2", [](P p) { return p.routing == "zipf:1.2"; }},
       {"nccl_algo", R"("Ring,Tree")", "Ring+Tree", [](P p) { return p.nccl_algo == "Ring+Tree"; }},
+      {"wait_for_others", "false", "false", [](P p) { return !p.wait_for_others; }},
       {"nccl_proto", R"("^LL128")", "^LL128", [](P p) { return p.nccl_proto == "^LL128"; }},
       {"cuda_graphs", R"("none")", "none", [](P p) { return p.cuda_graphs == CudaGraphs::none; }},
       {"cuda_graphs", R"("attention+router")", "attention+router",
@@ -221,7 +222,7 @@ TEST(PlanKeys, FlagsAreRefusedTheSameWay) {
       "moe_dispatcher, shared_expert_overlap, "
       "ep_overlap, "
       "delay_wgrad, tp_overlap, dp_overlap, cuda_graphs, nccl_algo, "
-      "nccl_proto, software");
+      "nccl_proto, wait_for_others, software");
 }
 
 // A terminal shows one line whatever the file holds.

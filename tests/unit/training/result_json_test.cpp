@@ -102,6 +102,7 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
                                       "cuda_graphs",
                                       "nccl_algo",
                                       "nccl_proto",
+                                      "wait_for_others",
                                       "software"}));
   EXPECT_EQ(keys(json["memory"]),
             (Keys{"stages", "peak_bytes", "capacity_bytes", "host_bytes_per_node", "fits"}));

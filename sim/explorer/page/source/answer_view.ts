@@ -19,7 +19,7 @@ const partTitles: Record<string, string> = {
   slowed_down: "slowed by collectives", tensor_parallel: "tensor parallel",
   context_parallel: "context parallel", expert_parallel: "expert parallel",
   pipeline: "pipeline transfers", data_parallel: "data parallel", optimizer: "optimizer",
-  gradient_norm: "gradient norm",
+  gradient_norm: "gradient norm", waiting_for_others: "waiting for others",
 };
 export function partTitle(part: string): string { return partTitles[part] ?? text.words(part); }
 

@@ -33,7 +33,7 @@ const titles: Record<string, string> = {
   shared_expert_overlap: "Shared experts beside", ep_overlap: "Experts beside kernels",
   delay_wgrad: "Delay weight gradients", tp_overlap: "Tensor overlap",
   dp_overlap: "Data overlap", cuda_graphs: "CUDA graphs", nccl_algo: "NCCL algorithms",
-  nccl_proto: "NCCL protocols", software: "Software",
+  nccl_proto: "NCCL protocols", wait_for_others: "Ranks wait for others", software: "Software",
 };
 
 export function title(key: string): string { return titles[key] ?? words(key); }

@@ -12,13 +12,14 @@ const titles: Record<string, string> = {
   cp_exposed: "context parallel", ep_exposed: "expert parallel", pp_exposed: "pipeline transfers",
   dp_exposed: "data parallel", optimizer: "optimizer", pp_bubble: "bubble",
   imbalance: "waiting for slower stages", other: "other",
+  waiting_for_others: "waiting for others",
 };
 // Waiting is grey: nobody works then.
 const shades: Record<string, string> = {
   tp_exposed: colour("tensor_parallel"), cp_exposed: colour("context_parallel"),
   ep_exposed: colour("expert_parallel"), pp_exposed: colour("pipeline"),
   dp_exposed: colour("data_parallel"), pp_bubble: "#c9c6bf", imbalance: "#a8a49b",
-  other: "#8a8f98", expert_products: "#004c78", host: "#5f7a76",
+  other: "#8a8f98", waiting_for_others: "#b9aaa0", expert_products: "#004c78", host: "#5f7a76",
 };
 const mostStages = 32;
 
