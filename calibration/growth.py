@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """By how much steps get longer as a cluster grows (docs/notes/growth.md).
 
-    orrery validate --json tests/validation/training/*.json tests/validation/training/recent/*.json \
+    orrery validate --json tests/validation/training/*.json tests/validation/recent/*.json \
         > all.json
     calibration/growth.py all.json
 

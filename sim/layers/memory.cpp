@@ -78,20 +78,21 @@ std::vector<int> first_layers(const Scenario& s) {
 ActivationParts parts_of(const Scenario& s, int stage, const std::vector<int>& first_layers,
                          const Held& held, const LayerMemory& layer) {
   ActivationParts parts;
-  Bytes copied;
+  Bytes copied;  // The most that two layers in flight offload.
   bool sends = false;
   for (int chunk = 0; chunk < s.plan.chunks(); ++chunk) {
     const int virtual_stage = s.plan.virtual_stage(stage, chunk);
     sends = sends || s.plan.sends_on(virtual_stage);
-    Bytes sum;
+    Bytes sum, most, next;  // `next`: a second layer's.
     const auto add = [&](LayerKind kind) {
       sum += layer.kept(kind);
       // A forward pass takes a layer's memory before the concurrent backward pass frees one's
       // (Megatron Core, model_chunk_schedule_plan.py).
       if (held.one_more_layer) parts.concurrent = std::max(parts.concurrent, layer.kept(kind));
       parts.recomputed = std::max(parts.recomputed, layer.while_recomputed(kind));
-      // A layer's part is on the GPU while the next one's is copied.
-      copied = std::max(copied, 2.0 * layer.offloaded(kind));
+      const Bytes offloaded = layer.offloaded(kind);
+      next = std::max(next, std::min(most, offloaded));
+      most = std::max(most, offloaded);
     };
     const int first = first_layers[static_cast<std::size_t>(virtual_stage)];
     for (int l = 0; l < s.layers_of[static_cast<std::size_t>(virtual_stage)]; ++l)
@@ -99,6 +100,8 @@ ActivationParts parts_of(const Scenario& s, int stage, const std::vector<int>& f
     if (virtual_stage == s.plan.virtual_stages() - 1)
       for (int i = 0; i < s.model.prediction_layers; ++i)
         for (const LayerKind kind : s.prediction_kinds()) add(kind);
+    // A layer's part is on the GPU while the next one's is copied.
+    copied = std::max(copied, most + (held.chunks > 1 ? most : next));
     Bytes& of_copy =
         parts.micro_batch[chunk < s.plan.vpp ? 0 : 1];  // Plan::copy_of, without a division.
     of_copy = std::max(of_copy, sum);
@@ -236,8 +239,9 @@ MemoryReport memory_with(const Scenario& s, double fullest) {
     memory.gradients = Bytes{gradient_bytes(s, stage, parameters)};
     const HostOptimizer on_host = host_optimizer(s, updated);
     memory.optimizer = on_host.kept;
-    report.host = std::max(report.host,
-                           gpus_of_a_host(s) * (on_host.state + activations_on_host_of(s, stage)));
+    const Bytes activations = gpus_of_a_host(s) * activations_on_host_of(s, stage);
+    const Bytes all = gpus_of_a_host(s) * on_host.state + activations;
+    if (all > report.host) report.host = all, report.host_activations = activations;
     memory.activations = activations_in_flight(s, stage, first, layer);
     memory.other = other_bytes(s, stage);
     report.stages.push_back(memory);

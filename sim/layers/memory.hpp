@@ -33,7 +33,8 @@ struct MemoryReport {
   Bytes capacity;
   /// Optimizer state and activations of a node whose GPUs all have the stage with the most.
   Bytes host = {};
-  Bytes host_capacity = {};  ///< 0: unknown.
+  Bytes host_activations = {};  ///< The part of it that is activations.
+  Bytes host_capacity = {};     ///< 0: unknown.
 
   int fullest_stage() const;
   Bytes peak() const;

@@ -69,7 +69,7 @@ bool is_off(const JsonValue& value) {
 const std::vector<std::string> harmless_keys = words_in(R"(
   architectures auto_map base_model_pp_plan base_model_tp_plan begin_suppress_tokens bad_words_ids
   bos_token cache_implementation chunk_size_feed_forward custom_pipelines diversity_penalty
-  do_sample dtype early_stopping encoder_no_repeat_ngram_size eos_token
+  do_sample dtype early_stopping init_method encoder_no_repeat_ngram_size eos_token
   exponential_decay_length_penalty finetuning_task id2label is_decoder is_llama_config label2id
   length_penalty max_length min_length model_max_length model_type name no_repeat_ngram_size
   num_beam_groups num_beams num_labels num_return_sequences output_attentions output_hidden_states

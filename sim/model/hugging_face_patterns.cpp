@@ -491,7 +491,9 @@ void read_jamba(ConfigKeys& config, Model& model) {
   const std::int64_t of_experts = config.size({"expert_layer_period"}, max_layers, 2);
   const std::int64_t first_expert = number("expert_layer_offset", 1);
   model.layer_has_experts.clear();
-  for (int layer = 0; layer < model.layers; ++layer)
+  // One expert is an MLP (transformers' modeling_jamba.py).
+  if (model.experts && model.experts->count == 1) model.experts.reset();
+  for (int layer = 0; layer < model.layers && model.experts; ++layer)
     model.layer_has_experts.push_back(layer % of_experts == first_expert);
   PatternBuilder pattern;
   const int state = pattern.mixer("mamba1", mamba);

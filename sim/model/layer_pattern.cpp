@@ -61,6 +61,9 @@ FeedForward parse_ffn(const JsonValue& json) {
         json.fail("a token cannot visit " + std::to_string(experts.per_token) + " of " +
                       std::to_string(count) + " experts",
                   "lower top_k");
+      if (const std::string no = fault_of_groups(experts); !no.empty())
+        json.fail(no,
+                  "the groups must be equal, and those that a token reaches hold enough experts");
     });
   } else {
     reader.check([&] {
@@ -147,14 +150,31 @@ std::string LayerPattern::short_name_of(const Layer& layer) const {
   return name_of(layer);
 }
 
+namespace {
+
+// A name stands between pluses in patterns, and in reports.
+void check_name(const JsonValue& table, const std::string& name) {
+  const bool plain = std::all_of(name.begin(), name.end(),
+                                 [](unsigned char c) { return c > 0x20 && c != 0x7f && c != '+'; });
+  if (name.empty() || name == "none" || !plain)
+    table.fail("describes '" + shown_text(name) + "', which no pattern can name",
+               "use another name than none, without blanks and pluses");
+}
+
+}  // namespace
+
 LayerPattern parse_layer_pattern(const JsonValue& json) {
   LayerPattern pattern;
   if (const auto mixers = json.find("mixers"))
-    for (const std::string& name : mixers->keys())
+    for (const std::string& name : mixers->keys()) {
+      check_name(*mixers, name);
       pattern.mixers.push_back({name, parse_mixer(mixers->at(name))});
+    }
   if (const auto ffns = json.find("ffns"))
-    for (const std::string& name : ffns->keys())
+    for (const std::string& name : ffns->keys()) {
+      check_name(*ffns, name);
       pattern.ffns.push_back({name, parse_ffn(ffns->at(name))});
+    }
   if (const auto streams = json.find("streams")) pattern.streams = streams->integer(1, 16);
   const JsonValue runs = json.at("pattern");
   for (const JsonValue& run : runs.elements()) {

@@ -79,7 +79,9 @@ std::int64_t MixerKeys::size(const std::string& key) {
 
 std::int64_t MixerKeys::size(const std::string& key, std::int64_t absent) {
   std::int64_t value = absent;
-  reader_.optional(key, [&](const JsonValue& json) { value = json.integer(0, max_mixer_size); });
+  const std::int64_t least = absent > 0 ? 1 : 0;  // 0 stands for what is not there.
+  reader_.optional(key,
+                   [&](const JsonValue& json) { value = json.integer(least, max_mixer_size); });
   return value;
 }
 

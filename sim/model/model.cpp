@@ -15,6 +15,19 @@
 namespace fs = std::filesystem;
 
 namespace orrery {
+
+std::string fault_of_groups(const Experts& experts) {
+  const auto number = [](std::int64_t n) { return std::to_string(n); };
+  if (experts.count % experts.groups != 0 || experts.groups_per_token > experts.groups)
+    return number(experts.count) + " experts do not form " + number(experts.groups) +
+           " groups of which a token reaches " + number(experts.groups_per_token);
+  const std::int64_t reached = experts.count / experts.groups * experts.groups_per_token;
+  if (experts.per_token > reached && experts.per_token <= experts.count)
+    return "a token cannot visit " + number(experts.per_token) + " of the " + number(reached) +
+           " experts in " + number(experts.groups_per_token) + " of " + number(experts.groups) +
+           " groups";
+  return "";
+}
 namespace {
 
 const std::vector<std::string>& own_keys() {
@@ -287,10 +300,8 @@ void check(const Model& model, const JsonValue& json) {
   errors.attempt([&] {
     if (!model.experts) return;
     const Experts& experts = *model.experts;
-    if (experts.count % experts.groups != 0 || experts.groups_per_token > experts.groups)
-      json.fail(text(experts.count) + " experts do not form " + text(experts.groups) +
-                    " groups of which a token reaches " + text(experts.groups_per_token),
-                "the groups must be equal, and no fewer than a token reaches");
+    if (const std::string no = fault_of_groups(experts); !no.empty())
+      json.fail(no, "the groups must be equal, and those that a token reaches hold enough experts");
   });
   errors.raise();
   // Floating point, since the exact count would overflow.

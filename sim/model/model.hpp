@@ -51,6 +51,10 @@ struct Experts {
   bool operator==(const Experts&) const = default;
 };
 
+/// The reason why the experts' groups cannot be; "" if they can: equal groups, and enough experts
+/// in those that a token reaches.
+std::string fault_of_groups(const Experts& experts);
+
 struct LayerPattern;
 class Mixer;
 

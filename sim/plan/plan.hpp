@@ -191,7 +191,7 @@ struct Plan : OpenPlanChoices<std::type_identity_t>, PlanChoices {
   int microbatches_of_chunk() const { return microbatches / copies(); }
   /// Micro-batches that enter before the pipeline drains.
   int microbatches_of_round() const {
-    return local_batch > 0 ? static_cast<int>(local_batch / mbs) : microbatches;
+    return local_batch > 0 && pp > 1 ? static_cast<int>(local_batch / mbs) : microbatches;
   }
   /// The pipeline of one round.
   Pipeline pipeline() const { return {pp, chunks(), microbatches_of_round(), ep_overlap}; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/core/value_list.hpp"
 #include "sim/model/layer_pattern.hpp"
 #include "sim/plan/parameter_formats.hpp"
 #include "sim/plan/plan_keys.hpp"
@@ -61,6 +62,24 @@ MaybeRefused check_tensor_parallel(const Model& model, int tp) {
   return {};
 }
 
+// "use tp=4 or 8": the nearest numbers that all layers and the GPUs allow.
+std::string other_tensor_ranks(const Model& model, const Plan& plan, int gpus) {
+  const auto works = [&](std::int64_t tp) {
+    const std::int64_t replica = tp * plan.pp * plan.cp;
+    return (gpus == 0 || (replica <= gpus && gpus % replica == 0)) &&
+           !check_tensor_parallel(model, static_cast<int>(tp));
+  };
+  std::vector<std::string> near;
+  for (std::int64_t tp = plan.tp - 1; tp >= 1 && near.empty(); --tp)
+    if (works(tp)) near.push_back(text(tp));
+  const std::int64_t most = std::min<std::int64_t>(4 * std::int64_t{plan.tp}, 4096);
+  const std::size_t below = near.size();
+  for (std::int64_t tp = plan.tp + 1; tp <= most && near.size() == below; ++tp)
+    if (works(tp)) near.push_back(text(tp));
+  if (near.empty()) return "use another number of GPUs, or tp=1";
+  return "use tp=" + joined(near, " or ");
+}
+
 MaybeRefused derive_dp(Plan& plan, const PlanRequest& request, int gpus) {
   const std::int64_t replica = std::int64_t{request.tp} * request.pp * request.cp;
   const auto product = [&] {
@@ -115,19 +134,27 @@ MaybeRefused derive_microbatches(Plan& plan) {
   return {};
 }
 
-// Behind each local batch of a replica the pipeline drains (PyTorch's pipeline schedules run one).
-MaybeRefused check_local_batch(const Plan& plan) {
-  if (plan.local_batch == 0) return {};
+// The smallest local batch from the plan's on that has whole multiples of `part` and divides what a
+// replica has of a step.
+std::string other_local_batch(const Plan& plan, std::int64_t part) {
   const std::int64_t all = plan.gbs / plan.dp;
-  const auto no = [&](const std::string& problem, const std::string& remedy) {
-    return infeasible("local_batch", "local_batch=" + text(plan.local_batch) + problem, remedy);
+  for (std::int64_t local = (plan.local_batch + part - 1) / part * part; local < all; local += part)
+    if (all % local == 0) return "use local_batch=" + text(local);
+  return "leave local_batch out";
+}
+
+// Behind each local batch of a replica the pipeline drains (PyTorch's pipeline schedules run one).
+// One stage has nothing to drain.
+MaybeRefused check_local_batch(const Plan& plan) {
+  if (plan.local_batch == 0 || plan.pp == 1) return {};
+  const std::int64_t all = plan.gbs / plan.dp;
+  const auto no = [&](const std::string& problem) {
+    return infeasible("local_batch", "local_batch=" + text(plan.local_batch) + problem,
+                      other_local_batch(plan, plan.mbs));
   };
-  if (plan.local_batch % plan.mbs != 0)
-    return no(" is not a multiple of mbs=" + text(plan.mbs),
-              "use local_batch=" + text((plan.local_batch / plan.mbs + 1) * plan.mbs));
+  if (plan.local_batch % plan.mbs != 0) return no(" is not a multiple of mbs=" + text(plan.mbs));
   if (all % plan.local_batch != 0)
-    return no(" does not divide the " + text(all) + " sequences of a replica, gbs / dp",
-              "use local_batch=" + text(all) + ", or leave it out");
+    return no(" does not divide the " + text(all) + " sequences of a replica, gbs / dp");
   return {};
 }
 
@@ -147,15 +174,21 @@ MaybeRefused derive_microbatch(Plan& plan, const PlanRequest& request, const Sof
 
 MaybeRefused derive_schedule(Plan& plan, const PlanRequest& request) {
   plan.schedule = request.schedule.value_or(&default_schedule(plan.vpp));
-  const auto no =
-      plan.schedule->refuses({plan.pp, plan.vpp, plan.microbatches_of_round(), plan.mbs * plan.dp});
-  if (no)
-    return Refused{no->contradiction ? Error::Kind::bad_input : Error::Kind::infeasible, no->key,
-                   no->problem, no->remedy};
-  if (plan.local_batch > 0 && (plan.copies() > 1 || plan.schedule->own_pipeline()))
+  const bool drains = plan.microbatches_of_round() < plan.microbatches;
+  if (drains && (plan.copies() > 1 || plan.schedule->own_pipeline()))
     return infeasible("local_batch",
                       "schedule=" + plan.schedule->name() + " has its own order of a whole step",
                       "leave local_batch out, or use schedule=1f1b");
+  const auto no =
+      plan.schedule->refuses({plan.pp, plan.vpp, plan.microbatches_of_round(), plan.mbs * plan.dp});
+  if (no && no->key == "gbs" && drains)
+    return infeasible("local_batch",
+                      "local_batch=" + text(plan.local_batch) + " makes " +
+                          text(plan.microbatches_of_round()) + " micro-batches: " + no->problem,
+                      other_local_batch(plan, plan.mbs * plan.pp));
+  if (no)
+    return Refused{no->contradiction ? Error::Kind::bad_input : Error::Kind::infeasible, no->key,
+                   no->problem, no->remedy};
   // With one stage and one chunk, the interleaved schedule is 1F1B.
   if (plan.pp == 1 && plan.schedule == &interleaved()) plan.schedule = &one_f_one_b();
   return {};
@@ -187,6 +220,14 @@ MaybeRefused check_split_backward(const Plan& plan) {
 
 // Each rank has two of 2 cp parts of a sequence, the i-th and the i-th from the end, so that all
 // have as much to do under a causal mask (Megatron-LM, get_batch_on_this_cp_rank).
+// "use cp=4": the largest below it that divides `heads`, and the GPUs and the sequence as well.
+std::string other_context_ranks(std::int64_t heads, const Plan& plan) {
+  const std::int64_t ranks = std::int64_t{plan.cp} * plan.dp;
+  for (std::int64_t cp = plan.cp - 1; cp > 1; --cp)
+    if (heads % cp == 0 && ranks % cp == 0 && plan.seq % (2 * cp) == 0) return "use cp=" + text(cp);
+  return "use cp=1";
+}
+
 MaybeRefused check_context_parallel(const Model& model, const Plan& plan, const Software& software,
                                     const Gpu& gpu) {
   if (plan.cp == 1) return {};
@@ -201,7 +242,7 @@ MaybeRefused check_context_parallel(const Model& model, const Plan& plan, const 
       return infeasible("cp",
                         "cp=" + text(plan.cp) + " does not divide the " + text(heads) +
                             " heads of " + model.mixer->kind() + " on a tensor-parallel rank",
-                        "use cp=" + divisors_near(heads, plan.cp));
+                        other_context_ranks(heads, plan));
   }
   if (model.heads == 0) return {};
   const std::int64_t parts = 2 * std::int64_t{plan.cp};
@@ -375,8 +416,9 @@ MaybeRefused refuse_layers(const Model& model) {
           "training has no prices yet of such " + shape.mixer->kind() + " layers as the model has",
           // DeepSeek-V3.2 got its index when DeepSeek-V3.1 was trained on (its report).
           shape.mixer->kind() == "latent_attention"
-              ? "leave index_heads, index_dim and index_top out of its file for training with "
-                "dense attention, as before an index is added"
+              ? "train it with dense attention, as before an index is added: in its config.json "
+                "write \"model_type\": \"deepseek_v3\" and leave out the keys index_n_heads, "
+                "index_head_dim and index_topk, or use --model deepseek-v3"
               : "orrery check --model shows their sizes");
     if (shape.experts && *shape.experts != *model.experts)
       return no("training has prices of layers whose experts are alike, and the model's are not",
@@ -426,7 +468,10 @@ OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const 
   plan.software = software.name;
   plan.vpp = request.vpp.value_or(request.schedule ? (*request.schedule)->default_vpp(plan.pp) : 1);
   plan.experts = model.experts.has_value();
-  if (auto no = check_tensor_parallel(model, plan.tp)) return *no;
+  if (auto no = check_tensor_parallel(model, plan.tp)) {
+    no->remedy = other_tensor_ranks(model, plan, gpus);
+    return *no;
+  }
   // Before any product of pp and vpp is formed: both together may not fit in an int.
   const std::int64_t chunks = std::int64_t{plan.pp} * plan.vpp;
   const auto all_chunks = [&] {

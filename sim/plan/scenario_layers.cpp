@@ -146,6 +146,13 @@ MaybeRefused refuse_offloaded_layers(const Model& model, const Plan& plan) {
   return {};
 }
 
+bool has_attention(const Model& model) {
+  if (!model.pattern) return model.heads > 0;
+  const auto& shapes = model.pattern->shapes;
+  return std::any_of(shapes.begin(), shapes.end(),
+                     [](const Model& shape) { return shape.heads > 0; });
+}
+
 // The checks of Megatron Core, transformer/transformer_config.py.
 MaybeRefused refuse_offloaded_modules(const Model& model, const Plan& plan) {
   const OffloadModules& modules = plan.offload_modules;
@@ -166,6 +173,10 @@ MaybeRefused refuse_offloaded_modules(const Model& model, const Plan& plan) {
     return no("offloading is known for backward passes that are whole, and schedule=" +
                   plan.schedule->name() + " splits them",
               "leave offload_modules out, or use schedule=1f1b");
+  const bool of_attention =
+      modules.contains(attn_norm) || modules.contains(qkv_linear) || modules.contains(core_attn);
+  if (of_attention && !has_attention(model))
+    return no("the model has no attention", "name other parts, or leave it out");
   if (of_experts && !model.experts)
     return no("the model has no routed experts", "name parts of attention, or leave it out");
   if (of_experts && plan.recompute.selects(RecomputeModule::moe))

@@ -10,6 +10,7 @@
 #include "sim/model/model.hpp"
 #include "sim/plan/placement.hpp"
 #include "sim/plan/plan_keys.hpp"
+#include "sim/training/waiting.hpp"
 
 namespace orrery {
 namespace {
@@ -160,17 +161,28 @@ bool replicas_hold_all(const Plan& plan) {
 
 namespace {
 
-// States up to that without the last multiple of `stride` groups that runs.
+// The step of which waiting for others, which grows with it, makes `step`.
+Seconds without_waiting(const Scenario& scenario, Seconds step) {
+  const Seconds fixed = waiting_for_others(scenario, {});
+  const double share = (waiting_for_others(scenario, Seconds{1.0}) - fixed).si();
+  return (step - fixed) / (1.0 + share);
+}
+
+// States up to that without the last multiple of `stride` groups that runs. Steps between two that
+// are simulated lie on a line; what ranks wait for others follows from their number.
 std::vector<AwayState> states_by(int stride, const Scenario& scenario, Seconds whole) {
+  Scenario alone = scenario;
+  alone.plan.wait_for_others = false;
   const int replicas = replicas_of_group(scenario);
+  const int of_replica = scenario.plan.gpus() / scenario.plan.dp;
   const std::int64_t samples = scenario.plan.gbs / scenario.plan.dp * replicas;
   const int most = (groups_of_job(scenario) - 1) / stride;
-  std::vector<AwayState> states{{whole, scenario.plan.gbs}};
+  std::vector<AwayState> states{{without_waiting(scenario, whole), scenario.plan.gbs}};
   EstimateContext context{scenario.system};
   int without = most + 1;  // The least number of strides without which nothing runs.
   for (int known = 0, next = 1; next > known && next < without;) {
     try {
-      const Seconds step = state_without(scenario, next * stride * replicas, context).step;
+      const Seconds step = state_without(alone, next * stride * replicas, context).step;
       const AwayState from = states.back();
       const int between = (next - known) * stride;
       for (int more = 1; more <= between; ++more)
@@ -182,6 +194,10 @@ std::vector<AwayState> states_by(int stride, const Scenario& scenario, Seconds w
       without = next;
     }
     next = without > most ? std::min(2 * known, most) : (known + without) / 2;
+  }
+  for (std::size_t away = 0; away < states.size(); ++away) {
+    const int gpus = scenario.plan.gpus() - static_cast<int>(away) * replicas * of_replica;
+    states[away].step += waiting_for_others(scenario, states[away].step, gpus);
   }
   return states;
 }

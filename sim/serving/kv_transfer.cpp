@@ -46,11 +46,25 @@ Run heads_of_rank(const Model& model, int ranks, int rank) {
 
 }  // namespace
 
-Bytes kv_bytes(const Model& model, const Deployment& plan, std::int64_t tokens) {
+namespace {
+
+// As if one rank had all.
+Deployment on_one_rank(const Deployment& plan) {
   Deployment whole = plan;
   whole.tp = whole.pp = 1;
   whole.speculation.reset();
-  double bytes = states_of_request(model, whole).si() + kv_bytes_of_modules(model, whole, tokens);
+  return whole;
+}
+
+}  // namespace
+
+Bytes states_sent(const Model& model, const Deployment& plan) {
+  return states_of_request(model, on_one_rank(plan));
+}
+
+Bytes kv_bytes(const Model& model, const Deployment& plan, std::int64_t tokens) {
+  const Deployment whole = on_one_rank(plan);
+  double bytes = states_sent(model, plan).si() + kv_bytes_of_modules(model, whole, tokens);
   for (const ServedLayers& of : served_layers(model, whole))
     for (const auto& [window, count] : of.windows) {
       const std::int64_t kept = window > 0 ? std::min(tokens, window) : tokens;

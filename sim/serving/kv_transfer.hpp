@@ -9,11 +9,14 @@
 
 namespace orrery {
 
-/// Bytes of the keys and values of `tokens` tokens of a prompt, of all layers and heads once: what
-/// a decode step reads. Layers with a window count no token that has left it.
+/// Bytes of the keys and values of `tokens` tokens of a prompt, of all layers and heads once, and
+/// of the states of a request: what a decode step reads. Layers with a window count no token that
+/// has left it.
 ///
 ///     sum over layers of min(tokens, window) x 2 kv_heads head_dim B      latent: (512 + 64) B
 Bytes kv_bytes(const Model& model, const Deployment& plan, std::int64_t tokens);
+/// The states among them.
+Bytes states_sent(const Model& model, const Deployment& plan);
 
 /// A transfer from one GPU of a copy of the prefill pool to one of a copy of the decode pool. GPUs
 /// count within their copy, stage by stage and rank by rank: stage x tp + rank.
@@ -48,6 +51,12 @@ struct KvRoute {
   Seconds latency;    ///< Latency of the longest route.
   Seconds alone;      ///< Time of one byte on idle links.
   double sent = 0.0;  ///< Bytes sent for one: over 1 if ranks hold the same.
+
+  /// What each flow's share is of, for `bytes` of which `states` are a request's states: ranks that
+  /// hold copies of key heads have a part of the states each, so that states are sent once.
+  double shared_bytes(double bytes, double states) const {
+    return sent > 0.0 ? bytes - states * (1.0 - 1.0 / sent) : bytes;
+  }
 };
 
 /// The routes between all copies, found when first needed.

@@ -213,7 +213,8 @@ void PooledFleet::send(std::uint32_t index, Seconds now) {
 void PooledFleet::set_out(std::uint32_t index, Seconds now) {
   Passage& passage = passages_.at(index);
   const KvRoute& route = route_of(passage);
-  const double bytes = passage.bytes * (passage.computed - passage.sent);
+  const double bytes =
+      route.shared_bytes(passage.bytes, shape_.states.si()) * (passage.computed - passage.sent);
   const std::uint32_t transfer = links_.start(route.flows, bytes, now);
   if (transfer >= moving_.size()) moving_.resize(transfer + 1);
   moving_[transfer] = index;

@@ -20,6 +20,7 @@ struct PooledShape {
   KvSending sending = KvSending::whole;
   /// Bytes of all keys and values of `tokens` tokens of a prompt.
   std::function<Bytes(std::int64_t tokens)> kv_bytes;
+  Bytes states;  ///< The part of it that is states.
   int layers = 1;
   /// Delay from the end of a prompt, or from its arrival if parts are sent before, until the decode
   /// pool gets the request: messages between servers and proxies.

@@ -139,6 +139,7 @@ ServingRun serve_pools(const PricedPools& pools, const ServingLoad& load) {
   shape.decode.replica.kv.keeps_prefixes = load.prefix_cache && engine.decode_keeps_prefixes;
   shape.sending = pools.plan.sending;
   shape.kv_bytes = [&](std::int64_t tokens) { return kv_bytes(model, pools.plan.prefill, tokens); };
+  shape.states = states_sent(model, pools.plan.prefill);
   shape.layers = model.layers;
   if (load.over_network) shape.handover = engine.handover;
   need_windows(pools.prefill->setup, pools.prefill->kv, load.list, load.prefix_cache,
@@ -177,11 +178,13 @@ IsolatedTransfer isolated_transfer(const PricedPools& pools, std::int64_t tokens
   IsolatedTransfer transfer;
   transfer.tokens = tokens;
   transfer.kv = kv_bytes(pools.prefill->setup.model, pools.plan.prefill, tokens);
-  transfer.sent = route.sent * transfer.kv;
+  const Bytes states = states_sent(pools.prefill->setup.model, pools.plan.prefill);
+  const double bytes = route.shared_bytes(transfer.kv.si(), states.si());
+  transfer.sent = Bytes{route.sent * bytes};
   transfer.flows = static_cast<int>(route.flows.size());
   transfer.inside = routes.topology().same_domain(Rank{pools.plan.prefill_gpus.front()},
                                                   Rank{pools.plan.decode_gpus.front()});
-  transfer.time = route.latency + transfer.kv.si() * route.alone;
+  transfer.time = route.latency + bytes * route.alone;
   return transfer;
 }
 

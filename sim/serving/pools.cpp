@@ -149,11 +149,11 @@ PoolsPlan join_pools(const System& system, const Deployment& prefill, const Depl
                         ": what is sent would have to be converted",
                     "give both the same kv");
   if (plan.prefill.block != plan.decode.block)
-    fail_infeasible(at,
-                    "has blocks of " + std::to_string(plan.decode.block) +
-                        " tokens, and the prefill pool of " + std::to_string(plan.prefill.block) +
-                        ": blocks are sent as they are",
-                    "give both the same block");
+    fail_infeasible(
+        at,
+        "has blocks of " + std::to_string(plan.decode.block) + " tokens, and the prefill pool of " +
+            std::to_string(plan.prefill.block) + ": blocks are sent as they are",
+        "give both block=" + std::to_string(std::max(plan.prefill.block, plan.decode.block)));
   place_replicas(system, plan);
   return plan;
 }

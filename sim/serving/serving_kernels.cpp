@@ -414,9 +414,18 @@ ServingKernels::Priced ServingKernels::attention_module(
       element_bytes(weights) > 1.5 || (!is_own(Dtype::fp8_block) && is_own(Dtype::bf16));
   const Dtype measured = is_wide ? Dtype::bf16 : Dtype::fp8_block;
   const KernelWork moved = kernel_work(op, formats, used);
-  return {cold(module_time(op, words_of(measured), {measured, cached}, used), moved.bytes,
-               least_attention),
-          moved};
+  KernelTime time = module_time(op, words_of(measured), {measured, cached}, used);
+  // Rows of modules scatter by more than they grow. What takes longer than up to eight times as
+  // many tokens would, by rows of its own table, is taken to be as fast as those.
+  for (const std::int64_t times : {2, 4, 8}) {
+    std::array<std::int64_t, 7> more = sizes;
+    more[5] *= times;
+    if (!decodes) more[6] += more[5] - sizes[5];  // Behind as many earlier tokens.
+    const std::span<const std::int64_t> longer{more.data(), used.size()};
+    const KernelTime bound = module_time(op, words_of(measured), {measured, cached}, longer);
+    if (bound.time < time.time) time = {bound.time, std::max(bound.tag, Tag::interpolated)};
+  }
+  return {cold(time, moved.bytes, least_attention), moved};
 }
 
 ServingKernels::Priced ServingKernels::streams(std::int64_t hidden, std::int64_t tokens) const {

@@ -40,7 +40,9 @@ void need_memory(const ServingSetup& setup, const Iteration& iteration, const Kv
     fail_infeasible(at / "step",
                     "the pool holds the states of " + plural(kv.state_slots, "request") +
                         ", and the iteration has " + grouped(requests),
-                    "use fewer requests, --states bf16, or more GPUs a replica");
+                    plan.state_ratio > 0.0
+                        ? "use fewer requests, a larger --state_ratio, or more GPUs a replica"
+                        : "use fewer requests, or --max_seqs " + grouped(requests));
   const std::int64_t missing = held_blocks(iteration, kv, plan.step_tokens()) - kv.blocks();
   const std::string change =
       kv_remedy(setup.model, setup.system, plan, setup.engine, longest, at, suffices);

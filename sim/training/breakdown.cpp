@@ -186,7 +186,7 @@ class Collector {
   std::vector<OwnTasks> own_;
 };
 
-// Idle time of the schedule in a pipeline of equal stages.
+// Idle time of the schedule in a pipeline of equal stages, which drains behind each of its rounds.
 Seconds ideal_bubble(const Scenario& scenario, const TrainingStep& step, int stage) {
   Seconds microbatch;
   const Plan& plan = scenario.plan;
@@ -195,7 +195,8 @@ Seconds ideal_bubble(const Scenario& scenario, const TrainingStep& step, int sta
         step.cost->stages[static_cast<std::size_t>(plan.virtual_stage(stage, chunk))];
     microbatch += cost.forward.time() + cost.backward.time();
   }
-  return (plan.pp - 1) * microbatch / plan.chunks();
+  const int rounds = plan.microbatches / plan.microbatches_of_round();
+  return rounds * (plan.pp - 1) * microbatch / plan.chunks();
 }
 
 Breakdown break_down(const Scenario& scenario, const TrainingStep& step, const OwnTasks& own,

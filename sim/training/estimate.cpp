@@ -23,16 +23,22 @@ namespace {
 void refuse_what_does_not_fit(const Scenario& scenario, const MemoryReport& memory, double most) {
   if (!memory.host_fits()) {
     const Plan& plan = scenario.plan;
-    const bool optimizer = plan.offload_optimizer > 0;
-    const std::string key = optimizer                 ? "offload_optimizer"
-                            : plan.offload_layers > 0 ? "offload_layers"
-                                                      : "offload_modules";
+    const bool optimizer = 2.0 * memory.host_activations < memory.host;
+    const bool layers = plan.offload_layers > 0;
+    const std::string key = optimizer ? "offload_optimizer"
+                            : layers  ? "offload_layers"
+                                      : "offload_modules";
+    const std::string remedy = optimizer
+                                   ? "use a smaller offload_optimizer, or more GPUs with zero=1"
+                               : layers ? "use a smaller offload_layers, or a smaller mbs"
+                                        : "name fewer offload_modules, or use a smaller mbs";
+    const std::string what = text_of_host(plan);
     fail_infeasible({"", key},
-                    "the plan does not fit: " + text_of_host(plan) + " take" +
-                        (text_of_host(plan) == "the optimizer" ? "s " : " ") +
+                    "the plan does not fit: " + what +
+                        (what == "the optimizer" ? " takes " : " take ") +
                         gigabytes_text(memory.host) + " of a node's host, which has " +
                         gigabytes_text(memory.host_capacity),
-                    "use a smaller " + key + (optimizer ? ", or more GPUs with zero=1" : ""));
+                    remedy);
   }
   if (memory.peak() <= most * memory.capacity) return;
   std::string remedy = nearest_fit(scenario);

@@ -60,8 +60,10 @@ std::vector<LayersOfKind> layers_by_kind(const Scenario& scenario, const StepCos
       LayersOfKind& of = all[static_cast<std::size_t>(kind.shape)];
       add_layer(of, layer);
       of.rank_parameters = parts.layers[l].sum();
-      of.kept += layer_activations(
-          scenario, kind.kept ? RecomputeChoice{Recompute::none} : plan.recompute, kind);
+      of.kept +=
+          layer_activations(scenario, kind.kept ? RecomputeChoice{Recompute::none} : plan.recompute,
+                            kind) -
+          offloaded_activations(scenario, kind);
     }
   }
   for (int stage = 0; stage < plan.pp; ++stage)

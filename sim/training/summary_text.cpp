@@ -44,6 +44,14 @@ std::string title(const Result& result, const Painter& paint) {
                  " ", width);
 }
 
+// Those of the plan, and what of the model is trained besides its layers.
+std::vector<std::string> heading_items(const Result& result) {
+  std::vector<std::string> items = plan_items(result.scenario.plan);
+  if (const int more = result.scenario.model.prediction_layers; more > 0)
+    items.push_back(grouped(more) + (more == 1 ? " prediction layer" : " prediction layers"));
+  return items;
+}
+
 std::string speed(const Result& result, const Painter& paint) {
   const DisplayUnit unit = time_unit(result.step_time);
   Table table{{{"", Align::left}, {""}, {"", Align::left}, {"", Align::left}}, 0};
@@ -220,12 +228,11 @@ std::string bill(const Result& result, const Painter& paint) {
 
 std::string summary_text(const Result& result, const TextStyle& style) {
   const Painter paint{style.colour};
-  const Plan& plan = result.scenario.plan;
-  std::string text = wrapped_words("", verdict(result), width) + "\n" +                     //
-                     title(result, paint) + wrapped("  ", plan_items(plan), ", ", width) +  //
-                     "\n" + speed(result, paint) + "\n" +                                   //
-                     memory(result.memory, result.scenario.plan, paint) + "\n" +            //
-                     kinds(result, paint) +                                                 //
+  std::string text = wrapped_words("", verdict(result), width) + "\n" +                          //
+                     title(result, paint) + wrapped("  ", heading_items(result), ", ", width) +  //
+                     "\n" + speed(result, paint) + "\n" +                                        //
+                     memory(result.memory, result.scenario.plan, paint) + "\n" +                 //
+                     kinds(result, paint) +                                                      //
                      time_by_part(result, paint);
   for (const std::string& part :
        {bill(result, paint), routing(result, paint), style.links ? links(result, paint) : "",

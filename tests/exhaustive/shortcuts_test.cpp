@@ -103,6 +103,7 @@ TEST(SteadyState, DoesNotHangOnTheLastBit) {
   EstimateContext context{system};
   PlanRequest request;
   request.software = "megatron-2021";
+  request.wait_for_others = false;  // What is executed has no waiting.
   request.pp = 4;
   request.recompute = Recompute::full;
   request.sp = request.tp_overlap = request.dp_overlap = false;
@@ -151,6 +152,7 @@ TEST(SteadyState, SeesCyclesOfSeveralPeriods) {
       request.zero = 0;
       request.dp_overlap = false;
       request.recompute = Recompute::full;
+      request.wait_for_others = false;  // What is executed has no waiting.
       Contraction fused{false};
       fused.fused = true;
       std::vector<Seconds> whole;

@@ -92,7 +92,8 @@ class ExplorerPage : public testing::Test {
   void expect_consistent() {
     const double step = evaluate("explorer.answer.result.step_time_s");
     char shown[32];
-    std::snprintf(shown, sizeof shown, step >= 10.0 ? "%.2f s" : "%.3f s", step);
+    const char* four_digits = step >= 100.0 ? "%.1f s" : step >= 10.0 ? "%.2f s" : "%.3f s";
+    std::snprintf(shown, sizeof shown, four_digits, step);
     if (step >= 1.0) {
       EXPECT_EQ(text("#figure-step .value"), shown);
     }

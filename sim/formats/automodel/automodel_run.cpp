@@ -179,6 +179,11 @@ class AutomodelReader {
         s_.number("distributed.pipeline.pp_microbatch_size|autopipeline.pp_microbatch_size", 1);
     r_.mbs = r_.pp > 1 ? of_pipeline : local_;
     r_.local_batch = local_;
+    if (local_ % r_.mbs != 0)
+      s_.fail("step_scheduler.local_batch_size",
+              "is " + grouped(local_) + ", which " + grouped(r_.mbs) +
+                  ", the size of a micro-batch, does not divide",
+              "write a multiple");
   }
 
   // distributed/pipelining/functional.py: stages of so many layers, in whole rounds of the ranks.

@@ -191,6 +191,12 @@ std::optional<HybridPattern> hybrid_pattern(const MegatronArguments& a) {
     pattern.prediction = each_letter(parts[1]);
     pattern.modules = static_cast<std::int64_t>(parts.size()) - 1;
   }
+  const auto count = static_cast<std::int64_t>(pattern.layers.size());
+  if (a.has("num_layers") && a.number("num_layers", count) != count)
+    a.fail("num_layers",
+           "is " + grouped(a.number("num_layers", count)) + ", but " + a.spelled(key) + " has " +
+               grouped(count) + " layers",
+           "write " + grouped(count) + ", or leave it out");
   if (pattern.modules == 0 && a.number("mtp_num_layers", 0) > 0) {
     const std::string module = a.word("mtp_hybrid_override_pattern", "");
     pattern.modules = a.number("mtp_num_layers", 0);

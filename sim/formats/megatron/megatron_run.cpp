@@ -508,7 +508,9 @@ class RunReader {
     if (parts.empty())
       a_.fail("fine_grained_activation_offloading", "does not say which parts of a layer",
               a_.how_to_add("offload_modules"));
-    plan_["offload_modules"] = parts;
+    // A word that is none is refused here, where its line is known.
+    plan_["offload_modules"] = offload_text(
+        read_offload(JsonValue::parse(nlohmann::ordered_json(parts).dump(), a_.place().file)));
     const std::string share = a_.word("activation_offload_fraction", "1.0");
     if (percent_of(share) != 100) {
       const auto* of = a_.find("activation_offload_fraction");

@@ -319,6 +319,7 @@ class TorchtitanReader {
   void batch() {
     const std::string local = "training.local_batch_size|training.batch_size";
     const std::int64_t own = s_.number(local, 8);
+    if (own < 1) s_.fail(local, "is " + grouped(own), "write a number from 1 on");
     const std::int64_t all = s_.number("training.global_batch_size", -1);
     r_.seq = s_.number("training.seq_len", 2048);
     r_.per_replica = own;

@@ -156,6 +156,29 @@ TEST(LayerActivations, OffloadedPartsLeaveTheGpu) {
   check("attn_norm+qkv_linear+core_attn+attn_proj+mlp_norm", 14 * h);
 }
 
+// Whatever is offloaded, in pipelines of any depth and with few layers in flight: a stage never
+// holds more than without.
+TEST(LayerActivations, OffloadingNeverTakesMemory) {
+  for (const int pp : {1, 2, 4, 8})
+    for (const int microbatches : {1, 2, 8})
+      for (const char* modules : {"attn_norm", "core_attn", "core_attn+attn_proj+mlp_norm"}) {
+        PlanRequest request = plan_request(1, pp, 2, 2 * microbatches, 1024, "megatron-core");
+        const auto held = [&](const OffloadModules& of) {
+          request.offload_modules = of;
+          std::vector<double> stages;
+          for (const StageMemory& stage :
+               memory_of(scenario_of(small_gpt(8, 512, 8, 1024),
+                                     read_system("four-by-four", test_place), request, pp))
+                   .stages)
+            stages.push_back(stage.activations.si());
+          return stages;
+        };
+        const std::vector<double> all = held({}), some = held(modules_of(modules));
+        for (std::size_t stage = 0; stage < all.size(); ++stage)
+          EXPECT_LE(some[stage], all[stage] * (1 + 1e-12)) << modules << " pp " << pp;
+      }
+}
+
 // A layer whose norms' outputs are computed again keeps none of them to offload.
 TEST(LayerActivations, WhatIsComputedAgainIsNotOffloaded) {
   PlanRequest request = request_of("selective:layernorm");

@@ -494,5 +494,23 @@ TEST(HuggingFaceFamilies, ExpertsAndWindowsSitWhereTheFileSays) {
             "one; write it as \"LLLG\"");
 }
 
+// One expert is an MLP: 28 layers of h = 2,560 and f = 8,192, of which two attend with 20 heads
+// that share one key head, and 26 are state spaces of di = 5,120 channels, N = 16 and R = 160.
+TEST(HuggingFaceFamilies, OneExpertOfJambaIsAnMlp) {
+  const Model model = parse(
+      R"({"model_type": "jamba", "hidden_size": 2560, "intermediate_size": 8192,
+          "num_hidden_layers": 28, "num_attention_heads": 20, "num_key_value_heads": 1,
+          "attn_layer_offset": 7, "attn_layer_period": 14, "num_experts": 1,
+          "num_experts_per_tok": 1, "mamba_dt_rank": 160, "vocab_size": 65536,
+          "tie_word_embeddings": true})");
+  EXPECT_FALSE(model.experts);
+  constexpr std::int64_t h = 2560, f = 8192, di = 5120, n = 16, r = 160;
+  constexpr std::int64_t mlp = 3 * h * f, attention = h * (20 + 2) * 128 + h * h;
+  constexpr std::int64_t scan =
+      h * 2 * di + 5 * di + di * (r + 2 * n) + r * di + di + di * n + di + di * h + r + 2 * n;
+  EXPECT_EQ(count_parameters(model).total,
+            28 * (mlp + 2 * h) + 2 * attention + 26 * scan + 65536 * h + h);
+}
+
 }  // namespace
 }  // namespace orrery::hugging_face_families_test

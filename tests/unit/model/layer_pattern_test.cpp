@@ -1,5 +1,6 @@
 #include "sim/model/layer_pattern.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "sim/core/text_file.hpp"
@@ -65,6 +66,31 @@ TEST(LayerPattern, CountsThatWereWorkedOut) {
 
 const std::string attention = R"("full": {"kind": "attention", "heads": 4, "head_dim": 16})";
 const std::string mlp = R"("mlp": {"width": 256})";
+
+// Groups of experts that cannot be, in patterns as in plain models.
+TEST(LayerPattern, GroupsHoldTheExpertsOfAToken) {
+  const auto with = [](const std::string& groups) {
+    return refusal(R"("full": {"kind": "attention", "heads": 4, "head_dim": 2})",
+                   R"("moe": {"experts": 16, "top_k": 4, "moe_ffn": 8, )" + groups + "}",
+                   R"([[2, ["full+moe"]]])");
+  };
+  EXPECT_THAT(with(R"("expert_groups": 3, "groups_per_token": 1)"),
+              testing::HasSubstr("16 experts do not form 3 groups of which a token reaches 1"));
+  EXPECT_THAT(with(R"("expert_groups": 4, "groups_per_token": 5)"),
+              testing::HasSubstr("do not form 4 groups"));
+  EXPECT_THAT(with(R"("expert_groups": 16, "groups_per_token": 1)"),
+              testing::HasSubstr("cannot visit 4 of the 1 experts in 1 of 16 groups"));
+  EXPECT_EQ(fault_of_groups({16, 4, 8, 0, 4, 1}), "");
+  EXPECT_NE(fault_of_groups({16, 5, 8, 0, 4, 1}), "");
+}
+
+TEST(LayerPattern, NamesStandBetweenPluses) {
+  for (const char* name : {"none", "", "a+b", "a b", R"(a\u001b)"})
+    EXPECT_THAT(refusal(std::string{"\""} + name + R"(": {"kind": "attention", "heads": 4})",
+                        R"("mlp": {"width": 8})", R"([[2, ["none+mlp"]]])"),
+                testing::HasSubstr("which no pattern can name"))
+        << name;
+}
 
 TEST(LayerPattern, SaysWhatIsWrong) {
   EXPECT_EQ(refusal(attention, mlp, R"([[2, ["full+moe"]]])"),

@@ -198,7 +198,7 @@ TEST(OwnModelErrors, Experts) {
             "m.json: /dense_layers: 5 is out of range; write a whole number from 0 to 4");
   EXPECT_EQ(parse_error(sizes(R"("experts": 4, "top_k": 1, "expert_groups": 3)")),
             "m.json: 4 experts do not form 3 groups of which a token reaches 1; the groups must be "
-            "equal, and no fewer than a token reaches");
+            "equal, and those that a token reaches hold enough experts");
 }
 
 // Every size at its limit at once must be refused before a 64-bit count overflows.

@@ -343,7 +343,7 @@ TEST(Scenario, ModernSoftwareTakesHalfPrecision) {
 TEST(Scenario, RefusesTensorParallelismThatDoesNotDivide) {
   EXPECT_EQ(refusal(request(3, 1, 8), 3),
             infeasible("plan.json: /tp: tp=3 does not divide the model's 16 attention heads; use "
-                       "tp=2 or 4"));
+                       "tp=1"));
   EXPECT_EQ(refusal(request(32, 1, 8), 32),
             infeasible("plan.json: /tp: tp=32 does not divide the model's 16 attention heads; use "
                        "tp=16"));
@@ -351,7 +351,7 @@ TEST(Scenario, RefusesTensorParallelismThatDoesNotDivide) {
   odd.ffn = 4100;  // 4 * 1025
   EXPECT_EQ(refusal(request(8, 1, 8), 8, odd),
             infeasible("plan.json: /tp: tp=8 does not divide the model's 4100 MLP channels; use "
-                       "tp=5 or 10"));
+                       "tp=4"));
   Model grouped = small_model();
   grouped.heads = 36;
   grouped.kv_heads = 6;
@@ -359,7 +359,7 @@ TEST(Scenario, RefusesTensorParallelismThatDoesNotDivide) {
   EXPECT_EQ(
       refusal(request(9, 1, 8), 9, grouped),
       infeasible("plan.json: /tp: tp=9 neither divides the model's 6 key/value heads nor is a "
-                 "multiple of them; use tp=6"));
+                 "multiple of them; use tp=3"));
   PlanRequest sequence = request(2, 1, 8);
   sequence.seq = 2047;
   EXPECT_EQ(refusal(sequence, 2),

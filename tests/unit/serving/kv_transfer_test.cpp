@@ -33,6 +33,15 @@ TEST(KvTransfer, SendsStatesWhole) {
 
 // GLM-5: 78 layers of 512 + 64 values, in fp8 with a scale for 128 and the 64 in 16 bits, and of
 // 128 + 4 bytes of an index key.
+// Of 100 bytes with 40 of states, ranks that hold two copies of key heads receive 2 x 60 + 40.
+TEST(KvTransfer, SendsStatesOnceWhateverTheCopies) {
+  KvRoute route;
+  route.sent = 2.0;
+  EXPECT_DOUBLE_EQ(route.sent * route.shared_bytes(100.0, 40.0), 160.0);
+  route.sent = 1.0;
+  EXPECT_DOUBLE_EQ(route.shared_bytes(100.0, 40.0), 100.0);
+}
+
 TEST(KvTransfer, SendsIndexKeys) {
   const Model model = read_model("glm-5", place);
   EXPECT_EQ(kv_bytes(model, kept_in(Dtype::bf16), 1), Bytes{78.0 * (1'152 + 132)});

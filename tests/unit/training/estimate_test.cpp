@@ -51,6 +51,19 @@ TEST(Estimate, WorkDoesNotGrowWithTheCluster) {
   EXPECT_EQ(tasks.size(), 1u);
 }
 
+// Equal stages that drain behind each local batch wait for nobody: their idle time is the bubble's.
+TEST(Estimate, DrainedPipelinesIdleInTheirBubble) {
+  PlanRequest request = plan_request(1, 4, 1, 32, 1024, "megatron-core");
+  for (const int local : {0, 8, 4, 1}) {
+    request.local_batch = local;
+    const Result result = estimate(on_test_gpus(small_gpt(8, 512, 8, 1024), request, 4)).result;
+    EXPECT_LT(result.busiest().imbalance / result.step_time, 0.05) << local;
+    if (local == 1) {
+      EXPECT_GT(result.busiest().pp_bubble / result.step_time, 0.6);
+    }
+  }
+}
+
 TEST(Estimate, IsTheSameTwice) {
   const Estimate first = estimate(gpt3(1024));
   const Estimate second = estimate(gpt3(1024));

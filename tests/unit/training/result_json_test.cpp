@@ -111,7 +111,7 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
                   "activations_bytes", "other_bytes", "peak_bytes"}));
   EXPECT_EQ(keys(json["breakdown_s"]),
             (Keys{"compute", "tp_exposed", "pp_bubble", "pp_exposed", "ep_exposed", "cp_exposed",
-                  "dp_exposed", "optimizer", "imbalance", "other"}));
+                  "dp_exposed", "optimizer", "imbalance", "other", "waiting_for_others"}));
   ASSERT_FALSE(json["stages"].empty());
   EXPECT_EQ(keys(json["stages"][0]),
             (Keys{"stage", "layers", "busy_s", "on_critical_path_s", "breakdown_s", "compute_s"}));
