@@ -112,8 +112,8 @@ TaggedLaw law_of(const Gpu& gpu, ScanKind kind, bool backward) {
 
 constexpr double hopper_clock = 1.98e9;
 
-// By the peak in fp32, two operations a lane and clock; 0 where that is not known. Multiprocessors
-// before Ada have half the lanes.
+// The clock that the peak in fp32 implies, with two operations a lane and clock; 0 where the peak
+// is not known. Multiprocessors before Ada have half the lanes.
 double clock_of(const Gpu& gpu) {
   const double lanes = gpu.architecture <= Architecture::ampere ? 128.0 : 256.0;
   return gpu.peak_fp32.si() / (lanes * std::max(1, gpu.multiprocessors));

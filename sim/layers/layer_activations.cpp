@@ -9,6 +9,8 @@ namespace orrery {
 namespace {
 
 double tokens(const Scenario& s) { return static_cast<double>(s.tokens_per_microbatch()); }
+// Tokens between tensor-parallel parts: sequence parallelism gives each rank a share of them.
+double own_tokens(const Scenario& s) { return tokens(s) / (s.plan.sp ? s.plan.tp : 1); }
 
 // Bytes of an element of tensors that are kept unquantised.
 double element(const Scenario& s) { return unquantised_bytes(s.plan.dtype); }
@@ -100,7 +102,7 @@ double experts_bytes(const Scenario& s, LayerKind kind, const RecomputeChoice& c
   if (choice.selects(RecomputeModule::moe)) return 0.0;  // Its input is a norm's output.
   const Model& layer = s.shape_of(kind);
   const Experts& experts = *layer.experts;
-  const double own = tokens(s) / (s.plan.sp ? t : 1.0);
+  const double own = own_tokens(s);
   const double rows = fullest * own * static_cast<double>(experts.per_token * s.plan.etp);
   // The returned rows are summed and freed: the router's weights were applied by the experts'
   // activation (Megatron Core, moe/experts.py, permuted_probs).
@@ -178,25 +180,22 @@ double offloaded_of_attention(const Scenario& s, LayerKind kind) {
   using enum OffloadModule;
   const Model& layer = s.shape_of(kind);
   if (layer.heads == 0) return 0.0;
-  const auto selects = [&](OffloadModule module) {
-    return s.plan.offload_modules.contains(module);
-  };
   const RecomputeChoice& again = s.plan.recompute;
   const auto t = static_cast<double>(s.plan.tp);
   const double hidden = tokens(s) * static_cast<double>(s.model.hidden);
-  const double own = s.plan.sp ? hidden / t : hidden;
+  const double own = own_tokens(s) * static_cast<double>(s.model.hidden);
   double sum = 0.0;
-  if (selects(attn_norm)) sum += element(s) * own;
-  if (selects(qkv_linear) && !again.selects(RecomputeModule::layernorm))
+  if (s.plan.offloads(attn_norm)) sum += element(s) * own;
+  if (s.plan.offloads(qkv_linear) && !again.selects(RecomputeModule::layernorm))
     sum += product_input(s, kind) * (s.software.gathers_inputs_again ? own : hidden);
   const auto heads = static_cast<double>(layer.heads);
   const double key_heads = layer.latent ? heads : static_cast<double>(kept_key_heads(s, layer));
   const auto keys = static_cast<double>(layer.head_dim);
   const auto values = static_cast<double>(layer.latent ? layer.latent->v_dim : value_width(layer));
   const bool computed_again = layer.latent && again.selects(RecomputeModule::mla_up_proj);
-  if (selects(core_attn) && !computed_again)
+  if (s.plan.offloads(core_attn) && !computed_again)
     sum += tokens(s) * attended(s) * (heads * keys + key_heads * (keys + values)) / t;
-  if (selects(attn_proj))
+  if (s.plan.offloads(attn_proj))
     sum += tokens(s) * heads * values / t *
            (attended(s) + (output_is_copied(s, kind) ? product_input(s, kind) : 0.0));
   return sum;
@@ -205,18 +204,15 @@ double offloaded_of_attention(const Scenario& s, LayerKind kind) {
 double offloaded_of_experts(const Scenario& s, LayerKind kind, double fullest) {
   using enum OffloadModule;
   if (!kind.has_experts) return 0.0;
-  const auto selects = [&](OffloadModule module) {
-    return s.plan.offload_modules.contains(module);
-  };
   const Experts& experts = *s.shape_of(kind).experts;
-  const double own = tokens(s) / (s.plan.sp ? static_cast<double>(s.plan.tp) : 1.0);
-  const double rows = fullest * own * static_cast<double>(experts.per_token * s.plan.etp);
+  const double rows = fullest * own_tokens(s) * static_cast<double>(experts.per_token * s.plan.etp);
   const auto row = static_cast<double>(experts.channels(s.model.hidden));
   const double width = static_cast<double>(experts.ffn) / s.plan.etp;
   double sum = 0.0;
-  if (selects(expert_fc1) || selects(fused_group_mlp)) sum += product_input(s, kind) * row * rows;
-  if (selects(moe_act)) sum += activation_sides(s, kind, rows, width, false);
-  if (selects(fused_group_mlp))
+  if (s.plan.offloads(expert_fc1) || s.plan.offloads(fused_group_mlp))
+    sum += product_input(s, kind) * row * rows;
+  if (s.plan.offloads(moe_act)) sum += activation_sides(s, kind, rows, width, false);
+  if (s.plan.offloads(fused_group_mlp))
     sum +=
         activation_sides(s, kind, rows, width, !s.plan.recompute.selects(RecomputeModule::moe_act));
   return sum;
@@ -227,10 +223,8 @@ double offloaded_of_experts(const Scenario& s, LayerKind kind, double fullest) {
 Bytes offloaded_activations(const Scenario& s, LayerKind kind, double fullest) {
   if (s.plan.offload_modules.empty()) return {};
   double sum = offloaded_of_attention(s, kind) + offloaded_of_experts(s, kind, fullest);
-  if (s.plan.offload_modules.contains(OffloadModule::mlp_norm) &&
-      has_feed_forward(s.shape_of(kind)))
-    sum += element(s) * tokens(s) * static_cast<double>(s.model.hidden) /
-           (s.plan.sp ? static_cast<double>(s.plan.tp) : 1.0);
+  if (s.plan.offloads(OffloadModule::mlp_norm) && has_feed_forward(s.shape_of(kind)))
+    sum += element(s) * own_tokens(s) * static_cast<double>(s.model.hidden);
   return Bytes{sum};
 }
 
@@ -248,7 +242,7 @@ Bytes activations_on_host(const Scenario& s, int virtual_stage) {
 }
 
 Seconds host_copies(const Scenario& scenario, int virtual_stage) {
-  if (scenario.plan.offload_layers == 0 && scenario.plan.offload_modules.empty()) return {};
+  if (!scenario.plan.offloads_activations()) return {};
   return activations_on_host(scenario, virtual_stage) / scenario.system.gpu.host;
 }
 

@@ -201,9 +201,9 @@ Bytes MemoryReport::peak() const {
 
 namespace {
 
-// Of all micro-batches in flight on a stage.
+// Activations on the host of all micro-batches that are in flight on a stage.
 Bytes activations_on_host_of(const Scenario& s, int stage) {
-  if (s.plan.offload_layers == 0 && s.plan.offload_modules.empty()) return {};
+  if (!s.plan.offloads_activations()) return {};
   std::array<Bytes, 2> of_copy{};
   for (int chunk = 0; chunk < s.plan.chunks(); ++chunk) {
     Bytes& most = of_copy[chunk < s.plan.vpp ? 0 : 1];
@@ -256,8 +256,7 @@ MemoryReport memory_of(const Scenario& scenario, const RoutedLoads& loads) {
 }
 
 std::string text_of_host(const Plan& plan) {
-  const bool activations = plan.offload_layers > 0 || !plan.offload_modules.empty();
-  if (!activations) return "the optimizer";
+  if (!plan.offloads_activations()) return "the optimizer";
   return plan.offload_optimizer > 0 ? "the optimizer and activations" : "activations";
 }
 

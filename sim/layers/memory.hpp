@@ -66,7 +66,8 @@ struct ActivationParts {
   Bytes concurrent;
 };
 
-/// What MemoryReport::host is: "the optimizer", "activations", "the optimizer and activations".
+/// Names what MemoryReport::host holds: "the optimizer", "activations", "the optimizer and
+/// activations".
 std::string text_of_host(const Plan& plan);
 
 /// One entry a pipeline stage. Errors as in memory_of().

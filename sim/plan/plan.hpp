@@ -68,6 +68,9 @@ struct PlanChoices {
 
   bool operator==(const PlanChoices&) const = default;
   bool keeps_layers_in_bf16() const { return bf16_start_layers + bf16_end_layers > 0; }
+  bool offloads(OffloadModule module) const { return offload_modules.contains(module); }
+  /// Activations of whole layers or of parts of them wait in the host's memory.
+  bool offloads_activations() const { return offload_layers > 0 || !offload_modules.empty(); }
   /// The optimizer keeps masters and moments in fp32.
   bool has_fp32_state() const {
     return main_params == MainParams::fp32 && exp_avg == Dtype::fp32 && exp_avg_sq == Dtype::fp32;

@@ -26,7 +26,7 @@ struct OperationPrice {
     std::string kind;
     double count = 0.0;
   };
-  /// Of a model whose layers are of several kinds, those that run it; empty: none does.
+  /// Kinds of layers that run the operation, in a model with several kinds; empty: none does.
   std::vector<OfKind> kinds;
   Seconds time;       ///< Time of one run.
   Seconds low, high;  ///< The 90 % interval; both 0: unknown.

@@ -215,15 +215,6 @@ const PassTimes& KnownPassTimes::of(const Scenario& scenario) {
   return known_.emplace(std::move(key), std::move(times)).first->second;
 }
 
-namespace {
-
-// Waiting grows with the step, so that of the bound is no more than the step's.
-Seconds with_waiting(const Scenario& scenario, Seconds bound) {
-  return bound + waiting_for_others(scenario, bound);
-}
-
-}  // namespace
-
 Seconds KnownPassTimes::bound(const Scenario& scenario) {
   return with_waiting(
       scenario, step_lower_bound(scenario, of(scenario), context_.collectives(scenario.plan)));

@@ -7,7 +7,6 @@
 #include "sim/core/number_text.hpp"
 #include "sim/core/object_reader.hpp"
 #include "sim/core/value_list.hpp"
-#include "sim/model/layer_pattern.hpp"
 #include "sim/serving/kernel_roof.hpp"
 #include "sim/serving/kv_capacity.hpp"
 #include "sim/serving/served_layers.hpp"
@@ -508,18 +507,6 @@ std::string published_note(const Model& model, const DeploymentRequest& request)
          " (its quantization_config); --weights bf16 says otherwise";
 }
 
-namespace {
-
-bool has_module(const Model& model) {
-  const auto has = [](const Model& shape) {
-    return shape.mixer && shape.mixer->module(shape.hidden).has_value();
-  };
-  if (!model.pattern) return has(model);
-  return std::any_of(model.pattern->shapes.begin(), model.pattern->shapes.end(), has);
-}
-
-}  // namespace
-
 std::vector<std::string> unmeasured_notes(const System& system, const Model& model,
                                           const Deployment& plan) {
   std::vector<std::string> notes;
@@ -528,7 +515,7 @@ std::vector<std::string> unmeasured_notes(const System& system, const Model& mod
         "compressed attention is priced by measured modules, but sixteen published runs of "
         "DeepSeek-V4, by SGLang 0.5.15, had 0.68 to 1.25 times the predicted throughput, beyond "
         "the range");
-  else if (has_module(model))
+  else if (has_attention_module(model))
     notes.push_back(
         "attention with an index is priced by measured modules, which scatter by more than they "
         "grow, and TensorRT-LLM's of MiniMax-M3 take four times as long with each doubling of a "

@@ -44,11 +44,7 @@ Run heads_of_rank(const Model& model, int ranks, int rank) {
   return {head, head + 1};
 }
 
-}  // namespace
-
-namespace {
-
-// As if one rank had all.
+// The deployment as if one rank held all heads and layers.
 Deployment on_one_rank(const Deployment& plan) {
   Deployment whole = plan;
   whole.tp = whole.pp = 1;

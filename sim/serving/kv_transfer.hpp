@@ -52,8 +52,8 @@ struct KvRoute {
   Seconds alone;      ///< Time of one byte on idle links.
   double sent = 0.0;  ///< Bytes sent for one: over 1 if ranks hold the same.
 
-  /// What each flow's share is of, for `bytes` of which `states` are a request's states: ranks that
-  /// hold copies of key heads have a part of the states each, so that states are sent once.
+  /// The bytes that flows share out, if a request has `bytes` of which `states` are its states.
+  /// Ranks with copies of key heads hold different parts of the states, which are sent once.
   double shared_bytes(double bytes, double states) const {
     return sent > 0.0 ? bytes - states * (1.0 - 1.0 / sent) : bytes;
   }

@@ -109,11 +109,25 @@ bool has_joint_prompts(const Model& model) {
          });
 }
 
-bool has_compressed_attention(const Model& model) {
+namespace {
+
+// A module of attention of some layers does what `is` asks.
+template <class Question>
+bool any_module(const Model& model, const Question& is) {
   return model.pattern && std::ranges::any_of(model.pattern->shapes, [&](const Model& shape) {
            const auto module = shape.mixer ? shape.mixer->module(model.hidden) : std::nullopt;
-           return module && module->values == 0.0;
+           return module && is(*module);
          });
+}
+
+}  // namespace
+
+bool has_attention_module(const Model& model) {
+  return any_module(model, [](const AttentionModule&) { return true; });
+}
+
+bool has_compressed_attention(const Model& model) {
+  return any_module(model, [](const AttentionModule& module) { return module.values == 0.0; });
 }
 
 bool has_states(const Model& model) {

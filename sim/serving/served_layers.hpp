@@ -50,6 +50,8 @@ std::vector<CutHeads> cut_heads(const Model& model);
 std::vector<std::int64_t> mlp_widths(const Model& model);
 std::vector<std::int64_t> query_widths(const Model& model);
 
+/// Some attention is priced as a module with its projections.
+bool has_attention_module(const Model& model);
 /// Some attention keeps entries that stand for several tokens (CSA, HCA).
 bool has_compressed_attention(const Model& model);
 

@@ -35,7 +35,7 @@ void refuse_what_does_not_fit(const Scenario& scenario, const MemoryReport& memo
     const std::string what = text_of_host(plan);
     fail_infeasible({"", key},
                     "the plan does not fit: " + what +
-                        (what == "the optimizer" ? " takes " : " take ") +
+                        (what.ends_with("activations") ? " take " : " takes ") +
                         gigabytes_text(memory.host) + " of a node's host, which has " +
                         gigabytes_text(memory.host_capacity),
                     remedy);
@@ -141,7 +141,9 @@ class StepsOfAnyLength {
     contraction_.fused = true;
   }
 
-  Seconds whole() const { return with_waiting(step_time(routed_.scenario, run(routed_.scenario))); }
+  Seconds whole() const {
+    return with_waiting(routed_.scenario, step_time(routed_.scenario, run(routed_.scenario)));
+  }
 
   std::optional<Seconds> from_excerpt() const {
     if (!routed_.loads->even()) return std::nullopt;
@@ -152,7 +154,7 @@ class StepsOfAnyLength {
       part.plan.microbatches = excerpt.microbatches;
       const Run run = this->run(part);
       const auto added = added_by_the_rest(run.step, run.timeline, plan, excerpt);
-      if (added) return with_waiting(step_time(part, run) + *added);
+      if (added) return with_waiting(routed_.scenario, step_time(part, run) + *added);
     }
     return std::nullopt;
   }
@@ -162,10 +164,6 @@ class StepsOfAnyLength {
     TrainingStep step;
     Timeline timeline;
   };
-
-  Seconds with_waiting(Seconds simulated) const {
-    return simulated + waiting_for_others(routed_.scenario, simulated);
-  }
 
   static Seconds step_time(const Scenario& scenario, const Run& run) {
     return step_window(scenario, run.step, run.timeline).length();

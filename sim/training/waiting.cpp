@@ -8,6 +8,10 @@ Seconds waiting_for_others(const Scenario& scenario, Seconds step) {
   return waiting_for_others(scenario, step, scenario.plan.gpus());
 }
 
+Seconds with_waiting(const Scenario& scenario, Seconds step) {
+  return step + waiting_for_others(scenario, step);
+}
+
 Seconds waiting_for_others(const Scenario& scenario, Seconds step, int gpus) {
   const Plan& plan = scenario.plan;
   if (!plan.wait_for_others || gpus <= largest_cluster_without_waiting) return {};

@@ -19,7 +19,9 @@ constexpr int largest_cluster_without_waiting = 64;
 /// A description of plans that were run at several sizes, not a mechanism: jitter of hosts, garbage
 /// collection, GPUs of different clocks and colliding paths are in it (docs/notes/growth.md).
 Seconds waiting_for_others(const Scenario& scenario, Seconds step);
-/// The same on so many GPUs.
+/// A simulated step, or a bound of one, and the waiting: the longer the step, the longer both.
+Seconds with_waiting(const Scenario& scenario, Seconds step);
+/// The waiting on so many GPUs.
 Seconds waiting_for_others(const Scenario& scenario, Seconds step, int gpus);
 
 }  // namespace orrery

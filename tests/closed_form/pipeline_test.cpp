@@ -70,7 +70,7 @@ TEST(Pipeline, DrainsBehindEachLocalBatch) {
         }
 }
 
-// What a local batch can be.
+// A local batch is a multiple of the micro-batch and divides what a replica has of a step.
 TEST(Pipeline, LocalBatchesDivideTheStep) {
   const auto refusal = [](std::int64_t local, const Schedule* schedule) {
     PlanRequest request = plan_request(1, 2, 2, 32, 64, "megatron-2021");

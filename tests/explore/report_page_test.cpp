@@ -225,7 +225,7 @@ TEST_F(ReportPage, HasTheDrawingsThatTheExplorerOpens) {
   evaluate("dispatchEvent(new Event('afterprint')); undefined");
 }
 
-// With scripts as in the explorer, and without them as a table.
+// The report shows layers by kind as the explorer does, and without scripts as a table.
 TEST_F(ReportPage, TellsLayersOfSeveralKindsApart) {
   open(estimate);
   EXPECT_EQ(evaluate("document.getElementById('kinds')"), nullptr);

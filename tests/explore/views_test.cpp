@@ -342,7 +342,7 @@ TEST_F(Views, OperationsLieBelowTheirRoofs) {
   EXPECT_EQ(text("#roofline-details strong"), words(operations[0]));
 }
 
-// Of four layers in turn three have gated delta nets and the fourth attention.
+// The model repeats three layers with gated delta nets and one with attention.
 TEST_F(Views, LayersOfSeveralKindsAreToldApart) {
   EXPECT_TRUE(evaluate("document.getElementById('kinds-section').hidden").get<bool>());
   EXPECT_EQ(evaluate("document.querySelectorAll('table.kinds').length"), 0);

@@ -164,12 +164,8 @@ class FlagWriter {
     }
     if (!plan_.offload_modules.empty()) {
       flag("fine-grained-activation-offloading");
-      std::string modules;
-      for (const OffloadModule module : plan_.offload_modules)
-        modules += (modules.empty() ? "" : " ") + name(module);
-      flag("offload-modules", modules);
-      if (plan_.offload_modules.contains(OffloadModule::fused_group_mlp))
-        flag("use-transformer-engine-op-fuser");
+      flag("offload-modules", joined(split(offload_text(plan_.offload_modules), "+"), " "));
+      if (plan_.offloads(OffloadModule::fused_group_mlp)) flag("use-transformer-engine-op-fuser");
     }
     if (plan_.recompute.kind == Recompute::full) {
       flag("recompute-granularity", "full");

@@ -501,10 +501,7 @@ class RunReader {
 
   void offload_modules() {
     const auto* modules = a_.find("offload_modules");
-    std::string parts;
-    if (modules)
-      for (const std::string& part : items_of(modules->text()))
-        parts += (parts.empty() ? "" : "+") + part;
+    const std::string parts = modules ? joined(items_of(modules->text()), "+") : "";
     if (parts.empty())
       a_.fail("fine_grained_activation_offloading", "does not say which parts of a layer",
               a_.how_to_add("offload_modules"));
