@@ -168,7 +168,8 @@ int run_estimate(const Arguments& arguments) {
   if (economics)
     answer.result.bill = bill_of(scenario, answer.result.step_time, *given.tokens, *economics);
   answer.result.measured = measured;
-  if (!own_runs.empty()) answer.result.by_runs = by_runs(answer.result.range, own_runs);
+  if (!own_runs.empty())
+    answer.result.by_runs = by_runs(answer.result.range, plan_of_a_replica(scenario), own_runs);
   OutputFiles files{given.force};
   if (given.perfetto) {
     given.shown.warnings = answer.result.warnings;

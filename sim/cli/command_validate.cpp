@@ -100,7 +100,7 @@ int run_validate(const Arguments& arguments) {
   } else {
     for (const ValidationReport& report : reports)
       std::cout << validation_text(report) << (&report == &reports.back() ? "" : "\n");
-    std::cout << rows_of_all_text(reports);
+    std::cout << rows_of_all_text(reports) << range_scores_text(reports);
   }
   return threshold && exceeds(reports, *threshold) ? exit_threshold : exit_ok;
 }

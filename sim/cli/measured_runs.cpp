@@ -10,10 +10,10 @@
 namespace orrery {
 namespace {
 
-StepRange predicted(const Scenario& scenario, double most_memory) {
+MeasuredRun measured_run(Seconds measured, const Scenario& scenario, double most_memory) {
   Detail detail;
   detail.most_memory = most_memory;
-  return estimate(scenario, detail).result.range;
+  return {measured, estimate(scenario, detail).result.range, plan_of_a_replica(scenario)};
 }
 
 MeasuredRun imported_run(const std::string& file, const JsonValue& json,
@@ -26,8 +26,8 @@ MeasuredRun imported_run(const std::string& file, const JsonValue& json,
   ScenarioOptions run;
   run.plan = file;
   run.system = system;
-  return {Seconds{measured->at("step_s").number(1e-9, 1e9)},
-          predicted(read_scenario(run), most_memory)};
+  return measured_run(Seconds{measured->at("step_s").number(1e-9, 1e9)}, read_scenario(run),
+                      most_memory);
 }
 
 }  // namespace
@@ -85,7 +85,8 @@ std::vector<MeasuredRun> read_measured_runs(const std::string& listed,
     }
     const std::size_t before = runs.size();
     for (const TrainingCase& one : read_training_cases(json))
-      if (one.step_time) runs.push_back({*one.step_time, predicted(scenario_of(one), most_memory)});
+      if (one.step_time)
+        runs.push_back(measured_run(*one.step_time, scenario_of(one), most_memory));
     if (runs.size() == before)
       json.fail("holds no measured step", "give a case its measured.step_time_s");
     if (runs.size() > most)

@@ -13,6 +13,18 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : 0.5 * (values[middle - 1] + values[middle]);
 }
 
+double weighted_quantile(std::vector<std::pair<double, double>> values, double share) {
+  std::sort(values.begin(), values.end());
+  double all = 0.0, below = 0.0;
+  for (const auto& [value, weight] : values) all += weight;
+  constexpr double rounding = 1e-12;
+  for (const auto& [value, weight] : values) {
+    below += weight;
+    if (below >= (share - rounding) * all) return value;
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
 double conformal_quantile(std::vector<double> values, double coverage) {
   const auto rank =
       static_cast<std::size_t>(std::ceil(coverage * static_cast<double>(values.size() + 1)));

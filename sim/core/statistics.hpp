@@ -1,11 +1,16 @@
 #pragma once
 
+#include <utility>
 #include <vector>
 
 namespace orrery {
 
 /// The median of one or more values; the mean of the middle two if their number is even.
 double median(std::vector<double> values);
+
+/// The least of the values that, with all below it, has `share` of the weights, which are positive.
+/// NaN if there is none.
+double weighted_quantile(std::vector<std::pair<double, double>> values_and_weights, double share);
 
 /// A bound that a further value of the same kind does not exceed with probability `coverage`,
 /// whatever their distribution: the value of rank ceil(coverage (n + 1)) among n. NaN if there is

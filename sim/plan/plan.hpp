@@ -65,6 +65,8 @@ struct PlanChoices {
   /// Ranks of a large cluster wait for each other (waiting_for_others).
   bool wait_for_others = true;
   std::string software;  ///< Name in workloads/software. A request: empty: default_software().
+  /// The software that runs has no file: `software` stands in for it.
+  bool software_stands_in = false;
 
   bool operator==(const PlanChoices&) const = default;
   bool keeps_layers_in_bf16() const { return bf16_start_layers + bf16_end_layers > 0; }

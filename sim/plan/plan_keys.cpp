@@ -243,6 +243,10 @@ std::vector<PlanKey> all_plan_keys() {
           headed([](const Plan& plan) { return !plan.wait_for_others; })),
       key("software", software, "training framework and era; `orrery list software`",
           {word, &Choices::software}, heading("software {}")),
+      key("software_stands_in", software,
+          "another software runs, for which the named one stands in: ranges are wider",
+          {truth(), &Choices::software_stands_in}, usual("false"),
+          heading("which stands in for the one that runs")),
   };
 }
 

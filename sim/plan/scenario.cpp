@@ -601,4 +601,16 @@ const Software& software_as_read(const Scenario& scenario) {
   return scenario.software_without_plan ? *scenario.software_without_plan : scenario.software;
 }
 
+std::string plan_of_a_replica(const Scenario& scenario) {
+  static const std::vector<std::string> of_all_replicas{"dp", "gbs", "dp_replicate"};
+  const Model& model = scenario.model;
+  std::string plan =
+      model.name + " " + text(model.layers) + " " + text(model.hidden) + " " + scenario.system.name;
+  for (const PlanKey& key : plan_keys())
+    if (key.has_value(scenario.plan) && std::find(of_all_replicas.begin(), of_all_replicas.end(),
+                                                  key.name) == of_all_replicas.end())
+      plan += " " + key.name + "=" + key.text(scenario.plan);
+  return plan;
+}
+
 }  // namespace orrery

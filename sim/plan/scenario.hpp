@@ -67,6 +67,10 @@ struct Scenario {
   std::int64_t tokens_per_microbatch() const { return plan.mbs * plan.seq / plan.cp; }
 };
 
+/// Model, system and all keys but those that change with the number of replicas and what they do
+/// in a step: equal for runs of one plan on more GPUs, or with another global batch.
+std::string plan_of_a_replica(const Scenario& scenario);
+
 /// Layers of each of `stages` virtual stages, equal if they divide. If not, the last holds one
 /// fewer, or first and last one fewer each, or the first one and the last two fewer, as they also
 /// hold the embedding and the output head. Only these two may have none. Empty if nothing works.

@@ -52,8 +52,8 @@ StepRange read_range(const JsonValue& result) {
   range.errors.training = stated.at("training_error").number(0.0, 3.0);
   range.errors.own = stated.at("own_error").number(0.0, 3.0);
   if (const auto published = stated.find("published")) {
-    if (published->has("spread"))
-      published->fail("has a spread, as an older orrery wrote it",
+    if (published->has("software"))
+      published->fail("is of one software, as an older orrery wrote it",
                       "estimate the plan again: orrery estimate --plan FILE --json");
     range.errors.published = parse_summary(*published);
   }
@@ -65,6 +65,8 @@ StepRange read_range(const JsonValue& result) {
   range.system = result.at("system").text();
   range.software = result.at("software").text();
   range.dtype = read_format(result.at("plan").at("dtype"), FormatUse::products);
+  const auto stands_in = result.at("plan").find("software_stands_in");
+  range.stands_in = stands_in && stands_in->boolean();
   return range;
 }
 

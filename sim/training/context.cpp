@@ -14,7 +14,7 @@ Layout lay_out(const System& system, const Placement& placement, const Topology&
 }
 
 EstimateContext::EstimateContext(const System& system)
-    : system_{system}, tables_{kernel_tables_of(system)} {
+    : system_{system}, tables_{kernel_tables_of(system)}, published_{read_published_steps()} {
   collectives(Plan{});  // Nearly all estimates need it; made before threads start.
 }
 
@@ -49,7 +49,7 @@ const PriceErrors& EstimateContext::price_errors(const Scenario& scenario) {
   PriceErrors errors = with_tables(
       read_price_errors(system_.gpu.name, dtype, step, name_in_catalog(system_.network)),
       tables_ ? &*tables_ : nullptr, dtype);
-  errors.published = read_published_steps(software, step);
+  errors.published = published_;
   return price_errors_.emplace(std::tuple{software, dtype, step}, std::move(errors)).first->second;
 }
 

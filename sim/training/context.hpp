@@ -56,6 +56,7 @@ class EstimateContext {
  private:
   System system_;
   std::optional<KernelTables> tables_;
+  PublishedSteps published_;
   std::map<Dtype, KernelModel> kernels_;
   std::map<std::tuple<std::string, std::string, int>, CollectiveTime> collectives_;
   std::map<std::tuple<std::string, Dtype, StepClass>, PriceErrors> price_errors_;

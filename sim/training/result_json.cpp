@@ -180,11 +180,13 @@ Json provenance_json(const Result& result) {
 
 Json published_json(const std::optional<PublishedSteps>& published) {
   if (!published) return nullptr;
-  return {{"software", published->software},
-          {"runs", published->runs},
-          {"offset", to_nine_digits(published->offset)},
-          {"low", to_nine_digits(published->low)},
-          {"high", to_nine_digits(published->high)},
+  return {{"publications", published->publications},
+          {"steps", published->steps},
+          {"described", to_nine_digits(published->described)},
+          {"stands_in", to_nine_digits(published->stands_in)},
+          {"missing_s", seconds(published->missing)},
+          {"same_plan", to_nine_digits(published->same_plan)},
+          {"of_publication", to_nine_digits(published->of_publication)},
           {"prices", to_nine_digits(published->prices)}};
 }
 
@@ -212,6 +214,7 @@ Json step_time_range_json(const StepRange& range) {
 
 Json by_runs_json(const StepByRuns& by_runs, const StepRange& range) {
   return {{"runs", by_runs.runs},
+          {"same_plan", by_runs.same_plan},
           {"offset", to_nine_digits(by_runs.offset)},
           {"step_time_s", seconds(by_runs.step(range))},
           {"low_s", seconds(by_runs.low(range))},

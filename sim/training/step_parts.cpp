@@ -336,7 +336,8 @@ StepRange range_of(const Scenario& scenario, const TrainingStep& step, Seconds l
           scenario.system.gpu.name,
           scenario.system.name,
           scenario.software.name,
-          scenario.plan.dtype};
+          scenario.plan.dtype,
+          scenario.plan.software_stands_in};
 }
 
 }  // namespace orrery

@@ -71,27 +71,14 @@ Seconds StepRange::deviation() const {
   return step * std::sqrt(price_variance() + square(errors.training) * training_weight());
 }
 
-namespace {
-
-// Limits of the range, as logarithms of multiples of the step.
-std::pair<double, double> limits(const StepRange& range) {
-  if (!range.errors.published) {
-    const double deviation = range.deviation() / range.step;
-    return {-range_deviations * deviation, range_deviations * deviation};
-  }
-  const PublishedSteps& published = *range.errors.published;
-  const double wider = published.times_wider(std::sqrt(range.price_variance()));
-  const auto limit = [&](double theirs) {
-    return published.offset + wider * (theirs - published.offset);
-  };
-  return {std::min(0.0, limit(published.low)), std::max(0.0, limit(published.high))};
+double StepRange::half_width() const {
+  if (!errors.published) return range_deviations * (deviation() / step);
+  return errors.published->half_width(step, stands_in, std::sqrt(price_variance()));
 }
 
-}  // namespace
+Seconds StepRange::low() const { return step / std::exp(half_width()); }
 
-Seconds StepRange::low() const { return step * std::exp(limits(*this).first); }
-
-Seconds StepRange::high() const { return step * std::exp(limits(*this).second); }
+Seconds StepRange::high() const { return step * std::exp(half_width()); }
 
 StepRange StepRange::scaled(double factor) const {
   StepRange range = *this;
@@ -101,6 +88,9 @@ StepRange StepRange::scaled(double factor) const {
   return range;
 }
 
+namespace {
+
+// True if both spend the same time on each kind of kernel and differ only in traffic and order.
 bool same_kernels(const StepRange& a, const StepRange& b) {
   constexpr double rounding = 1e-3;
   if (a.gpu != b.gpu || a.software != b.software || a.dtype != b.dtype) return false;
@@ -109,20 +99,7 @@ bool same_kernels(const StepRange& a, const StepRange& b) {
   return true;
 }
 
-double common_variance(const StepRange& one, const StepRange& other) {
-  double sum = 0.0;
-  for (std::size_t kind = 0; kind < price_kinds; ++kind) {
-    const auto of = static_cast<PriceKind>(kind);
-    if (same_prices(one, other, of))
-      for (Tag tag : tags)
-        sum += one.path.at(of, tag) / one.step * sigma(one, kind, tag) *
-               (other.path.at(of, tag) / other.step * sigma(other, kind, tag));
-    if (one.software == other.software)
-      sum += of_kind(one.path, kind) / one.step * one.errors.training *
-             (of_kind(other.path, kind) / other.step * other.errors.training);
-  }
-  return sum;
-}
+}  // namespace
 
 StepDifference difference(const StepRange& one, const StepRange& other, bool same_plan) {
   double sum = 0.0;
@@ -146,37 +123,24 @@ StepDifference difference(const StepRange& one, const StepRange& other, bool sam
 
 namespace {
 
-double squared(double x) { return x * x; }
+double variance_of(double half_width) { return square(half_width / range_deviations); }
 
-// Steps of one plan in several releases of its software: 12 of NVIDIA's dgxc-benchmarking
-// (tests/validation/training/dgxc.json) deviate so much from their mean.
-constexpr double repeated = 0.026;
+// The parts of a step's variance. That of the plan and the step's own are the same for all; what a
+// wider range has beyond them is common to all runs of the software.
+struct ErrorParts {
+  double common = 0.0, plan = 0.0, own = 0.0;
+};
 
-using Row = std::vector<double>;
-
-// Index of the first step with the same kernels, whose errors of shapes a step has in common.
-std::vector<std::size_t> first_alike(const std::vector<const StepRange*>& steps) {
-  std::vector<std::size_t> first;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    first.push_back(i);
-    for (std::size_t k = 0; k < i; ++k)
-      if (first[k] == k && first[i] == i && same_kernels(*steps[k], *steps[i])) first[i] = k;
-  }
-  return first;
-}
-
-// Covariances of all pairs; runs of one plan differ only by the scatter of repeated runs.
-std::vector<Row> covariances(const std::vector<const StepRange*>& steps) {
-  const std::vector<std::size_t> alike = first_alike(steps);
-  std::vector<Row> all(steps.size(), Row(steps.size()));
-  for (std::size_t i = 0; i < steps.size(); ++i)
-    for (std::size_t k = 0; k < steps.size(); ++k) {
-      const StepRange &one = *steps[i], &other = *steps[k];
-      all[i][k] = common_variance(one, other);
-      if (alike[i] == alike[k]) all[i][k] += one.errors.own * other.errors.own;
-      if (i == k) all[i][k] += squared(repeated);
-    }
-  return all;
+// After one run of the same plan the variance is own (2 - own / all): that of same_plan.
+ErrorParts parts_of(const StepRange& step) {
+  assert(step.errors.published);
+  const PublishedSteps& published = *step.errors.published;
+  const double all = variance_of(published.described);
+  ErrorParts parts;
+  parts.own = all * (1.0 - std::sqrt(1.0 - square(published.same_plan / published.described)));
+  parts.plan = (1.0 - published.of_publication) * (all - parts.own);
+  parts.common = std::max(0.0, variance_of(step.half_width()) - parts.own - parts.plan);
+  return parts;
 }
 
 }  // namespace
@@ -185,23 +149,39 @@ Seconds StepByRuns::step(const StepRange& predicted) const {
   return predicted.step * std::exp(offset);
 }
 Seconds StepByRuns::low(const StepRange& predicted) const {
-  return predicted.step * std::exp(offset - range_deviations * deviation);
+  return predicted.step * std::exp(offset - half_width);
 }
 Seconds StepByRuns::high(const StepRange& predicted) const {
-  return predicted.step * std::exp(offset + range_deviations * deviation);
+  return predicted.step * std::exp(offset + half_width);
 }
 
-StepByRuns by_runs(const StepRange& step, const std::vector<MeasuredRun>& runs) {
+StepByRuns by_runs(const StepRange& step, const std::string& plan,
+                   const std::vector<MeasuredRun>& runs) {
   assert(!runs.empty());
-  std::vector<const StepRange*> steps;
-  Row errors;
+  std::vector<MeasuredRun> all = runs;
+  all.push_back({Seconds{}, step, plan});  // The last row and column.
+  std::vector<ErrorParts> parts;
+  for (const MeasuredRun& run : all) parts.push_back(parts_of(run.predicted));
+  std::vector<std::vector<double>> covariances(all.size(), std::vector<double>(all.size()));
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      double& both = covariances[i][k];
+      if (all[i].predicted.software == all[k].predicted.software)
+        both += std::sqrt(parts[i].common * parts[k].common);
+      if (all[i].plan == all[k].plan) both += parts[i].plan;
+      if (i == k) both += parts[i].own;
+    }
+  StepByRuns found{static_cast<int>(runs.size())};
+  std::vector<double> errors;
   for (const MeasuredRun& run : runs) {
-    steps.push_back(&run.predicted);
     errors.push_back(std::log(run.measured / run.predicted.step));
+    found.same_plan += run.plan == plan;
   }
-  steps.push_back(&step);  // The last row and column.
-  const ConditionalNormal after = conditional_normal(covariances(steps), errors);
-  return {static_cast<int>(runs.size()), after.mean, std::sqrt(after.variance)};
+  const ConditionalNormal after = conditional_normal(std::move(covariances), errors);
+  found.offset = after.mean;
+  found.half_width =
+      std::max(range_deviations * std::sqrt(after.variance), step.errors.published->same_plan);
+  return found;
 }
 
 }  // namespace orrery

@@ -18,12 +18,9 @@ namespace orrery {
 ///     sigma_step^2 = sum over kind, basis of (t sigma)^2 + sum over kinds of (t_kind phi)^2
 ///     range = step exp(-+ 1.645 sigma_step / step)
 ///
-/// If enough similar steps were published, of the same software or else of any, the range is that
-/// of their errors: with their offset o, the limits l and h of 90 % of their ln(measured /
-/// predicted), and w = max(1, P / P') by the part P of sigma_step / step due to the cost model and
-/// its usual value P' in the published steps,
-///
-///     range = step exp(o + w (l - o)) .. step exp(o + w (h - o)), and never without `step`
+/// The range of a training step is that of published steps: their half-width, a vote a publication,
+/// which prices that are less known than theirs make wider (PublishedSteps::half_width). Without
+/// them, as for a single kernel, it is that of its prices.
 struct StepRange {
   Seconds step;
   TimeByPrice path;  ///< Adds up to `step`.
@@ -31,11 +28,13 @@ struct StepRange {
   /// Identify what was modelled: two steps share the errors of equal parts.
   std::string gpu, system, software;
   Dtype dtype = Dtype::bf16;
+  bool stands_in = false;  ///< Another software runs, for which `software` stands in.
 
   /// sigma_step^2 / step^2 is price_variance() + phi^2 training_weight().
   double price_variance() const;
   double training_weight() const;
   Seconds deviation() const;  ///< sigma_step
+  double half_width() const;  ///< Of ln(true / predicted).
   Seconds low() const;
   Seconds high() const;
   /// The range with all times multiplied by `factor`.
@@ -64,34 +63,31 @@ StepDifference difference(const StepRange& one, const StepRange& other, bool sam
 struct MeasuredRun {
   Seconds measured;
   StepRange predicted;
+  std::string plan;  ///< plan_of_a_replica()
 };
 
 /// Posterior of a step given other measured runs, reported next to its unchanged prediction.
 struct StepByRuns {
   int runs = 0;
-  double offset = 0.0;     ///< Expected ln(measured / predicted).
-  double deviation = 0.0;  ///< Its standard deviation.
+  int same_plan = 0;    ///< Those of them with the step's own plan.
+  double offset = 0.0;  ///< Expected ln(measured / predicted).
+  double half_width = 0.0;
 
   Seconds step(const StepRange& predicted) const;
   Seconds low(const StepRange& predicted) const;
   Seconds high(const StepRange& predicted) const;
 };
 
-/// True if both spend the same time on each kind of kernel and differ only in traffic and order.
-bool same_kernels(const StepRange& one, const StepRange& other);
-
-/// Covariance of two steps' logarithms by the model of StepRange: common errors of a kind and
-/// provenance, and what training adds on the same software.
-double common_variance(const StepRange& one, const StepRange& other);
-
-/// Conditions a step on measured runs: the errors of StepRange's model are normal and partly common
-/// to all runs (docs/explanation/ranges.md). With the covariances C between runs, c with the step,
-/// and x = ln(measured / predicted),
+/// Conditions a step on measured runs (docs/explanation/ranges.md). The error of a step has three
+/// independent normal parts: one that all runs of its software have in common, one of its plan, and
+/// one of its own, which also comes back when the same plan runs on another number of GPUs. With
+/// the covariances C between runs, c with the step, and x = ln(measured / predicted),
 ///
-///     offset = c' (C + N)^-1 x,     variance = v - c' (C + N)^-1 c
+///     offset = c' C^-1 x,     variance = v - c' C^-1 c
 ///
-/// N: independent errors of a run, those of its shapes (PriceErrors::own) and the scatter of
-/// repeated runs. At least one run is required.
-StepByRuns by_runs(const StepRange& step, const std::vector<MeasuredRun>& runs);
+/// and the half-width is at least that of the same plan, as further runs of it do not tell more.
+/// `plan`: the step's plan_of_a_replica(). At least one run is required; all have published steps.
+StepByRuns by_runs(const StepRange& step, const std::string& plan,
+                   const std::vector<MeasuredRun>& runs);
 
 }  // namespace orrery

@@ -62,7 +62,8 @@ std::string speed(const Result& result, const Painter& paint) {
   if (const auto& runs = result.by_runs)
     table.add_row({"as your runs", amount(runs->step(result.range)), std::string{unit.name},
                    amount(runs->low(result.range)) + " .. " + amount(runs->high(result.range)) +
-                       " by " + std::to_string(runs->runs) + (runs->runs == 1 ? " run" : " runs")});
+                       " by " + std::to_string(runs->runs) + (runs->runs == 1 ? " run" : " runs") +
+                       ", " + std::to_string(runs->same_plan) + " of this plan"});
   table.add_row({"Throughput", fixed(result.tokens_per_s, 0), "tokens/s",
                  "lower bound " + amount(result.lower_bound) + " " + std::string{unit.name}});
   table.add_row({"", fixed(result.tokens_per_s_per_gpu, 1), "tokens/s/GPU"});
@@ -154,24 +155,23 @@ std::string longer_or_shorter(double logarithm) {
   return percent(std::abs(std::expm1(logarithm))) + (logarithm > 0.0 ? " longer" : " shorter");
 }
 
-std::string published_steps_text(const Result& result) {
+std::string range_text(const Result& result) {
   const auto& published = result.range.errors.published;
   if (!published) return "";
-  const std::string runs = std::to_string(published->runs) + " steps ";
-  const std::string nine_in_ten = "90 % from " + longer_or_shorter(published->low) + " to " +
-                                  longer_or_shorter(published->high);
-  const std::vector<std::string> items =
-      published->software.empty()
-          ? std::vector{runs + "like this one of any software", nine_in_ten + " than predicted"}
-          : std::vector{runs + "of this software and format",
-                        longer_or_shorter(published->offset) + " than predicted", nine_in_ten};
-  return wrapped("Published     ", items, ", ", width);
+  const double half_width = result.range.half_width();
+  std::string text = "nine in ten published steps on software ";
+  text += result.range.stands_in ? "for which another stands in" : "that is described";
+  text += " are from " + longer_or_shorter(-half_width) + " to " + longer_or_shorter(half_width) +
+          " than predicted";
+  if (!result.by_runs || result.by_runs->same_plan == 0)
+    text += "; one measured step of this plan narrows that to " + percent(published->same_plan) +
+            " either way (--runs)";
+  return wrapped_words("Range         ", text, width);
 }
 
 std::string provenance_text(const Result& result) {
   const System& system = result.scenario.system;
-  return wrapped("Times from    ", basis_items(result), ", ", width) +
-         published_steps_text(result) +
+  return wrapped("Times from    ", basis_items(result), ", ", width) + range_text(result) +
          (system.calibration
               ? wrapped("Measured by   ", {shown_text(system.calibration->file)}, "", width)
               : "");

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "sim/core/statistics.hpp"
@@ -15,103 +13,153 @@
 namespace orrery {
 namespace {
 
-constexpr std::size_t enough = 9;  // Fewer have no 90 % quantile.
-
-// The typical deviation by prices is this quantile of the steps'. More than that widens a range, as
+// The usual deviation by prices is this quantile of the steps'. More than that widens a range, as
 // it must for a GPU without tables: predicted without any, 91 % of all published steps lie in such
 // ranges. (A quantile of 0.90 gives 92 %, 0.95 gives 86 %.)
-constexpr double usual_kv_share = 0.92;
+constexpr double usual_prices_share = 0.92;
+
+// Votes that a half-width holds. With 0.90, 87 % of the steps of a publication that is left out lie
+// in the others' range, as a publication has errors of its own.
+constexpr double votes_inside = 0.91;
 
 double price_deviation(const Comparison& step) { return std::sqrt(step.range->price_variance()); }
 
-double usual_deviation(const std::vector<Comparison>& steps) {
-  std::vector<double> deviations;
-  for (const Comparison& step : steps) deviations.push_back(price_deviation(step));
-  const double largest = *std::max_element(deviations.begin(), deviations.end());
-  const double usual = conformal_quantile(std::move(deviations), usual_kv_share);
-  return std::isfinite(usual) ? usual : largest;
+double error_of(const Comparison& step) { return std::log(step.measured / step.predicted); }
+
+double square(double x) { return x * x; }
+
+using Steps = std::vector<Comparison>;
+
+std::map<std::string, Steps> by_publication(const std::vector<ValidationReport>& reports,
+                                            bool stands_in) {
+  std::map<std::string, Steps> publications;
+  for (const ValidationReport& report : reports)
+    for (const Comparison& one : report.comparisons)
+      if (one.range && one.range->errors.published && one.range->stands_in == stands_in)
+        publications[one.publication].push_back(one);
+  return publications;
 }
 
-double root_mean_square(const std::vector<double>& values) {
-  double sum = 0.0;
-  for (const double value : values) sum += value * value;
-  return values.empty() ? 0.0 : std::sqrt(sum / static_cast<double>(values.size()));
+// A quantile of what steps have, each with its part of its publication's vote.
+template <class Value>
+double quantile_of_votes(const std::map<std::string, Steps>& publications, double share,
+                         const Value& value) {
+  std::vector<std::pair<double, double>> votes;
+  for (const auto& [publication, steps] : publications)
+    for (const Comparison& step : steps)
+      votes.emplace_back(value(step), 1.0 / static_cast<double>(steps.size()));
+  return weighted_quantile(std::move(votes), share);
 }
 
-// The errors of one software are skewed: a distance from the offset is divided by the root of the
-// mean distance on its side, which attributes half of the skew to chance, as nine steps determine
-// it poorly.
-PublishedSteps summary_of(const std::string& software, const std::vector<Comparison>& steps) {
-  const auto runs = static_cast<double>(steps.size());
-  std::vector<double> errors, below, above, distances;
-  for (const Comparison& step : steps) errors.push_back(std::log(step.measured / step.predicted));
-  PublishedSteps sum;
-  sum.software = software;
-  sum.runs = static_cast<int>(steps.size());
-  sum.offset = runs / (runs + 1.0) * median(errors);
-  sum.prices = usual_deviation(steps);
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const double distance = (errors[i] - sum.offset) / sum.times_wider(price_deviation(steps[i]));
-    (distance < 0.0 ? below : above).push_back(std::abs(distance));
-  }
-  const double down = std::sqrt(root_mean_square(below)), up = std::sqrt(root_mean_square(above));
-  for (const double distance : below) distances.push_back(distance / down);
-  for (const double distance : above) distances.push_back(distance > 0.0 ? distance / up : 0.0);
-  const double reach = conformal_quantile(std::move(distances), range_coverage);
-  sum.low = sum.offset - reach * down;
-  sum.high = sum.offset + reach * up;
-  return sum;
-}
-
-// The bias of other frameworks does not predict that of a new one.
-PublishedSteps summary_of_any(const std::vector<Comparison>& steps) {
-  PublishedSteps sum;
-  sum.runs = static_cast<int>(steps.size());
-  sum.prices = usual_deviation(steps);
-  std::vector<double> distances;
-  for (const Comparison& step : steps)
-    distances.push_back(std::abs(std::log(step.measured / step.predicted)) /
-                        sum.times_wider(price_deviation(step)));
-  sum.high = conformal_quantile(std::move(distances), range_coverage);
-  sum.low = -sum.high;
+PublishedSteps summary_of(const std::map<std::string, Steps>& publications) {
+  PublishedSteps sum = *publications.begin()->second.front().range->errors.published;
+  sum.publications = static_cast<int>(publications.size());
+  sum.steps = 0;
+  for (const auto& [publication, steps] : publications) sum.steps += static_cast<int>(steps.size());
+  sum.prices = quantile_of_votes(publications, usual_prices_share, price_deviation);
+  // The half-width with which PublishedSteps::half_width() just reaches a step.
+  sum.described = quantile_of_votes(publications, votes_inside, [&](const Comparison& step) {
+    const double others =
+        square(sum.share_missing(step.range->step)) + square(sum.less_known(price_deviation(step)));
+    return std::sqrt(std::max(0.0, square(error_of(step)) - others));
+  });
   return sum;
 }
 
 }  // namespace
 
-std::vector<Comparison> steps_with_ranges(const std::vector<ValidationReport>& reports,
-                                          const ValidationReport* left_out) {
-  std::vector<Comparison> steps;
-  for (const ValidationReport& report : reports)
-    for (const Comparison& one : report.comparisons)
-      if (one.range && &report != left_out) steps.push_back(one);
-  return steps;
-}
-
-std::vector<PublishedClass> published_classes(const std::vector<ValidationReport>& reports,
-                                              const ValidationReport* left_out) {
-  std::map<std::pair<std::string, StepClass>, std::vector<Comparison>> by_class;
-  std::map<StepClass, std::vector<Comparison>> of_any;
-  for (const Comparison& step : steps_with_ranges(reports, left_out)) {
-    const StepClass of = step.range->errors.step_class;
-    by_class[{step.range->software, of}].push_back(step);
-    of_any[of_any_software(of)].push_back(step);
-  }
-  std::vector<PublishedClass> classes;
-  for (const auto& [step, steps] : of_any)
-    if (steps.size() >= enough) classes.push_back({step, summary_of_any(steps)});
-  for (const auto& [of, steps] : by_class)
-    if (steps.size() >= enough) classes.push_back({of.second, summary_of(of.first, steps)});
-  return classes;
+std::optional<PublishedSteps> published_steps(const std::vector<ValidationReport>& reports,
+                                              const std::string& left_out) {
+  std::map<std::string, Steps> publications = by_publication(reports, false);
+  if (!left_out.empty()) publications.erase(left_out);
+  if (publications.empty()) return std::nullopt;
+  return summary_of(publications);
 }
 
 namespace {
 
-double square(double x) { return x * x; }
+// Sums of one publication, then means of all of them.
+class MeanScores {
+ public:
+  void add(double error, double half_width) {
+    constexpr double of_outside = 2.0 / (1.0 - range_coverage);
+    ++steps_;
+    sum_.half_width += half_width;
+    sum_.in_range += std::abs(error) <= half_width;
+    sum_.score += 2.0 * half_width + of_outside * std::max(0.0, std::abs(error) - half_width);
+  }
+  void end_of_publication() {
+    if (steps_ == 0) return;
+    ++publications_;
+    means_.half_width += sum_.half_width / steps_;
+    means_.in_range += sum_.in_range / steps_;
+    means_.score += sum_.score / steps_;
+    sum_ = {};
+    steps_ = 0;
+  }
+  int publications() const { return publications_; }
+  RangeScore::Means means() const {
+    if (publications_ == 0) return {};
+    return {means_.half_width / publications_, means_.in_range / publications_,
+            means_.score / publications_};
+  }
 
-double deviations_needed(const Comparison& step) {
-  return std::log(step.measured / step.predicted) / range_deviations;
+ private:
+  int publications_ = 0, steps_ = 0;
+  RangeScore::Means sum_, means_;
+};
+
+RangeScore score_of(const std::map<std::string, Steps>& publications, bool stands_in) {
+  RangeScore score{stands_in, static_cast<int>(publications.size())};
+  MeanScores as_printed, left_out, fixed, by_own_step;
+  for (const auto& [publication, steps] : publications) {
+    std::map<std::string, Steps> others = publications;
+    others.erase(publication);
+    const bool known = !stands_in && !others.empty();
+    const std::optional<PublishedSteps> of_others =
+        known ? std::optional{summary_of(others)} : std::nullopt;
+    for (const Comparison& step : steps) {
+      ++score.steps;
+      const StepRange& range = *step.range;
+      as_printed.add(error_of(step), range.half_width());
+      left_out.add(error_of(step),
+                   of_others ? of_others->half_width(range.step, stands_in, price_deviation(step))
+                             : range.half_width());
+      fixed.add(error_of(step), stands_in ? 0.40 : 0.20);
+      bool has_own = false;
+      for (const Comparison& own : steps) {
+        if (&own == &step || own.plan != step.plan) continue;
+        const StepByRuns found =
+            by_runs(range, step.plan, {{Seconds{own.measured}, *own.range, own.plan}});
+        by_own_step.add(error_of(step) - found.offset, found.half_width);
+        has_own = true;
+      }
+      score.pair_steps += has_own;
+    }
+    for (MeanScores* one : {&as_printed, &left_out, &fixed, &by_own_step})
+      one->end_of_publication();
+  }
+  score.as_printed = as_printed.means();
+  score.left_out = left_out.means();
+  score.fixed = fixed.means();
+  score.pair_publications = by_own_step.publications();
+  score.by_own_step = by_own_step.means();
+  return score;
 }
+
+}  // namespace
+
+std::vector<RangeScore> range_scores(const std::vector<ValidationReport>& reports) {
+  std::vector<RangeScore> scores;
+  for (const bool stands_in : {false, true})
+    if (const auto publications = by_publication(reports, stands_in); !publications.empty())
+      scores.push_back(score_of(publications, stands_in));
+  return scores;
+}
+
+namespace {
+
+double deviations_needed(const Comparison& step) { return error_of(step) / range_deviations; }
 
 bool are_comparable(const StepRange& a, const StepRange& b) {
   return a.system == b.system && a.software == b.software && a.dtype == b.dtype &&
@@ -148,14 +196,14 @@ std::vector<ByOthers> predicted_by_others(const std::vector<ValidationReport>& r
   for (const ValidationReport& report : reports) {
     std::vector<MeasuredRun> runs;
     for (const Comparison& one : report.comparisons)
-      if (one.range) runs.push_back({Seconds{one.measured}, *one.range});
+      if (one.range) runs.push_back({Seconds{one.measured}, *one.range, one.plan});
     if (runs.size() < 2) continue;
     ByOthers family{report.file, static_cast<int>(runs.size())};
     for (std::size_t i = 0; i < runs.size(); ++i) {
       std::vector<MeasuredRun> others = runs;
       others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
       const StepRange& predicted = runs[i].predicted;
-      const StepByRuns found = by_runs(predicted, others);
+      const StepByRuns found = by_runs(predicted, runs[i].plan, others);
       const Seconds low = found.low(predicted), high = found.high(predicted);
       family.inside += runs[i].measured >= low && runs[i].measured <= high;
       family.mean_abs_error += std::abs(found.step(predicted) / runs[i].measured - 1.0);
@@ -172,7 +220,6 @@ std::vector<Coverage> coverage_of(const std::vector<ValidationReport>& reports) 
   std::vector<Coverage> list;
   for (const ValidationReport& report : reports) {
     Coverage coverage{report.file};
-    const std::vector<PublishedClass> of_others = published_classes(reports, &report);
     for (const Comparison& step : report.comparisons) {
       if (!step.range) continue;
       ++coverage.steps;
@@ -183,18 +230,9 @@ std::vector<Coverage> coverage_of(const std::vector<ValidationReport>& reports) 
           ++coverage.pairs;
           coverage.pairs_inside += differs_as_predicted(step, *other);
         }
-      const PublishedSteps* like_it =
-          find_published(of_others, "", of_any_software(step.range->errors.step_class));
-      if (!like_it) continue;
-      StepRange range = *step.range;
-      range.errors.published = *like_it;
-      ++coverage.left_out_steps;
-      coverage.left_out_inside += is_inside(step, range);
-      coverage.left_out_half_width += half_width(range);
     }
     if (coverage.steps == 0) continue;
     coverage.half_width /= coverage.steps;
-    if (coverage.left_out_steps > 0) coverage.left_out_half_width /= coverage.left_out_steps;
     list.push_back(coverage);
   }
   return list;
@@ -202,8 +240,9 @@ std::vector<Coverage> coverage_of(const std::vector<ValidationReport>& reports) 
 
 std::map<StepClass, double> training_errors(const std::vector<ValidationReport>& reports) {
   std::map<StepClass, std::vector<Comparison>> by_class;
-  for (const Comparison& step : steps_with_ranges(reports))
-    by_class[step.range->errors.step_class].push_back(step);
+  for (const ValidationReport& report : reports)
+    for (const Comparison& step : report.comparisons)
+      if (step.range) by_class[step.range->errors.step_class].push_back(step);
   std::map<StepClass, double> errors;
   for (const auto& [of, steps] : by_class) errors[of] = training_error_of(steps);
   return errors;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,14 +9,34 @@
 
 namespace orrery {
 
-/// Step times that have a range, of all reports but `left_out`, which is one of them or null.
-std::vector<Comparison> steps_with_ranges(const std::vector<ValidationReport>& reports,
-                                          const ValidationReport* left_out = nullptr);
+/// What the published steps in `reports` say of the next one: PublishedSteps::described and
+/// `prices`, of steps whose software is described, and their numbers. Each publication has one
+/// vote, which its steps share. The constants are those of the steps' own ranges. `left_out`: a
+/// publication that does not count. Null: there are none.
+std::optional<PublishedSteps> published_steps(const std::vector<ValidationReport>& reports,
+                                              const std::string& left_out = {});
 
-/// Errors of the steps of each software and class with nine or more of them, and of those of any
-/// software (docs/explanation/ranges.md).
-std::vector<PublishedClass> published_classes(const std::vector<ValidationReport>& reports,
-                                              const ValidationReport* left_out = nullptr);
+/// How good ranges are, a vote a publication: of steps whose software is described, or for which
+/// another stands in.
+struct RangeScore {
+  bool stands_in = false;
+  int publications = 0, steps = 0;
+  /// Means over publications: the half-width of ln(measured / predicted); the share of steps in
+  /// their range; the interval score (high - low + 20 times the distance of a measurement outside,
+  /// Winkler, JASA 1972, for 90 %), which a range gains from being narrow and from holding.
+  struct Means {
+    double half_width = 0.0, in_range = 0.0, score = 0.0;
+  };
+  Means as_printed{};
+  /// With the half-width of all other publications; where another stands in, as printed.
+  Means left_out{};
+  /// With half-widths of 0.20 and 0.40, whatever the step: a measure of the others.
+  Means fixed{};
+  /// After one measured step of the same plan, over all pairs of such steps of a publication.
+  int pair_publications = 0, pair_steps = 0;
+  Means by_own_step{};
+};
+std::vector<RangeScore> range_scores(const std::vector<ValidationReport>& reports);
 
 /// The training error with which nine in ten measured steps lie in their ranges: of each
 /// step the error phi that would just reach it,
@@ -34,10 +55,6 @@ struct Coverage {
   int steps = 0;
   int inside = 0;           ///< Count with the ranges as they are.
   double half_width = 0.0;  ///< Mean of (high - low) / 2 / step.
-  /// With the ranges of any software's steps of the class (of_any_software), of all other families.
-  int left_out_steps = 0;  ///< Steps with enough similar others.
-  int left_out_inside = 0;
-  double left_out_half_width = 0.0;
   /// Pairs of steps without experts on one system, software and number format, and those of them
   /// that differ as the range of the difference of their logarithms predicts.
   int pairs = 0;
@@ -45,8 +62,7 @@ struct Coverage {
 };
 std::vector<Coverage> coverage_of(const std::vector<ValidationReport>& reports);
 
-/// Errors of each step of a family when its other steps calibrate the prediction (own_runs.hpp), as
-/// for a user who measured some runs of a machine.
+/// Errors of each step of a family when its other steps are taken as a user's own runs (by_runs).
 struct ByOthers {
   std::string family;  ///< The file.
   int steps = 0;

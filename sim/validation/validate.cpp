@@ -58,6 +58,8 @@ void predict(const TrainingCase& training_case, ValidationReport& report) {
             : result.step_time.si() * result.tokens_per_s_per_gpu / *training_case.tokens_rate;
     Comparison time{training_case.id, "step_time_s", measured, result.step_time.si(), {}};
     time.range = result.range;
+    time.publication = training_case.title;
+    time.plan = plan_of_a_replica(scenario);
     for (const auto& [peer, predicted] : training_case.peers)
       time.peer_errors[peer] = predicted.si() / measured - 1.0;
     report.comparisons.push_back(std::move(time));

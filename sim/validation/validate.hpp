@@ -32,6 +32,8 @@ struct Comparison {
   };
   std::optional<Points> over_points = std::nullopt;
   std::optional<StepRange> range = std::nullopt;  ///< Predicted range of a step time.
+  std::string publication = {};                   ///< Title of the source of a step time.
+  std::string plan = {};                          ///< plan_of_a_replica() of a step time.
   /// Published bounds, low and high: `measured` is the nearest value between them.
   std::optional<std::pair<double, double>> bounds = std::nullopt;
   /// Latency or throughput of serving: predicted x exp(-+ error) is the range.

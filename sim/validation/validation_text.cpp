@@ -188,28 +188,52 @@ std::string of_all(int part, int all) {
 }
 
 std::string coverage_markdown(const std::vector<ValidationReport>& reports) {
-  std::string text = table_row({"family", "half-width", "in range", "family left out: half-width",
-                                "in range", "pairs in range"});
-  text += rule(1, 5);
+  std::string text = table_row({"family", "half-width", "in range", "pairs in range"}) + rule(1, 3);
   Coverage sum{"all"};
   for (const Coverage& one : coverage_of(reports)) {
     text += table_row({family(one.family), percent(one.half_width), of_all(one.inside, one.steps),
-                       one.left_out_steps > 0 ? percent(one.left_out_half_width) : "",
-                       of_all(one.left_out_inside, one.left_out_steps),
                        of_all(one.pairs_inside, one.pairs)});
     sum.pairs += one.pairs, sum.pairs_inside += one.pairs_inside;
     sum.half_width += one.half_width * one.steps;
     sum.steps += one.steps, sum.inside += one.inside;
-    sum.left_out_steps += one.left_out_steps, sum.left_out_inside += one.left_out_inside;
-    sum.left_out_half_width += one.left_out_half_width * one.left_out_steps;
   }
   if (sum.steps == 0) return "";
-  return text +
-         table_row(
-             {"all", percent(sum.half_width / sum.steps), of_all(sum.inside, sum.steps),
-              sum.left_out_steps > 0 ? percent(sum.left_out_half_width / sum.left_out_steps) : "",
-              of_all(sum.left_out_inside, sum.left_out_steps),
-              of_all(sum.pairs_inside, sum.pairs)});
+  return text + table_row({"all", percent(sum.half_width / sum.steps),
+                           of_all(sum.inside, sum.steps), of_all(sum.pairs_inside, sum.pairs)});
+}
+
+const std::vector<std::string>& score_headers() {
+  static const std::vector<std::string> headers{"ranges",   "publications", "steps",
+                                                "in range", "half-width",   "score"};
+  return headers;
+}
+
+// A row for each kind of range: by class as printed, by all other publications, with fixed widths,
+// and after an own step.
+std::vector<std::vector<std::string>> score_rows(const std::vector<ValidationReport>& reports) {
+  std::vector<std::vector<std::string>> rows;
+  for (const RangeScore& one : range_scores(reports)) {
+    const std::string of = one.stands_in ? "another stands in" : "software described";
+    const auto add = [&](const std::string& what, int publications, int steps,
+                         const RangeScore::Means& means) {
+      if (publications > 0)
+        rows.push_back({of + what, std::to_string(publications), std::to_string(steps),
+                        plain_percent(means.in_range), fixed(means.half_width, 3),
+                        fixed(means.score, 3)});
+    };
+    add("", one.publications, one.steps, one.as_printed);
+    if (!one.stands_in && one.publications > 1)
+      add(", by the other publications", one.publications, one.steps, one.left_out);
+    add(one.stands_in ? ", always 0.40" : ", always 0.20", one.publications, one.steps, one.fixed);
+    add(", after one own step of the plan", one.pair_publications, one.pair_steps, one.by_own_step);
+  }
+  return rows;
+}
+
+std::string scores_markdown(const std::vector<ValidationReport>& reports) {
+  std::string text;
+  for (const auto& row : score_rows(reports)) text += table_row(row);
+  return text.empty() ? "" : table_row(score_headers()) + rule(1, 5) + text;
 }
 
 std::string others_markdown(const std::vector<ValidationReport>& reports) {
@@ -376,6 +400,17 @@ std::string rows_of_all_text(const std::vector<ValidationReport>& reports) {
          table_of(rows_of_all(reports)).text();
 }
 
+std::string range_scores_text(const std::vector<ValidationReport>& reports) {
+  const auto rows = score_rows(reports);
+  if (rows.empty()) return "";
+  std::vector<Column> columns;
+  for (const std::string& header : score_headers()) columns.push_back({header});
+  columns.front().align = Align::left;
+  Table table{columns};
+  for (const auto& row : rows) table.add_row(row);
+  return "\nranges of steps, a vote a publication\n\n" + table.text();
+}
+
 std::string validation_markdown(const std::vector<ValidationReport>& reports) {
   std::string text = table_row({"family", "predicted", "refused", "mean abs.", "signed mean",
                                 "median", "largest", "peer's mean abs."});
@@ -389,8 +424,9 @@ std::string validation_markdown(const std::vector<ValidationReport>& reports) {
                        error_text(report.mean_error), plain_percent(report.median_abs_error),
                        plain_percent(report.max_abs_error), peers});
   }
-  for (const std::string& more : {quantities_markdown(reports), coverage_markdown(reports),
-                                  others_markdown(reports), memory_markdown(reports)})
+  for (const std::string& more :
+       {quantities_markdown(reports), coverage_markdown(reports), scores_markdown(reports),
+        others_markdown(reports), memory_markdown(reports)})
     if (!more.empty()) text += "\n" + more;
   for (const ValidationReport& report : reports) {
     text += "\n### " + family(report.file) + "\n\n";
@@ -473,16 +509,30 @@ std::string validation_json(const std::vector<ValidationReport>& reports) {
   for (const auto& [step, error] : training_errors(reports))
     training.push_back(
         {{"experts", step.experts}, {"narrow", step.narrow}, {"error", number_or_null(error)}});
-  Json published = Json::array();
-  for (const PublishedClass& one : published_classes(reports))
-    published.push_back({{"software", one.steps.software},
-                         {"experts", one.step.experts},
-                         {"narrow", one.step.narrow},
-                         {"runs", one.steps.runs},
-                         {"offset", rounded(one.steps.offset)},
-                         {"low", rounded(one.steps.low)},
-                         {"high", rounded(one.steps.high)},
-                         {"prices", rounded(one.steps.prices)}});
+  Json published = nullptr;
+  if (const auto steps = published_steps(reports))
+    published = {{"publications", steps->publications},
+                 {"steps", steps->steps},
+                 {"described", rounded(steps->described)},
+                 {"prices", rounded(steps->prices)}};
+  Json scores = Json::array();
+  for (const RangeScore& one : range_scores(reports)) {
+    const auto means = [](const RangeScore::Means& of) {
+      return Json{{"in_range", rounded(of.in_range)},
+                  {"half_width", rounded(of.half_width)},
+                  {"score", rounded(of.score)}};
+    };
+    Json score{{"stands_in", one.stands_in},
+               {"publications", one.publications},
+               {"steps", one.steps},
+               {"as_printed", means(one.as_printed)},
+               {"by_other_publications", means(one.left_out)},
+               {"fixed", means(one.fixed)},
+               {"own_step_publications", one.pair_publications},
+               {"own_step_steps", one.pair_steps}};
+    score["by_own_step"] = one.pair_publications > 0 ? means(one.by_own_step) : Json(nullptr);
+    scores.push_back(std::move(score));
+  }
   Json serving = Json::array();
   for (const ServingCoverage& of : serving_coverage_of(reports))
     serving.push_back({{"figure", of.figure},
@@ -497,6 +547,7 @@ std::string validation_json(const std::vector<ValidationReport>& reports) {
               {"files", std::move(files)},
               {"training_errors", std::move(training)},
               {"published_steps", std::move(published)},
+              {"ranges", std::move(scores)},
               {"serving_errors", std::move(serving)}}
              .dump(2) +
          "\n";

@@ -14,6 +14,9 @@ std::string validation_text(const ValidationReport& report);
 /// Errors of the rows of each kind over several files of kernels; "" for fewer than two files.
 std::string rows_of_all_text(const std::vector<ValidationReport>& reports);
 
+/// How good the ranges of all these steps are, a vote a publication (RangeScore); "" without any.
+std::string range_scores_text(const std::vector<ValidationReport>& reports);
+
 /// Markdown for docs/explanation/accuracy.md: a row per file with the figures, then a table of
 /// every case.
 std::string validation_markdown(const std::vector<ValidationReport>& reports);

@@ -122,7 +122,12 @@ bool fuzz_checkpoints(const std::string& text) {
 
 bool fuzz_price_errors(const std::string& text) {
   return is_accepted([&] {
-    const PriceErrors errors = parse_price_errors(parsed(text), "h100-sxm", Dtype::bf16, {});
+    const JsonValue json = parsed(text);
+    const PriceErrors errors = parse_price_errors(json, "h100-sxm", Dtype::bf16, {});
+    parse_published_steps(
+        parsed(R"({"schema": "orrery.published_steps/2", "source": "s", "publications": 1,)"
+               R"( "steps": 1, "described": 3, "prices": 0.1})"),
+        json);
     for (const auto& kind : errors.of)
       for (const double error : kind)
         if (!(error >= 0.0 && error <= 3.0)) __builtin_trap();
@@ -131,8 +136,12 @@ bool fuzz_price_errors(const std::string& text) {
 
 bool fuzz_published_steps(const std::string& text) {
   return is_accepted([&] {
-    for (const PublishedClass& one : parse_published_steps(parsed(text)))
-      if (!(one.steps.low <= one.steps.high && one.steps.prices > 0.0)) __builtin_trap();
+    const JsonValue constants = parsed(R"({"ranges": {"stands_in": {"value": 0.4, "source": "s"},)"
+                                       R"( "missing_s": {"value": 0.1, "source": "s"},)"
+                                       R"( "same_plan": {"value": 1e-6, "source": "s"},)"
+                                       R"( "of_publication": {"value": 0.4, "source": "s"}}})");
+    const PublishedSteps steps = parse_published_steps(parsed(text), constants);
+    if (!(steps.half_width(Seconds{1.0}, false, 1.0) >= steps.described)) __builtin_trap();
   });
 }
 

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Writes today's validation tables into the pages of docs/reference/generated (training, the famous
 # runs, serving), their summaries into docs/explanation/accuracy.md, and what they amount to into
-# README.md. First of all come the inputs of ranges: how the steps of each software turned out goes
-# into calibration/data/published_steps.json, and what training adds to the errors of prices into
-# calibration/data/price_errors.json.
+# README.md. First of all come the inputs of ranges: how far published steps are from predictions
+# goes into calibration/data/published_steps.json, and what training adds to the errors of prices
+# into calibration/data/price_errors.json.
 #
 #   tests/validation/update_accuracy.sh [--check] path/to/orrery
 #
@@ -20,6 +20,9 @@ files=
 for family in $families; do files="$files tests/validation/training/$family.json"; done
 
 famous=tests/validation/training/famous.json
+hybrid="tests/validation/training/hybrid.json tests/validation/training/automodel.json"
+recent=$(echo tests/validation/recent/*.json)
+published="$files $famous $hybrid $recent"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -38,14 +41,14 @@ put() {
 # shellcheck disable=SC2086  # A list of files.
 {
   echo '{'
-  echo '  "schema": "orrery.published_steps/1",'
+  echo '  "schema": "orrery.published_steps/2",'
   printf '  "source": "orrery validate --json tests/validation/training/*.json %s",\n' \
-    '(docs/explanation/ranges.md)'
-  "$orrery" validate --json $files "$famous" |
-    sed -n '/^  "published_steps": \[/,/^  \]/p' | sed 's/^  \],$/  ]/'
+    'tests/validation/recent/*.json (docs/explanation/ranges.md)'
+  "$orrery" validate --json $published |
+    sed -n '/^  "published_steps": {/,/^  }/s/^    "/  "/p'
   echo '}'
 } > "$work/published"
-grep -q '"software"' "$work/published" || {
+grep -q '"described"' "$work/published" || {
   echo "$orrery validate --json: no published steps" >&2
   exit 1
 }
@@ -72,6 +75,15 @@ sed -n '/^### /,$p' "$work/all" | sed 's/^###/##/' > "$work/rows"
   exit 1
 }
 
+# shellcheck disable=SC2086  # A list of files.
+"$orrery" validate --markdown $hybrid $recent > "$work/recent"
+# shellcheck disable=SC2086  # A list of files.
+"$orrery" validate --markdown $published | sed -n '/^| ranges /,/^$/p' | sed '/^$/d' \
+  > "$work/ranges"
+[ -s "$work/ranges" ] || {
+  echo "$orrery validate --markdown: no table of ranges" >&2
+  exit 1
+}
 "$orrery" validate --markdown "$famous" | sed '/^### /d; /^| all /d' > "$work/famous"
 "$orrery" validate --markdown tests/validation/inference/*.json | sed '/^### /,$d' > "$work/serving"
 
@@ -144,5 +156,7 @@ page docs/explanation/accuracy.md training "$work/families"
 page docs/explanation/accuracy.md serving "$work/served"
 page $generated/accuracy-training.md training "$work/summary"
 page $generated/accuracy-famous.md famous "$work/famous"
+page $generated/accuracy-recent.md recent "$work/recent"
+page docs/explanation/ranges.md ranges "$work/ranges"
 page $generated/accuracy-serving.md serving "$work/serving"
 [ "$stale" = no ]

@@ -21,5 +21,14 @@ TEST(Statistics, NineValuesHoldTheNextWithProbabilityNineTenths) {
   EXPECT_TRUE(std::isnan(conformal_quantile({}, 0.9)));
 }
 
+// Of weights 1, 2 and 1 the first has a quarter, the first two have three.
+TEST(Statistics, WeightedQuantileIsTheLeastValueWithTheShare) {
+  EXPECT_EQ(weighted_quantile({{3, 1}, {1, 1}, {2, 2}}, 0.25), 1.0);
+  EXPECT_EQ(weighted_quantile({{3, 1}, {1, 1}, {2, 2}}, 0.26), 2.0);
+  EXPECT_EQ(weighted_quantile({{3, 1}, {1, 1}, {2, 2}}, 0.75), 2.0);
+  EXPECT_EQ(weighted_quantile({{3, 1}, {1, 1}, {2, 2}}, 1.0), 3.0);
+  EXPECT_TRUE(std::isnan(weighted_quantile({}, 0.9)));
+}
+
 }  // namespace
 }  // namespace orrery::statistics_test

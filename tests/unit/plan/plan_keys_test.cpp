@@ -86,6 +86,7 @@ const std::vector<Written>& written() {
       {"routing", R"("zipf:1.2")", "zipf:1.2", [](P p) { return p.routing == "zipf:1.2"; }},
       {"nccl_algo", R"("Ring,Tree")", "Ring+Tree", [](P p) { return p.nccl_algo == "Ring+Tree"; }},
       {"wait_for_others", "false", "false", [](P p) { return !p.wait_for_others; }},
+      {"software_stands_in", "true", "true", [](P p) { return p.software_stands_in; }},
       {"nccl_proto", R"("^LL128")", "^LL128", [](P p) { return p.nccl_proto == "^LL128"; }},
       {"cuda_graphs", R"("none")", "none", [](P p) { return p.cuda_graphs == CudaGraphs::none; }},
       {"cuda_graphs", R"("attention+router")", "attention+router",
@@ -222,7 +223,7 @@ TEST(PlanKeys, FlagsAreRefusedTheSameWay) {
       "moe_dispatcher, shared_expert_overlap, "
       "ep_overlap, "
       "delay_wgrad, tp_overlap, dp_overlap, cuda_graphs, nccl_algo, "
-      "nccl_proto, wait_for_others, software");
+      "nccl_proto, wait_for_others, software, software_stands_in");
 }
 
 // A terminal shows one line whatever the file holds.

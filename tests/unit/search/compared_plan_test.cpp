@@ -71,14 +71,14 @@ TEST(ComparedPlan, PublishedStepsAreRead) {
     return text.insert(text.find(before) + before.size(), R"( "published": )" + published + ",");
   };
   const ComparedPlan plan =
-      read(with(R"({"software": "w", "runs": 9, "offset": 0, "low": -0.1, "high": 0.2,)"
-                R"( "prices": 0.5})"));
-  EXPECT_DOUBLE_EQ(plan.range.low().si(), 4.0 * std::exp(-0.1));
+      read(with(R"({"publications": 30, "steps": 746, "described": 0.2, "stands_in": 0.4,)"
+                R"( "missing_s": 0, "same_plan": 0.11, "of_publication": 0.4, "prices": 0.5})"));
+  EXPECT_DOUBLE_EQ(plan.range.low().si(), 4.0 * std::exp(-0.2));
   EXPECT_DOUBLE_EQ(plan.range.high().si(), 4.0 * std::exp(0.2));
-  EXPECT_EQ(
-      error_text([&] { read(with(R"({"runs": 9, "offset": 0, "spread": 0.1, "prices": 0.5})")); }),
-      "r.json: /step_time_range/published: has a spread, as an older orrery wrote it; "
-      "estimate the plan again: orrery estimate --plan FILE --json");
+  EXPECT_EQ(error_text(
+                [&] { read(with(R"({"software": "a", "runs": 9, "offset": 0, "prices": 0.5})")); }),
+            "r.json: /step_time_range/published: is of one software, as an older orrery wrote it; "
+            "estimate the plan again: orrery estimate --plan FILE --json");
 }
 
 TEST(ComparedPlan, OnlyOneModel) {

@@ -9,98 +9,101 @@
 namespace orrery::own_runs_test {
 namespace {
 
-// 0.026^2: of repeated runs.
-constexpr double scatter = 0.026 * 0.026;
+// Half-widths of 0.2, and of 0.11 after a step of the same plan; 0.4 where another stands in. A
+// publication has 0.4 of what a step of the same plan tells.
+const PublishedSteps published{30, 746, 0.2, 0.4, Seconds{}, 0.11, 0.4, 0.1};
 
-struct Part {
-  PriceKind kind;
-  double seconds, sigma;
-};
-
-StepRange made_of(std::initializer_list<Part> parts, double own = 0.0) {
+StepRange step_of(double seconds, bool stands_in = false) {
   StepRange range;
-  constexpr auto interpolated = static_cast<std::size_t>(Tag::interpolated);
-  for (const Part& part : parts) {
-    range.path.at(part.kind, Tag::interpolated) = Seconds{part.seconds};
-    range.errors.of[static_cast<std::size_t>(part.kind)][interpolated] = part.sigma;
-    range.step += Seconds{part.seconds};
-  }
-  range.errors.own = own;
+  range.step = Seconds{seconds};
+  range.path.at(PriceKind::gemm, Tag::interpolated) = Seconds{seconds};
+  range.errors.published = published;
   range.gpu = "g", range.system = "s", range.software = "w";
+  range.stands_in = stands_in;
   return range;
 }
 
-MeasuredRun took(double ln_longer, StepRange predicted) {
-  return {predicted.step * std::exp(ln_longer), predicted};
+MeasuredRun took(double ln_longer, const StepRange& predicted, const std::string& plan) {
+  return {predicted.step * std::exp(ln_longer), predicted, plan};
 }
 
-// One run, all of it products of 20 %, took 10 % longer: of that 0.04 / (0.04 + scatter) is theirs.
-// Half of the step is products.
-TEST(OwnRuns, OneRunMovesWhatItHasInCommon) {
-  const MeasuredRun run = took(0.1, made_of({{PriceKind::gemm, 10, 0.2}}));
-  const StepRange step = made_of({{PriceKind::gemm, 5, 0.2}, {PriceKind::network_bytes, 5, 0.1}});
-  const StepByRuns found = by_runs(step, {run});
+double variance(double half_width) { return std::pow(half_width / 1.645, 2); }
+
+// v - (v - r)^2 / v = that of 0.11 gives r, what a step has for itself.
+const double all = variance(0.2);
+const double own = all - std::sqrt(all * (all - variance(0.11)));
+const double common = 0.4 * (all - own);
+
+// One step of the same plan: of its 10 %, (v - r) / v are the plan's, and 0.11 remain.
+TEST(OwnRuns, OneRunOfThePlanNarrowsTheRange) {
+  const StepRange step = step_of(10);
+  const StepByRuns found = by_runs(step, "p", {took(0.1, step_of(7), "p")});
   EXPECT_EQ(found.runs, 1);
-  EXPECT_NEAR(found.offset, 0.1 * 0.02 / (0.04 + scatter), 1e-12);
-  // Its own variance, (0.1)^2 of products and (0.05)^2 of the network, less what was learned.
-  const double variance = 0.01 + 0.0025 + scatter - 0.02 * 0.02 / (0.04 + scatter);
-  EXPECT_NEAR(found.deviation, std::sqrt(variance), 1e-12);
+  EXPECT_EQ(found.same_plan, 1);
+  EXPECT_NEAR(found.offset, 0.1 * (all - own) / all, 1e-12);
+  EXPECT_NEAR(found.half_width, 0.11, 1e-9);
   EXPECT_DOUBLE_EQ(found.step(step).si(), 10 * std::exp(found.offset));
-  EXPECT_DOUBLE_EQ(found.high(step).si(), 10 * std::exp(found.offset + 1.645 * found.deviation));
+  EXPECT_DOUBLE_EQ(found.low(step).si(), 10 * std::exp(found.offset - found.half_width));
+  EXPECT_DOUBLE_EQ(found.high(step).si(), 10 * std::exp(found.offset + found.half_width));
 }
 
-// Two runs of different mixtures tell products from the network: 0.8 a + 0.2 b = 0.10 and 0.2 a +
-// 0.8 b = 0.04 give a = 0.12 and b = 0.02, which is what wide priors and no errors of shapes leave.
-TEST(OwnRuns, TwoMixturesSeparateTwoKinds) {
-  const auto mixture = [](double products) {
-    return made_of(
-        {{PriceKind::gemm, products, 3.0}, {PriceKind::network_bytes, 10 - products, 3.0}});
-  };
-  const std::vector<MeasuredRun> runs{took(0.10, mixture(8)), took(0.04, mixture(2))};
-  EXPECT_NEAR(by_runs(made_of({{PriceKind::gemm, 10, 3.0}}), runs).offset, 0.12, 1e-4);
-  EXPECT_NEAR(by_runs(made_of({{PriceKind::network_bytes, 10, 3.0}}), runs).offset, 0.02, 1e-4);
-}
-
-// n runs of one plan: their mean, of which n v / (n v + scatter) is no accident.
-TEST(OwnRuns, ManyRunsOfOnePlanAreItsMean) {
-  const StepRange plan = made_of({{PriceKind::gemm, 10, 0.1}}, 0.06);
-  const double v = 0.01 + 0.0036;
-  for (int n : {1, 4, 16}) {
-    std::vector<MeasuredRun> runs;
-    for (int i = 0; i < n; ++i) runs.push_back(took(i % 2 == 0 && n > 1 ? 0.07 : 0.05, plan));
-    const double mean = n > 1 ? 0.06 : 0.05;
-    const StepByRuns found = by_runs(plan, runs);
-    EXPECT_NEAR(found.offset, mean * n * v / (n * v + scatter), 1e-12) << n;
-    EXPECT_NEAR(found.deviation, std::sqrt(v + scatter - n * v * v / (n * v + scatter)), 1e-12);
+// More of them move the step, but tell nothing more of another number of GPUs.
+TEST(OwnRuns, FurtherRunsOfThePlanDoNotNarrowIt) {
+  const StepRange step = step_of(10);
+  std::vector<MeasuredRun> runs;
+  for (int n = 1; n <= 16; ++n) {
+    runs.push_back(took(0.05, step, "p"));
+    const StepByRuns found = by_runs(step, "p", runs);
+    EXPECT_EQ(found.same_plan, n);
+    EXPECT_NEAR(found.offset, 0.05 * n * (all - own) / (n * (all - own) + own), 1e-12) << n;
+    EXPECT_NEAR(found.half_width, 0.11, 1e-9) << n;
   }
 }
 
-// Nothing is learned from runs on another GPU, system and software, but what all hosts share.
-TEST(OwnRuns, WhatHasNothingInCommonSaysNothing) {
-  StepRange elsewhere = made_of({{PriceKind::gemm, 10, 0.2}});
-  elsewhere.gpu = "h", elsewhere.system = "t", elsewhere.software = "x";
-  const StepRange step = made_of({{PriceKind::gemm, 10, 0.2}});
-  const StepByRuns found = by_runs(step, {took(0.3, elsewhere)});
-  EXPECT_EQ(found.offset, 0.0);
-  EXPECT_NEAR(found.deviation, std::sqrt(0.04 + scatter), 1e-12);
+// n runs of n other plans tell what the software has in common: c of the v of each.
+TEST(OwnRuns, RunsOfOtherPlansTellOfTheSoftware) {
+  const StepRange step = step_of(10);
+  std::vector<MeasuredRun> runs;
+  for (int n = 1; n <= 10; ++n) {
+    runs.push_back(took(0.1, step_of(3.0 * n), std::to_string(n)));
+    const StepByRuns found = by_runs(step, "p", runs);
+    EXPECT_EQ(found.same_plan, 0);
+    const double told = n * common / (n * common + all - common);
+    EXPECT_NEAR(found.offset, 0.1 * told, 1e-12) << n;
+    EXPECT_NEAR(found.half_width, 1.645 * std::sqrt(all - told * common), 1e-12) << n;
+  }
 }
 
-// More runs never make a step less certain, and no run is met exactly.
+// Where another software stands in, all that is uncertain beyond a described one is the software's.
+TEST(OwnRuns, TellMoreWhereAnotherSoftwareStandsIn) {
+  const StepRange step = step_of(10, true);
+  EXPECT_NEAR(step.half_width(), 0.4, 1e-12);
+  const StepByRuns other = by_runs(step, "p", {took(0.3, step, "q")});
+  const double more = variance(0.4) - all + common;
+  EXPECT_NEAR(other.offset, 0.3 * more / variance(0.4), 1e-12);
+  EXPECT_NEAR(other.half_width, 1.645 * std::sqrt(variance(0.4) - more * more / variance(0.4)),
+              1e-12);
+  EXPECT_LT(by_runs(step, "p", {took(0.3, step, "p")}).half_width, other.half_width);
+}
+
+TEST(OwnRuns, AnotherSoftwareSaysNothing) {
+  StepRange elsewhere = step_of(10);
+  elsewhere.software = "x";
+  const StepByRuns found = by_runs(step_of(10), "p", {took(0.3, elsewhere, "q")});
+  EXPECT_EQ(found.offset, 0.0);
+  EXPECT_NEAR(found.half_width, 0.2, 1e-12);
+}
+
+// More runs never make a step less certain.
 TEST(OwnRuns, EveryRunSharpens) {
-  const StepRange step = made_of({{PriceKind::gemm, 7, 0.1}, {PriceKind::memory, 3, 0.05}}, 0.06);
+  const StepRange step = step_of(5);
   std::vector<MeasuredRun> runs;
-  double before = std::sqrt(step.price_variance() + 0.0036 + scatter);
+  double before = step.half_width();
   for (int i = 0; i < 12; ++i) {
-    const double products = 1.0 + 0.7 * i;
-    runs.push_back(took(0.02 * (i % 5), made_of({{PriceKind::gemm, products, 0.1},
-                                                 {PriceKind::memory, 10 - products, 0.05}},
-                                                0.06)));
-    const double now = by_runs(step, runs).deviation;
-    EXPECT_LT(now, before) << i;
+    runs.push_back(took(0.02 * (i % 5), step_of(1.0 + i, i % 3 == 0), std::to_string(i % 7)));
+    const double now = by_runs(step, "p", runs).half_width;
+    EXPECT_LE(now, before + 1e-12) << i;
     before = now;
-    const StepByRuns itself = by_runs(runs.back().predicted, runs);
-    EXPECT_LT(std::abs(itself.offset), 0.08);
-    EXPECT_GT(itself.deviation, 0.026);
   }
 }
 

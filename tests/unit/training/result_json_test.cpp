@@ -103,7 +103,8 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
                                       "nccl_algo",
                                       "nccl_proto",
                                       "wait_for_others",
-                                      "software"}));
+                                      "software",
+                                      "software_stands_in"}));
   EXPECT_EQ(keys(json["memory"]),
             (Keys{"stages", "peak_bytes", "capacity_bytes", "host_bytes_per_node", "fits"}));
   EXPECT_EQ(keys(json["memory"]["stages"][0]),
