@@ -34,9 +34,12 @@ double last_block_keys(const AttentionShape& shape) {
 
 }  // namespace
 
-AttentionKernel attention_kernel_of(AttentionLibrary library) {
-  return library == AttentionLibrary::cudnn ? AttentionKernel::cudnn
-                                            : AttentionKernel::flash_attention_2;
+AttentionKernel attention_kernel_of(std::optional<AttentionLibrary> library,
+                                    Architecture architecture) {
+  if (library == AttentionLibrary::tables) return AttentionKernel::of_tables;
+  if (library == AttentionLibrary::flash_attention_2 || architecture == Architecture::ampere)
+    return AttentionKernel::flash_attention_2;
+  return library ? AttentionKernel::cudnn : AttentionKernel::of_tables;
 }
 
 AttentionShape causal_square(const AttentionRow& row) {

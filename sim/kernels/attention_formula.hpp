@@ -2,6 +2,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 
 #include "sim/kernels/gemm_formula.hpp"
 #include "sim/measurements/kernel_tables.hpp"
@@ -12,7 +13,11 @@ namespace orrery {
 /// FlashAttention 2, with its usual backward pass or the deterministic one.
 enum class AttentionKernel { of_tables, cudnn, flash_attention_2, deterministic_flash_attention_2 };
 
-AttentionKernel attention_kernel_of(AttentionLibrary library);
+/// The kernels that training takes: before Hopper FlashAttention 2 wherever a software takes cuDNN
+/// or says nothing, as Transformer Engine and PyTorch prefer it there (Transformer Engine,
+/// dot_product_attention/utils.py, get_attention_backend; PyTorch, sdp_utils.cpp).
+AttentionKernel attention_kernel_of(std::optional<AttentionLibrary> library,
+                                    Architecture architecture);
 
 /// One fused attention kernel on one rank.
 struct AttentionShape {

@@ -198,7 +198,9 @@ void AttentionTime::add_training_rows(const Gpu& gpu, const TrainingAttention& m
     shape.key_share =
         static_cast<double>(row.key_dim) / static_cast<double>(row.key_dim + row.value_dim);
     shape.window = row.window < row.sequence ? row.window : 0;
-    const AttentionKernel kernel = attention_kernel_of(row.library);
+    const AttentionKernel kernel = row.library == AttentionLibrary::cudnn
+                                       ? AttentionKernel::cudnn
+                                       : AttentionKernel::flash_attention_2;
     const Dtype format = is_narrow(row.format) ? row.format : Dtype::bf16;
     const auto same = [&](const TrainingRows& rows) {
       return rows.kernel == kernel && rows.format == format && rows.head_dim == shape.head_dim &&
@@ -242,10 +244,14 @@ KernelTime AttentionTime::with_training_rows(const AttentionShape& shape, Kernel
   const TrainingRows* rows = training_rows(shape);
   if (!rows) return {time.time, is_narrow(shape.format) ? Tag::default_value : time.tag};
   const Neighbours<2>& of = backward ? rows->backward : rows->forward;
-  time.time = std::exp(of.at(training_coordinates(shape))) * time.time;
-  const bool inside = rows->head_dim == shape.head_dim &&
-                      shape.seq_q * table_reach >= rows->shortest &&
-                      shape.seq_kv <= rows->longest * table_reach;
+  // Longer sequences than measured are as much faster than the tables as the longest one: libraries
+  // differ in the rate that they reach where the GPU is full.
+  AttentionShape measured = shape;
+  measured.seq_q = std::clamp(shape.seq_q, rows->shortest, rows->longest);
+  time.time = std::exp(of.at(training_coordinates(measured))) * time.time;
+  // Steps of 1M tokens were met from rows of 16k (docs/notes/kernel-errors.md).
+  const bool inside =
+      rows->head_dim == shape.head_dim && shape.seq_q * table_reach >= rows->shortest;
   time.tag = inside ? Tag::interpolated : Tag::default_value;
   return time;
 }

@@ -17,8 +17,7 @@ bool leaves_cudnn(const Software& software, Architecture architecture) {
 AttentionKernel attention_kernel(const Scenario& s) {
   if (leaves_cudnn(s.software, s.system.gpu.architecture))
     return AttentionKernel::deterministic_flash_attention_2;
-  if (!s.software.attention_library) return AttentionKernel::of_tables;
-  return attention_kernel_of(*s.software.attention_library);
+  return attention_kernel_of(s.software.attention_library, s.system.gpu.architecture);
 }
 
 // One rank's share of a layer's attention.

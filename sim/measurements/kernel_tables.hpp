@@ -19,9 +19,11 @@ constexpr double shortest_us = 0.01;
 constexpr double longest_us = 1e9;
 }  // namespace row_bounds
 
-enum class AttentionLibrary { cudnn, flash_attention_2 };
+/// `tables`: a library of its own, whose efficiency refers to the tables of serving kernels.
+enum class AttentionLibrary { cudnn, flash_attention_2, tables };
 template <>
-inline const std::vector<std::string> enum_words<AttentionLibrary>{"cudnn", "flash_attention_2"};
+inline const std::vector<std::string> enum_words<AttentionLibrary>{"cudnn", "flash_attention_2",
+                                                                   "tables"};
 
 /// One fused attention of a training step, causal, measured in isolation: keys are `key_dim` wide,
 /// values `value_dim`. `window` is the number of keys before a query that it sees; 0: all.

@@ -415,7 +415,7 @@ AttentionShape attention_shape(const KernelQuestion& q) {
   return shape;
 }
 
-Op attention_op(const KernelQuestion& q, const Software& software) {
+Op attention_op(const KernelQuestion& q, const LayerSizes& s) {
   const AttentionShape shape = attention_shape(q);
   Op op;
   op.kind = Op::Kind::attention;
@@ -427,8 +427,7 @@ Op attention_op(const KernelQuestion& q, const Software& software) {
   op.head_dim = shape.head_dim;
   op.window = shape.window;
   op.backward = q.is_backward();
-  if (software.attention_library)
-    op.attention_kernel = attention_kernel_of(*software.attention_library);
+  op.attention_kernel = attention_kernel_of(s.software.attention_library, s.architecture);
   return op;
 }
 
@@ -447,7 +446,7 @@ Op op_of(const KernelQuestion& q, const LayerSizes& s) {
                           q.at("n"), q.at("k"),
                           q.gemm_pass() == GemmPass::wgrad ? s.software.accumulate_bytes : 0.0);
     case Of::attention:
-      return attention_op(q, s.software);
+      return attention_op(q, s);
     case Of::norm:
       return norm_op(s, backward ? "norm_bwd" : "norm", elements(), backward);
     case Of::activation:

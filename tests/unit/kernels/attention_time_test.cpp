@@ -267,6 +267,50 @@ TEST(AttentionTime, FlashAttention2FeelsNoPowerLimitOnHopper) {
   EXPECT_NEAR(slower(hopper, 0.8, AttentionKernel::cudnn), 1.25, 1e-9);
 }
 
+// Longer and shorter sequences than measured are as much slower than the tables' as the nearest.
+TEST(AttentionTime, LongSequencesKeepTheRateOfTheLongestRow) {
+  KernelTables tables = round_tables();
+  tables.attention->rows = {row};
+  tables.training_attention = parse_training_attention(JsonValue::parse(
+      R"({"schema": "orrery.training_attention/1", "gpu": "test-gpu", "source": "a benchmark",
+          "peak_16bit": "100 TFLOP/s", "columns": [], "rows": [
+            ["bf16", 2, 1000, 16, 4, 128, 128, 0, 356.16, 1068.48],
+            ["bf16", 2, 4000, 16, 4, 128, 128, 0, 4000, 12000]]})",
+      "rows"));
+  const AttentionTime attention{round_gpu(), &tables};
+  const auto slower = [&](std::int64_t sequence, bool backward) {
+    AttentionShape shape = square, usual = square;
+    shape.seq_q = shape.seq_kv = usual.seq_q = usual.seq_kv = sequence;
+    shape.kernel = AttentionKernel::cudnn;
+    return backward ? attention.backward(shape).time / attention.backward(usual).time
+                    : attention.forward(shape).time / attention.forward(usual).time;
+  };
+  for (const bool backward : {false, true}) {
+    for (const std::int64_t longer : {2, 16, 256})
+      EXPECT_NEAR(slower(4000 * longer, backward), slower(4000, backward), 1e-12) << longer;
+    EXPECT_NEAR(slower(500, backward), slower(1000, backward), 1e-12);
+    EXPECT_NE(slower(4000, backward), slower(1000, backward));
+  }
+}
+
+// FlashAttention 2's own chart on A100, both passes: 189 TFLOP/s at 16,384 tokens and 173 at 4,096,
+// at the clock that products hold.
+TEST(AttentionTime, A100sIsThatOfFlashAttention2) {
+  const Gpu gpu = read_gpu("a100-sxm-80gb", {});
+  const auto tables = read_kernel_tables(gpu.name);
+  ASSERT_TRUE(tables);
+  const AttentionTime attention{gpu, &*tables};
+  for (const auto& [sequence, rate] : {std::pair{4096, 173.0}, {16384, 189.0}, {262144, 189.0}}) {
+    AttentionShape shape{1, sequence, sequence, 16, 16, 128};
+    shape.batch = std::max(1, 16384 / sequence);
+    shape.kernel = AttentionKernel::flash_attention_2;
+    const double flop = 3.5 * 2.0 * static_cast<double>(shape.batch * shape.heads) *
+                        std::pow(static_cast<double>(sequence), 2) * 128.0;
+    const Seconds both = attention.forward(shape).time + attention.backward(shape).time;
+    EXPECT_NEAR(flop / both.si() / 1e12, tables->sustained * rate, 0.02 * rate) << sequence;
+  }
+}
+
 // A benchmark of ten runs has a cool GPU's clock, and another GPU its own peak.
 TEST(AttentionTime, TrainingRowsOfAnotherClockAndPeak) {
   KernelTables tables = round_tables();

@@ -165,11 +165,16 @@ TEST(AttentionOps, DeterministicKernelsAreFlashAttention2WhereCudnnHasNone) {
   EXPECT_EQ(kernel(Architecture::hopper, false, false), AttentionKernel::flash_attention_2);
   scenario.software.attention_library = {};
   EXPECT_EQ(kernel(Architecture::hopper, false, false), AttentionKernel::of_tables);
+  EXPECT_EQ(kernel(Architecture::ampere, false, false), AttentionKernel::flash_attention_2);
+  scenario.software.attention_library = AttentionLibrary::tables;
+  EXPECT_EQ(kernel(Architecture::ampere, false, false), AttentionKernel::of_tables);
   scenario.software.attention_library = AttentionLibrary::cudnn;
   using enum Architecture;
   for (const Architecture architecture : {ampere, hopper, blackwell})
     for (const bool dropout : {false, true}) {
-      EXPECT_EQ(kernel(architecture, dropout, false), AttentionKernel::cudnn);
+      EXPECT_EQ(kernel(architecture, dropout, false), architecture == ampere
+                                                          ? AttentionKernel::flash_attention_2
+                                                          : AttentionKernel::cudnn);
       const bool flash = architecture == ampere || (architecture == blackwell && dropout);
       EXPECT_EQ(kernel(architecture, dropout, true),
                 flash ? AttentionKernel::deterministic_flash_attention_2 : AttentionKernel::cudnn);
