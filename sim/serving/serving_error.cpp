@@ -8,20 +8,17 @@
 namespace orrery {
 namespace {
 
-// Residuals of all cases of tests/validation/inference, November 2026, at rank ceil(0.9 (n + 1)) of
-// n, which a further case that is exchangeable with them exceeds with probability 0.1 (split
-// conformal prediction, as in docs/explanation/ranges.md). `orrery validate --json FILE...` prints
-// them as serving_errors; docs/explanation/ranges.md says how many cases of a family lie in a range
-// that all others gave. Classes by experts help TPOT alone: errors of the other two differ more
-// between families than between models.
-constexpr double tpot_error_dense = 0.151;    // 556 cases
-constexpr double tpot_error_experts = 0.246;  // 634
-constexpr double ttft_error = 1.196;          // 1,190
-constexpr double throughput_error = 0.307;    // 898
+// Half-widths that hold 0.91 of the votes of publications, which their cases share (as for training
+// steps, sim/validation/coverage.cpp), of tests/validation/inference, November 2026. `orrery
+// validate --json FILE...` prints them as serving_errors, with the votes of publications left out
+// that lie in the range of all others (docs/explanation/ranges.md).
+constexpr double tpot_error = 0.312;        // 1,339 cases of 11 publications
+constexpr double ttft_error = 1.394;        // 1,369 of 12
+constexpr double throughput_error = 0.390;  // 1,002 of 11
 
-// The same for pairs of cases of one model in one file that differ in their deployment, by TPOT:
-// 8,909 dense ones of one system and engine and 12,001 of several, 9,151 and 13,879 with experts
-// (calibration/serving_covariances.py).
+// 90 % quantiles of pairs of cases of one model in one file that differ in their deployment, by
+// TPOT: 8,909 dense ones of one system and engine and 12,001 of several, 9,151 and 13,879 with
+// experts (calibration/serving_covariances.py).
 constexpr double alike_dense = 0.203, alike_experts = 0.311;
 constexpr double other_dense = 0.232, other_experts = 0.367;
 
@@ -35,8 +32,8 @@ std::optional<ServingFigure> serving_figure(const std::string& quantity) {
   return std::nullopt;
 }
 
-double serving_error(ServingFigure figure, const Model& model) {
-  if (figure == ServingFigure::tpot) return model.experts ? tpot_error_experts : tpot_error_dense;
+double serving_error(ServingFigure figure) {
+  if (figure == ServingFigure::tpot) return tpot_error;
   return figure == ServingFigure::ttft ? ttft_error : throughput_error;
 }
 
@@ -45,8 +42,8 @@ double serving_pair_error(bool alike, const Model& model) {
   return alike ? alike_dense : other_dense;
 }
 
-Range serving_range(double predicted, ServingFigure figure, const Model& model) {
-  const double factor = std::exp(serving_error(figure, model));
+Range serving_range(double predicted, ServingFigure figure) {
+  const double factor = std::exp(serving_error(figure));
   return {predicted / factor, predicted * factor};
 }
 

@@ -17,13 +17,13 @@ enum class ServingFigure { ttft, tpot, throughput };
 /// "total_tokens_per_s"); none for others.
 std::optional<ServingFigure> serving_figure(const std::string& quantity);
 
-/// The |ln(measured / predicted)| that nine in ten published measurements do not exceed, of means
-/// and medians; tails of TTFT were compared too rarely.
-double serving_error(ServingFigure figure, const Model& model);
+/// The |ln(measured / predicted)| that nine in ten measurements of the next publication do not
+/// exceed, of means and medians; tails of TTFT were compared too rarely.
+double serving_error(ServingFigure figure);
 inline constexpr double serving_coverage = 0.9;
 
 /// The range predicted x exp(-+ error), in which nine in ten measurements lie.
-Range serving_range(double predicted, ServingFigure figure, const Model& model);
+Range serving_range(double predicted, ServingFigure figure);
 
 /// The |ln| of a ratio of two deployments, measured over predicted, that nine in ten pairs do not
 /// exceed; `alike`: on one system and by one engine, whose errors they share.

@@ -156,10 +156,9 @@ std::string ranges_text(const ServingRun& run) {
   for (const JudgedFigure& one : judged_figures(run))
     if (one.figure != ServingFigure::tpot || one.predicted > 0.0)
       table.add_row(
-          {"  " + one.label,
-           one.text(within_offer(run, one.figure, one.predicted,
-                                 serving_range(one.predicted, one.figure, run.setup.model))) +
-               " " + one.unit});
+          {"  " + one.label, one.text(within_offer(run, one.figure, one.predicted,
+                                                   serving_range(one.predicted, one.figure))) +
+                                 " " + one.unit});
   return table.text();
 }
 
@@ -337,8 +336,8 @@ Json slo_json(const ServedAnswer& answer) {
 Json ranges_json(const ServingRun& run) {
   Json json{{"coverage", serving_coverage}};
   for (const JudgedFigure& one : judged_figures(run)) {
-    const Range range = within_offer(run, one.figure, one.predicted,
-                                     serving_range(one.predicted, one.figure, run.setup.model));
+    const Range range =
+        within_offer(run, one.figure, one.predicted, serving_range(one.predicted, one.figure));
     json[one.key] = {{"low", rounded(range.low)}, {"high", rounded(range.high)}};
   }
   return json;

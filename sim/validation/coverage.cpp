@@ -251,17 +251,19 @@ std::map<StepClass, double> training_errors(const std::vector<ValidationReport>&
 namespace {
 
 struct Residual {
-  const ValidationReport* file = nullptr;
-  double size = 0.0;  // |ln(measured / predicted)|
-  double error = 0.0;
+  double size = 0.0;   // |ln(measured / predicted)|
+  double error = 0.0;  // Half-width of its range.
 };
+using ByPublication = std::map<std::string, std::vector<Residual>>;
 
-template <class Keep>
-std::vector<double> sizes(const std::vector<Residual>& residuals, const Keep& keep) {
-  std::vector<double> all;
-  for (const Residual& one : residuals)
-    if (keep(one)) all.push_back(one.size);
-  return all;
+// The half-width that holds the votes of all publications but one.
+double half_width_without(const ByPublication& publications, const std::string* left_out) {
+  std::vector<std::pair<double, double>> votes;
+  for (const auto& [publication, residuals] : publications)
+    if (!left_out || publication != *left_out)
+      for (const Residual& one : residuals)
+        votes.emplace_back(one.size, 1.0 / static_cast<double>(residuals.size()));
+  return weighted_quantile(std::move(votes), votes_inside);
 }
 
 const char* name_of(ServingFigure figure) {
@@ -272,30 +274,24 @@ const char* name_of(ServingFigure figure) {
 }  // namespace
 
 std::vector<ServingCoverage> serving_coverage_of(const std::vector<ValidationReport>& reports) {
-  std::map<std::pair<ServingFigure, bool>, std::vector<Residual>> classes;
+  std::map<ServingFigure, ByPublication> figures;
   for (const ValidationReport& report : reports)
-    for (const Comparison& one : report.comparisons) {
-      const auto figure = serving_figure(one.quantity);
-      if (!figure || !one.serving) continue;
-      classes[{*figure, *figure == ServingFigure::tpot && one.serving->experts}].push_back(
-          {&report, std::abs(std::log(one.measured / one.predicted)), one.serving->error});
-    }
+    for (const Comparison& one : report.comparisons)
+      if (const auto figure = serving_figure(one.quantity); figure && one.serving_error)
+        figures[*figure][one.publication].push_back({std::abs(error_of(one)), *one.serving_error});
   std::vector<ServingCoverage> list;
-  for (const auto& [key, residuals] : classes) {
-    ServingCoverage coverage{name_of(key.first), key.second};
-    coverage.cases = static_cast<int>(residuals.size());
-    const auto all = sizes(residuals, [](const Residual&) { return true; });
-    coverage.error = conformal_quantile(all, serving_coverage);
-    for (const ValidationReport& report : reports) {
-      const auto others =
-          sizes(residuals, [&](const Residual& other) { return other.file != &report; });
-      const double error = conformal_quantile(others, serving_coverage);
+  for (const auto& [figure, publications] : figures) {
+    ServingCoverage coverage{name_of(figure), static_cast<int>(publications.size())};
+    coverage.error = half_width_without(publications, nullptr);
+    for (const auto& [publication, residuals] : publications) {
+      const double vote = 1.0 / static_cast<double>(residuals.size() * publications.size());
+      const double by_others = half_width_without(publications, &publication);
+      if (std::isnan(by_others)) coverage.left_out_in_range = by_others;
       for (const Residual& one : residuals) {
-        if (one.file != &report) continue;
+        ++coverage.cases;
         coverage.inside += one.size <= one.error;
-        if (std::isnan(error)) continue;
-        ++coverage.left_out_cases;
-        coverage.left_out_inside += one.size <= error;
+        coverage.in_range += one.size <= one.error ? vote : 0.0;
+        coverage.left_out_in_range += one.size <= by_others ? vote : 0.0;
       }
     }
     list.push_back(coverage);

@@ -76,17 +76,16 @@ std::vector<ByOthers> predicted_by_others(const std::vector<ValidationReport>& r
 /// training_error_of all steps in `reports`, by their class.
 std::map<StepClass, double> training_errors(const std::vector<ValidationReport>& reports);
 
-/// Published measurements of serving that lie in their ranges (serving_error.hpp), for one figure
-/// and class of models.
+/// Published measurements of serving that lie in their ranges (serving_error.hpp), for one figure,
+/// a vote a publication.
 struct ServingCoverage {
-  std::string figure;    ///< "ttft", "tpot", "throughput"
-  bool experts = false;  ///< MoE models, distinguished for TPOT only.
-  int cases = 0, inside = 0;
-  /// The error that just covers nine in ten of them (split conformal: training_error_of()); NaN for
-  /// fewer than nine.
-  double error = 0.0;
-  /// Cases that lie in a range whose error all other files give, where these have nine.
-  int left_out_cases = 0, left_out_inside = 0;
+  std::string figure;  ///< "ttft", "tpot", "throughput"
+  int publications = 0, cases = 0;
+  int inside = 0;         ///< Cases in their range.
+  double in_range = 0.0;  ///< Share of the votes in their range.
+  double error = 0.0;     ///< The half-width that holds 0.91 of the votes.
+  /// Share of the votes in the range that all other publications give; NaN for one publication.
+  double left_out_in_range = 0.0;
 };
 std::vector<ServingCoverage> serving_coverage_of(const std::vector<ValidationReport>& reports);
 

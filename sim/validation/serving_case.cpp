@@ -86,6 +86,10 @@ void read_what_all_have(const JsonValue& entry, ServingCase& one) {
   one.system = entry.at("system").text();
   one.gpus = static_cast<int>(entry.at("gpus").integer(1, most_serving_gpus));
   one.workload = entry.find("workload");
+  if (const auto source = entry.find("source")) {
+    const auto title = source->is_object() ? source->find("title") : source;
+    one.publication = title ? title->text() : "";
+  }
   const JsonValue measured = entry.at("measured");
   for (const std::string& quantity : measured.keys())
     one.measured[quantity] = measured.at(quantity).number(0.0, most_measured);

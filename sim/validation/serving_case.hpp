@@ -12,6 +12,7 @@ namespace orrery {
 /// the measured quantities with their units ("decode_step_ms", "kv_cache_tokens").
 struct ServingCase {
   std::string id;
+  std::string publication;  ///< Title of the source; empty: none.
   Model model;
   std::string system, engine;
   int gpus = 0;

@@ -32,16 +32,12 @@ struct Comparison {
   };
   std::optional<Points> over_points = std::nullopt;
   std::optional<StepRange> range = std::nullopt;  ///< Predicted range of a step time.
-  std::string publication = {};                   ///< Title of the source of a step time.
-  std::string plan = {};                          ///< plan_of_a_replica() of a step time.
+  std::string publication = {};  ///< Title of the source of a step time or a figure of serving.
+  std::string plan = {};         ///< plan_of_a_replica() of a step time.
   /// Published bounds, low and high: `measured` is the nearest value between them.
   std::optional<std::pair<double, double>> bounds = std::nullopt;
-  /// Latency or throughput of serving: predicted x exp(-+ error) is the range.
-  struct Serving {
-    bool experts = false;
-    double error = 0.0;
-  };
-  std::optional<Serving> serving = std::nullopt;
+  /// Latency or throughput of serving: predicted x exp(-+ it) is the range.
+  std::optional<double> serving_error = std::nullopt;
 
   double error() const {
     return over_points ? over_points->mean_abs_error : predicted / measured - 1.0;

@@ -62,14 +62,14 @@ void compare_requests(const ServingCase& one, const ServingRun& run, ValidationR
   }
 }
 
-void note_predicted(const ServingCase& one, const Model& model, const Predicted& predicted,
-                    ValidationReport& report) {
+void note_predicted(const ServingCase& one, const Predicted& predicted, ValidationReport& report) {
   for (const auto& [quantity, value] : predicted) {
     const auto measured = one.measured.find(quantity);
     if (measured == one.measured.end()) continue;
     Comparison comparison{one.id, quantity, measured->second, value, {}};
     if (const auto figure = serving_figure(quantity))
-      comparison.serving = {model.experts.has_value(), serving_error(*figure, model)};
+      comparison.serving_error = serving_error(*figure);
+    comparison.publication = one.publication;
     for (const auto& [peer, predictions] : one.peers)
       if (const auto found = predictions.find(quantity); found != predictions.end())
         comparison.peer_errors[peer] = found->second / measured->second - 1.0;
@@ -84,7 +84,7 @@ void compare_pools(const ServingCase& one, ValidationReport& report) {
   need_space(pools, longest_of(load.list), one.place, one.place);
   const ServingRun run = serve_pools(pools, load);
   compare_requests(one, run, report);
-  note_predicted(one, run.setup.model, quantities_of(run), report);
+  note_predicted(one, quantities_of(run), report);
 }
 
 void compare(const ServingCase& one, KnownKernels& kernels, ValidationReport& report) {
@@ -99,7 +99,7 @@ void compare(const ServingCase& one, KnownKernels& kernels, ValidationReport& re
     predicted.merge(quantities_of(run));
     compare_requests(one, run, report);
   }
-  note_predicted(one, setup.model, predicted, report);
+  note_predicted(one, predicted, report);
 }
 
 }  // namespace

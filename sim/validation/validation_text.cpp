@@ -203,7 +203,7 @@ std::string coverage_markdown(const std::vector<ValidationReport>& reports) {
 }
 
 const std::vector<std::string>& score_headers() {
-  static const std::vector<std::string> headers{"ranges",   "publications", "steps",
+  static const std::vector<std::string> headers{"ranges",   "publications", "cases",
                                                 "in range", "half-width",   "score"};
   return headers;
 }
@@ -226,6 +226,14 @@ std::vector<std::vector<std::string>> score_rows(const std::vector<ValidationRep
       add(", by the other publications", one.publications, one.steps, one.left_out);
     add(one.stands_in ? ", always 0.40" : ", always 0.20", one.publications, one.steps, one.fixed);
     add(", after one own step of the plan", one.pair_publications, one.pair_steps, one.by_own_step);
+  }
+  for (const ServingCoverage& of : serving_coverage_of(reports)) {
+    const auto add = [&](const std::string& what, double in_range) {
+      rows.push_back({"serving, " + of.figure + what, std::to_string(of.publications),
+                      std::to_string(of.cases), plain_percent(in_range), fixed(of.error, 3), ""});
+    };
+    add("", of.in_range);
+    if (of.publications > 1) add(", by the other publications", of.left_out_in_range);
   }
   return rows;
 }
@@ -380,8 +388,7 @@ std::string validation_text(const ValidationReport& report) {
             " in range, half of which is " + percent(others.half_width) + "\n";
   std::string served;
   for (const ServingCoverage& of : serving_coverage_of({report}))
-    served += (served.empty() ? "" : ", ") + of.figure + (of.experts ? " with experts " : " ") +
-              of_all(of.inside, of.cases);
+    served += (served.empty() ? "" : ", ") + of.figure + " " + of_all(of.inside, of.cases);
   if (!served.empty()) text += "  in range: " + served + "; 90 % expected\n";
   if (const MemoryErrors errors = memory_errors(report); errors.count > 0)
     text += "  peak memory: " + std::to_string(errors.count) + " compared, mean absolute error " +
@@ -408,7 +415,7 @@ std::string range_scores_text(const std::vector<ValidationReport>& reports) {
   columns.front().align = Align::left;
   Table table{columns};
   for (const auto& row : rows) table.add_row(row);
-  return "\nranges of steps, a vote a publication\n\n" + table.text();
+  return "\nranges, a vote a publication\n\n" + table.text();
 }
 
 std::string validation_markdown(const std::vector<ValidationReport>& reports) {
@@ -536,12 +543,11 @@ std::string validation_json(const std::vector<ValidationReport>& reports) {
   Json serving = Json::array();
   for (const ServingCoverage& of : serving_coverage_of(reports))
     serving.push_back({{"figure", of.figure},
-                       {"experts", of.experts},
-                       {"error", number_or_null(of.error)},
+                       {"publications", of.publications},
                        {"cases", of.cases},
-                       {"in_range", of.inside},
-                       {"left_out_cases", of.left_out_cases},
-                       {"left_out_in_range", of.left_out_inside}});
+                       {"error", number_or_null(of.error)},
+                       {"in_range", rounded(of.in_range)},
+                       {"left_out_in_range", number_or_null(rounded(of.left_out_in_range))}});
   return Json{{"schema", "orrery.validation/1"},
               {"simulator", name(chosen_simulator())},
               {"files", std::move(files)},

@@ -87,6 +87,12 @@ sed -n '/^### /,$p' "$work/all" | sed 's/^###/##/' > "$work/rows"
 "$orrery" validate --markdown "$famous" | sed '/^### /d; /^| all /d' > "$work/famous"
 "$orrery" validate --markdown tests/validation/inference/*.json | sed '/^### /,$d' > "$work/serving"
 
+sed -n '/^| ranges /,/^$/p' "$work/serving" | sed '/^$/d' > "$work/serving-ranges"
+[ -s "$work/serving-ranges" ] || {
+  echo "$orrery validate --markdown: no table of ranges of serving" >&2
+  exit 1
+}
+
 # A line for each family: its steps, their errors, and how many lie in their range.
 awk -F ' *[|] *' '
   BEGIN {
@@ -158,5 +164,6 @@ page $generated/accuracy-training.md training "$work/summary"
 page $generated/accuracy-famous.md famous "$work/famous"
 page $generated/accuracy-recent.md recent "$work/recent"
 page docs/explanation/ranges.md ranges "$work/ranges"
+page docs/explanation/ranges.md serving-ranges "$work/serving-ranges"
 page $generated/accuracy-serving.md serving "$work/serving"
 [ "$stale" = no ]
