@@ -312,14 +312,14 @@ TEST(Scenario, TakesTheNearestSoftwareThatHasWhatIsRequested) {
   set_plan_flag(loops, "schedule", "looped-bfs");
   set_plan_flag(loops, "vpp", "2");
   const Scenario looped = make_scenario(small_model(), small_system(), loops, 8, plan_file);
-  EXPECT_EQ(looped.plan.software, "torchtitan");
-  EXPECT_EQ(looped.plan.mbs, 1);  // torchtitan's own default was not requested.
+  EXPECT_EQ(looped.plan.software, "torchtitan-2026");
+  EXPECT_EQ(looped.plan.mbs, 1);
 
   plan.software = "megatron-core";
   EXPECT_EQ(refusal(plan, 8),
             infeasible("plan.json: /schedule: the software 'megatron-core' has no schedule=gpipe; "
-                       "use schedule=1f1b or interleaved, or software=nanotron, torchtitan or "
-                       "torchtitan-rowwise"));
+                       "use schedule=1f1b or interleaved, or software=nanotron, torchtitan-2026 or "
+                       "olmo-core"));
   // None has both.
   plan.software.clear();
   set_plan_flag(plan, "schedule", "zb-h1");
