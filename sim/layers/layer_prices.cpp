@@ -213,12 +213,22 @@ LayerPrice LayerPrices::routed(const RoutedBatch& batch, LayerKind kind) const {
   return price_experts(priced(kind), members, exchange(batch.exchange));
 }
 
+namespace {
+
+// What the host takes for a layer's mixer; none without one.
+Seconds mixer_host(const Scenario& scenario, const Model& layer) {
+  const ExpertLayerHost& host = scenario.software.expert_layer_host;
+  if (!has_mixer(layer)) return Seconds{};
+  return slowdown_of(scenario) * (layer.latent ? host.latent_attention : host.attention);
+}
+
+}  // namespace
+
 LayerPrice LayerPrices::price_dense(LayerKind kind) const {
   // The mixer of a layer of its own takes the host as long as before the experts of its layer.
-  const Seconds host =
-      scenario_.model.pattern && scenario_.model.experts && has_mixer(scenario_.shape_of(kind))
-          ? slowdown_of(scenario_) * scenario_.software.expert_layer_host.attention
-          : Seconds{};
+  const Seconds host = scenario_.model.pattern && scenario_.model.experts
+                           ? mixer_host(scenario_, scenario_.shape_of(kind))
+                           : Seconds{};
   LayerPrice price;
   price.forward = pricer_.price(layer_forward(scenario_, kind), host);
   price.backward = pricer_.price(layer_recompute(scenario_, kind));
@@ -270,9 +280,8 @@ ExpertLayerHostParts forward_host(const Scenario& scenario, const Model& layer) 
   const double slowdown = slowdown_of(scenario);
   const auto experts = static_cast<double>(scenario.model.experts->count / scenario.plan.ep);
   const Seconds exchange = scenario.plan.ep > 1 ? host.exchange : Seconds{};
-  const Seconds mixer = has_mixer(layer) ? slowdown * host.attention : Seconds{};
-  return {mixer + router_host(scenario), slowdown * (exchange + experts * host.expert),
-          slowdown * exchange};
+  return {mixer_host(scenario, layer) + router_host(scenario),
+          slowdown * (exchange + experts * host.expert), slowdown * exchange};
 }
 
 ExpertLayerHostParts backward_host(const Scenario& scenario, const Model& layer,

@@ -246,7 +246,7 @@ std::vector<PlanKey> all_plan_keys() {
       key("software_stands_in", software,
           "another software runs, for which the named one stands in: ranges are wider",
           {truth(), &Choices::software_stands_in}, usual("false"),
-          heading("which stands in for the one that runs")),
+          heading("the software stands in for another")),
   };
 }
 

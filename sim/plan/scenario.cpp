@@ -604,8 +604,12 @@ const Software& software_as_read(const Scenario& scenario) {
 std::string plan_of_a_replica(const Scenario& scenario) {
   static const std::vector<std::string> of_all_replicas{"dp", "gbs", "dp_replicate"};
   const Model& model = scenario.model;
-  std::string plan =
-      model.name + " " + text(model.layers) + " " + text(model.hidden) + " " + scenario.system.name;
+  // Not its name or vocabulary, which differ between files that describe one model.
+  std::string plan = scenario.system.name;
+  for (const std::int64_t size :
+       {std::int64_t{model.layers}, model.hidden, model.ffn, model.heads, model.kv_heads,
+        model.experts ? std::int64_t{model.experts->count} : std::int64_t{0}})
+    plan += " " + text(size);
   for (const PlanKey& key : plan_keys())
     if (key.has_value(scenario.plan) && std::find(of_all_replicas.begin(), of_all_replicas.end(),
                                                   key.name) == of_all_replicas.end())

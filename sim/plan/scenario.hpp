@@ -67,7 +67,7 @@ struct Scenario {
   std::int64_t tokens_per_microbatch() const { return plan.mbs * plan.seq / plan.cp; }
 };
 
-/// Model, system and all keys but those that change with the number of replicas and what they do
+/// Sizes of the model, its system and all keys but those that change with the number of replicas and what they do
 /// in a step: equal for runs of one plan on more GPUs, or with another global batch.
 std::string plan_of_a_replica(const Scenario& scenario);
 

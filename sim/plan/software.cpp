@@ -25,6 +25,8 @@ Software parse_software(const JsonValue& json) {
   }();
   Software software;
   read_fields(json, fields, software, {"schema"});
+  if (!json.has("host_latent_attention"))
+    software.expert_layer_host.latent_attention = software.expert_layer_host.attention;
   software.document = json;
   return software;
 }
@@ -32,7 +34,8 @@ Software parse_software(const JsonValue& json) {
 Software captured(CudaGraphs graphs, Software software) {
   const bool both = graphs == CudaGraphs::attention_router;
   if (both || graphs == CudaGraphs::router) software.expert_layer_host.router = Seconds{};
-  if (both || graphs == CudaGraphs::attention) software.expert_layer_host.attention = Seconds{};
+  if (both || graphs == CudaGraphs::attention)
+    software.expert_layer_host.attention = software.expert_layer_host.latent_attention = Seconds{};
   if (graphs == CudaGraphs::step) {
     software.expert_layer_host = {};
     software.host_launch = Seconds{};

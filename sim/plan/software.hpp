@@ -55,6 +55,9 @@ struct ExpertLayerHost {
   Seconds router;     ///< Scores, and the assignment of tokens to experts.
   Seconds exchange;   ///< A dispatch or a combine.
   Seconds expert;     ///< The products of one expert.
+  /// In place of `attention` with latent attention, whose projections, rotary positions and
+  /// concatenations are launched one by one.
+  Seconds latent_attention{};
 
   bool operator==(const ExpertLayerHost&) const = default;
 };

@@ -106,6 +106,7 @@ std::vector<SoftwareKey> all_software_keys() {
       figure("kernel_overhead", &S::kernel_overhead, duration),
       figure("host_launch", &S::host_launch, duration),
       on_host("host_attention", &Host::attention),
+      on_host("host_latent_attention", &Host::latent_attention),
       on_host("host_router", &Host::router),
       on_host("host_exchange", &Host::exchange),
       on_host("host_expert", &Host::expert),

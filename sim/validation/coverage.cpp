@@ -18,10 +18,6 @@ namespace {
 // ranges. (A quantile of 0.90 gives 92 %, 0.95 gives 86 %.)
 constexpr double usual_prices_share = 0.92;
 
-// Votes that a half-width holds. With 0.90, 87 % of the steps of a publication that is left out lie
-// in the others' range, as a publication has errors of its own.
-constexpr double votes_inside = 0.91;
-
 double price_deviation(const Comparison& step) { return std::sqrt(step.range->price_variance()); }
 
 double error_of(const Comparison& step) { return std::log(step.measured / step.predicted); }
@@ -58,7 +54,7 @@ PublishedSteps summary_of(const std::map<std::string, Steps>& publications) {
   for (const auto& [publication, steps] : publications) sum.steps += static_cast<int>(steps.size());
   sum.prices = quantile_of_votes(publications, usual_prices_share, price_deviation);
   // The half-width with which PublishedSteps::half_width() just reaches a step.
-  sum.described = quantile_of_votes(publications, votes_inside, [&](const Comparison& step) {
+  sum.described = quantile_of_votes(publications, range_coverage, [&](const Comparison& step) {
     const double others =
         square(sum.share_missing(step.range->step)) + square(sum.less_known(price_deviation(step)));
     return std::sqrt(std::max(0.0, square(error_of(step)) - others));
@@ -263,7 +259,7 @@ double half_width_without(const ByPublication& publications, const std::string* 
     if (!left_out || publication != *left_out)
       for (const Residual& one : residuals)
         votes.emplace_back(one.size, 1.0 / static_cast<double>(residuals.size()));
-  return weighted_quantile(std::move(votes), votes_inside);
+  return weighted_quantile(std::move(votes), serving_coverage);
 }
 
 const char* name_of(ServingFigure figure) {

@@ -83,7 +83,7 @@ struct ServingCoverage {
   int publications = 0, cases = 0;
   int inside = 0;         ///< Cases in their range.
   double in_range = 0.0;  ///< Share of the votes in their range.
-  double error = 0.0;     ///< The half-width that holds 0.91 of the votes.
+  double error = 0.0;     ///< The half-width that holds nine in ten votes.
   /// Share of the votes in the range that all other publications give; NaN for one publication.
   double left_out_in_range = 0.0;
 };

@@ -394,11 +394,6 @@ class TorchtitanReader {
     const auto converts = [&](const std::string& word) {
       return std::find(converters.begin(), converters.end(), word) != converters.end();
     };
-    for (const char* mx : {"mx", "quantize.linear.mx", "quantize.grouped_mm.mx"})
-      if (converts(mx))
-        s_.fail("model.converters",
-                "has " + std::string{mx} + ", whose mxfp8 has no prices with torchtitan",
-                "write float8, or leave it out: --set model.converters=");
     const bool experts = converts("quantize.grouped_mm.float8");
     const bool linear = converts("float8") || converts("quantize.linear.float8") ||
                         is_on(s_,
@@ -408,9 +403,16 @@ class TorchtitanReader {
     if (experts && !linear)
       note("model.converters", "computes experts in fp8; assumed: all products in 16 bits");
     if (linear) float8(experts);
-    for (const char* settings : {"quantize", "float8"}) s_.find(settings);  // Of converters alone.
+    const bool mx_experts = converts("quantize.grouped_mm.mx");
+    const bool mx_linear = converts("mx") || converts("quantize.linear.mx");
+    if (mx_experts && !mx_linear)
+      note("model.converters", "computes experts in mxfp8; assumed: all products in 16 bits");
+    if (mx_linear) mx(mx_experts, linear);
+    for (const char* settings : {"quantize", "float8", "mx"})
+      s_.find(settings);  // Of converters alone.
     for (const std::string& converter : converters)
-      if (converter.find("float8") == converter.npos)
+      if (converter.find("float8") == converter.npos && converter != "mx" &&
+          !converter.ends_with(".mx"))
         note("model.converters",
              "has " + shown_text(converter) + ", which is not read; assumed: the model without it");
   }
@@ -442,6 +444,28 @@ class TorchtitanReader {
         kept += " " + shown_text(word);
     if (!kept.empty())
       note(fqns, "leaves" + kept + " in 16 bits; assumed: all products of layers in fp8");
+  }
+
+  // torchao's MXFP8, which torchtitan has from 2025 on.
+  void mx(bool experts, bool float8) {
+    if (float8)
+      s_.fail("model.converters", "has products in float8 and in mxfp8",
+              "write one of them: --set model.converters=quantize.linear.mx");
+    if (r_.dtype == "fp32")
+      s_.fail("training.mixed_precision_param",
+              "is 'float32' with mxfp8 products, which has no prices",
+              "write bfloat16: --set training.mixed_precision_param=bfloat16");
+    r_.dtype = "mxfp8";
+    r_.software = "torchtitan-2026";
+    if (r_.model->experts && !experts)
+      note("model.converters", "leaves experts in 16 bits; assumed: all products in mxfp8");
+    const std::string fqns = "quantize.linear.mx.filter_fqns|mx.filter_fqns";
+    std::string kept;
+    for (const std::string& word : s_.words(fqns))
+      if (word != "output" && word != "router.gate" && !word.starts_with("auto_filter"))
+        kept += " " + shown_text(word);
+    if (!kept.empty())
+      note(fqns, "leaves" + kept + " in 16 bits; assumed: all products of layers in mxfp8");
   }
 
   void recompute() {

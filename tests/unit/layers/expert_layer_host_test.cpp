@@ -66,6 +66,17 @@ TEST(ExpertLayerHost, OverlapSlowsTheHost) {
   EXPECT_DOUBLE_EQ(router_host(scenario).si(), 3.0);
 }
 
+// Latent attention has a time of its own before the experts.
+TEST(ExpertLayerHost, LatentAttentionTakesItsOwnTime) {
+  Scenario scenario = mixture(8, 1.0);
+  scenario.software.expert_layer_host.latent_attention = Seconds{7.0};
+  EXPECT_DOUBLE_EQ(forward_host(scenario, scenario.model).before.si(), 3.0);
+  scenario.model.latent = LatentAttention{0, 64, 64, 32, 64};
+  const ExpertLayerHostParts parts = forward_host(scenario, scenario.model);
+  EXPECT_DOUBLE_EQ(parts.before.si(), 9.0);
+  EXPECT_DOUBLE_EQ(parts.experts.si(), 12.0);
+}
+
 // A plan's graphs take their parts of a layer from the host, and those of a step its launches too.
 TEST(ExpertLayerHost, LaunchesNoGraphs) {
   PlanRequest request = plan_request(1, 1, 1, 8, 64, "megatron-core");

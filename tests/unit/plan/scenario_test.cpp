@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -540,6 +541,27 @@ TEST(Scenario, RefusesWhatItCannotEstimate) {
   plan.dtype = Dtype::fp8;
   EXPECT_EQ(refusal(plan, 8, small_model(), ampere),
             infeasible("plan.json: /dtype: the GPU 'g' has no fp8 units; use bf16 or fp16"));
+}
+
+// Replicas, and what they do in a step, are not part of it; everything else is.
+TEST(Scenario, PlansOfAReplicaAreThoseOfAnyNumberOfThem) {
+  const auto plan_with = [](int gpus, const std::map<std::string, std::string>& flags) {
+    PlanRequest plan;
+    plan.gbs = gpus;
+    for (const auto& [key, value] : flags) set_plan_flag(plan, key, value);
+    return plan_of_a_replica(make_scenario(small_model(), small_system(), plan, gpus, plan_file));
+  };
+  const std::string plan = plan_with(4, {{"tp", "2"}});
+  EXPECT_EQ(plan_with(8, {{"tp", "2"}}), plan);
+  EXPECT_EQ(plan_with(8, {{"tp", "2"}, {"gbs", "32"}}), plan);
+  EXPECT_NE(plan_with(8, {{"tp", "4"}}), plan);
+  EXPECT_NE(plan_with(8, {{"tp", "2"}, {"recompute", "full"}}), plan);
+  Model renamed = small_model();
+  renamed.name = "another name";
+  PlanRequest same;
+  same.gbs = 4;
+  set_plan_flag(same, "tp", "2");
+  EXPECT_EQ(plan_of_a_replica(make_scenario(renamed, small_system(), same, 4, plan_file)), plan);
 }
 
 }  // namespace

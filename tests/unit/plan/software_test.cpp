@@ -204,9 +204,14 @@ TEST(Software, SaysWhatAPlanMayAskOfIt) {
   EXPECT_TRUE(some.optimizers_gather_all);
   EXPECT_EQ(all.expert_layer_host.attention, Seconds{});
   EXPECT_EQ(some.expert_layer_host.attention, microseconds(1000));
+  EXPECT_EQ(some.expert_layer_host.latent_attention, microseconds(1000));
   EXPECT_EQ(some.expert_layer_host.router, microseconds(2000));
   EXPECT_EQ(some.expert_layer_host.exchange, microseconds(3000));
   EXPECT_EQ(some.expert_layer_host.expert, microseconds(4));
+  text.insert(text.rfind('}'), R"(, "host_latent_attention": {"value": "5 ms", "source": "s"})");
+  EXPECT_EQ(read(text).expert_layer_host.latent_attention, microseconds(5000));
+  EXPECT_EQ(captured(CudaGraphs::attention, read(text)).expert_layer_host.latent_attention,
+            Seconds{});
   EXPECT_TRUE(supports(some, "zero", "1"));
   EXPECT_FALSE(supports(some, "zero", "2"));
   EXPECT_FALSE(supports(some, "sp", "true"));

@@ -83,6 +83,25 @@ TEST(TorchtitanRun, TheLayoutOf2024) {
   EXPECT_THAT(run.notes, IsEmpty());
 }
 
+// MXFP8 by torchao, which torchtitan has from 2025 on.
+TEST(TorchtitanRun, ProductsInMxfp8) {
+  const auto mx = [](const std::string& converters) {
+    return run_of(
+        "[model]\nname = 'llama3'\nflavor = '8B'\n[training]\nlocal_batch_size = 1\n"
+        "seq_len = 8192\n[compile]\nenable = true\n[activation_checkpoint]\nmode = 'full'\n",
+        {{"model.converters", converters}});
+  };
+  for (const char* converter : {"mx", "quantize.linear.mx"}) {
+    const ImportedRun run = mx(converter);
+    EXPECT_THAT(plan_text(run), HasSubstr("dtype=\"mxfp8\"")) << converter;
+    EXPECT_THAT(plan_text(run), HasSubstr("software=\"torchtitan-2026\"")) << converter;
+    EXPECT_THAT(run.notes, IsEmpty()) << converter;
+  }
+  const ImportedRun experts = mx("quantize.grouped_mm.mx");
+  EXPECT_THAT(plan_text(experts), HasSubstr("software=\"torchtitan\""));
+  EXPECT_THAT(experts.notes, ElementsAre(HasSubstr("computes experts in mxfp8")));
+}
+
 // 80 layers, the embedding and the head on eight stages: 82 = 8 x 10 + 2, of which the first stage
 // gives one to the embedding and the last one to the head. On four stages 82 = 4 x 20 + 2.
 TEST(TorchtitanRun, LayersOfStages) {
@@ -197,9 +216,9 @@ TEST(TorchtitanRun, Refusals) {
             "job.toml: line 13: parallelism.pipeline_parallel_schedule is 'DualPipeV', which has "
             "no prices with torchtitan; write 1F1B, GPipe, Interleaved1F1B or LoopedBFS: --set "
             "parallelism.pipeline_parallel_schedule=1F1B");
-  EXPECT_EQ(refusal(small, {{"model.converters", "mx"}}),
-            "--set: model.converters has mx, whose mxfp8 has no prices with torchtitan; write "
-            "float8, or leave it out: --set model.converters=");
+  EXPECT_EQ(refusal(small, {{"model.converters", "mx,float8"}}),
+            "--set: model.converters has products in float8 and in mxfp8; write one of them: --set "
+            "model.converters=quantize.linear.mx");
   EXPECT_EQ(refusal_of([] { run_of(small, {}, std::nullopt); }),
             "job.toml: does not say how many sequences a step has: they are 4 for each replica, "
             "whose number it does not say; give --gpus N");
