@@ -158,7 +158,7 @@ int run_estimate(const Arguments& arguments) {
     options.refuse({"perfetto-ranks"}, "ranks of which drawing?",
                    "add --perfetto FILE, or leave it out");
   std::vector<MeasuredRun> own_runs;
-  if (given.runs) own_runs = read_measured_runs(*given.runs, inputs.system, detail.most_memory);
+  if (given.runs) own_runs = read_measured_runs(*given.runs, inputs.system);
   EstimateContext context{scenario.system};
   Estimate answer = long_work([&] { return estimate(scenario, context, detail); });
   const std::string interrupted = run ? sampled_run_line(long_work([&] {

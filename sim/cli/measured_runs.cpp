@@ -1,5 +1,6 @@
 #include "sim/cli/measured_runs.hpp"
 
+#include <limits>
 #include <sstream>
 
 #include "sim/cli/scenario_options.hpp"
@@ -10,14 +11,24 @@
 namespace orrery {
 namespace {
 
-MeasuredRun measured_run(Seconds measured, const Scenario& scenario, double most_memory) {
+// A run that was measured did fit, whatever is predicted of its memory.
+Result predicted(const Scenario& scenario) {
   Detail detail;
-  detail.most_memory = most_memory;
-  return {measured, estimate(scenario, detail).result.range, plan_of_a_replica(scenario)};
+  detail.most_memory = std::numeric_limits<double>::infinity();
+  return estimate(scenario, detail).result;
+}
+
+MeasuredRun measured_run(const TrainingCase& one) {
+  const Scenario scenario = scenario_of(one);
+  const Result result = predicted(scenario);
+  const Seconds measured = one.step_time
+                               ? *one.step_time
+                               : result.tokens_per_s_per_gpu / *one.tokens_rate * result.step_time;
+  return {measured, result.range, plan_of_a_replica(scenario)};
 }
 
 MeasuredRun imported_run(const std::string& file, const JsonValue& json,
-                         const std::optional<std::string>& system, double most_memory) {
+                         const std::optional<std::string>& system) {
   const auto measured = json.find("measured");
   if (!measured)
     json.fail("holds no measured step",
@@ -26,8 +37,9 @@ MeasuredRun imported_run(const std::string& file, const JsonValue& json,
   ScenarioOptions run;
   run.plan = file;
   run.system = system;
-  return measured_run(Seconds{measured->at("step_s").number(1e-9, 1e9)}, read_scenario(run),
-                      most_memory);
+  const Scenario scenario = read_scenario(run);
+  return {Seconds{measured->at("step_s").number(1e-9, 1e9)}, predicted(scenario).range,
+          plan_of_a_replica(scenario)};
 }
 
 }  // namespace
@@ -72,23 +84,22 @@ ServingRunsByFigure read_serving_runs(const std::string& listed, const ServingSe
 }
 
 std::vector<MeasuredRun> read_measured_runs(const std::string& listed,
-                                            const std::optional<std::string>& system,
-                                            double most_memory) {
+                                            const std::optional<std::string>& system) {
   constexpr std::size_t most = 200;
   std::vector<MeasuredRun> runs;
   std::istringstream files{listed};
   for (std::string file; std::getline(files, file, ',');) {
     const JsonValue json = JsonValue::read_file(file);
     if (!json.is_array()) {
-      runs.push_back(imported_run(file, json, system, most_memory));
+      runs.push_back(imported_run(file, json, system));
       continue;
     }
     const std::size_t before = runs.size();
     for (const TrainingCase& one : read_training_cases(json))
-      if (one.step_time)
-        runs.push_back(measured_run(*one.step_time, scenario_of(one), most_memory));
+      if (one.step_time || one.tokens_rate) runs.push_back(measured_run(one));
     if (runs.size() == before)
-      json.fail("holds no measured step", "give a case its measured.step_time_s");
+      json.fail("holds no measured step",
+                "give a case its measured.step_time_s or tokens_per_s_per_gpu");
     if (runs.size() > most)
       json.fail("makes " + std::to_string(runs.size()) + " runs", "give at most 200 of them");
   }

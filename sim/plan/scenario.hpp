@@ -67,8 +67,9 @@ struct Scenario {
   std::int64_t tokens_per_microbatch() const { return plan.mbs * plan.seq / plan.cp; }
 };
 
-/// Sizes of the model, its system and all keys but those that change with the number of replicas and what they do
-/// in a step: equal for runs of one plan on more GPUs, or with another global batch.
+/// Sizes of the model, its system and all keys but those that change with the number of replicas
+/// and with what they do in a step: equal for runs of one plan on more GPUs, or with another global
+/// batch.
 std::string plan_of_a_replica(const Scenario& scenario);
 
 /// Layers of each of `stages` virtual stages, equal if they divide. If not, the last holds one

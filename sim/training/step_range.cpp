@@ -24,6 +24,11 @@ Seconds of_kind(const TimeByPrice& path, std::size_t kind) {
 
 double square(double x) { return x * x; }
 
+// A software for which another stands in is not that other one.
+bool same_software(const StepRange& a, const StepRange& b) {
+  return a.software == b.software && a.stands_in == b.stands_in;
+}
+
 bool same_prices(const StepRange& a, const StepRange& b, PriceKind kind) {
   switch (kind) {
     case PriceKind::gemm:
@@ -93,7 +98,7 @@ namespace {
 // True if both spend the same time on each kind of kernel and differ only in traffic and order.
 bool same_kernels(const StepRange& a, const StepRange& b) {
   constexpr double rounding = 1e-3;
-  if (a.gpu != b.gpu || a.software != b.software || a.dtype != b.dtype) return false;
+  if (a.gpu != b.gpu || !same_software(a, b) || a.dtype != b.dtype) return false;
   for (std::size_t kind = 0; kind < static_cast<std::size_t>(PriceKind::host); ++kind)
     if (std::abs((of_kind(a.path, kind) - of_kind(b.path, kind)) / a.step) > rounding) return false;
   return true;
@@ -109,9 +114,9 @@ StepDifference difference(const StepRange& one, const StepRange& other, bool sam
       sum += variance(one.path.at(of, tag).si() * sigma(one, kind, tag),
                       other.path.at(of, tag).si() * sigma(other, kind, tag),
                       same_prices(one, other, of));
-    sum += variance(of_kind(one.path, kind).si() * one.errors.training,
-                    of_kind(other.path, kind).si() * other.errors.training,
-                    one.software == other.software);
+    sum +=
+        variance(of_kind(one.path, kind).si() * one.errors.training,
+                 of_kind(other.path, kind).si() * other.errors.training, same_software(one, other));
   }
   if (!same_kernels(one, other))
     sum += variance(one.step.si() * one.errors.own, other.step.si() * other.errors.own,
@@ -166,8 +171,9 @@ StepByRuns by_runs(const StepRange& step, const std::string& plan,
   for (std::size_t i = 0; i < all.size(); ++i)
     for (std::size_t k = 0; k < all.size(); ++k) {
       double& both = covariances[i][k];
-      if (all[i].predicted.software == all[k].predicted.software)
-        both += std::sqrt(parts[i].common * parts[k].common);
+      // What makes one of them less certain than the other is not the other's.
+      if (same_software(all[i].predicted, all[k].predicted))
+        both += std::min(parts[i].common, parts[k].common);
       if (all[i].plan == all[k].plan) both += parts[i].plan;
       if (i == k) both += parts[i].own;
     }

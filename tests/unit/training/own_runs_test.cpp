@@ -86,12 +86,26 @@ TEST(OwnRuns, TellMoreWhereAnotherSoftwareStandsIn) {
   EXPECT_LT(by_runs(step, "p", {took(0.3, step, "p")}).half_width, other.half_width);
 }
 
+// Nor does one for which the same file stands in, or the other way round.
 TEST(OwnRuns, AnotherSoftwareSaysNothing) {
   StepRange elsewhere = step_of(10);
   elsewhere.software = "x";
-  const StepByRuns found = by_runs(step_of(10), "p", {took(0.3, elsewhere, "q")});
-  EXPECT_EQ(found.offset, 0.0);
-  EXPECT_NEAR(found.half_width, 0.2, 1e-12);
+  for (const StepRange& other : {elsewhere, step_of(10, true)}) {
+    const StepByRuns found = by_runs(step_of(10), "p", {took(0.3, other, "q")});
+    EXPECT_EQ(found.offset, 0.0);
+    EXPECT_NEAR(found.half_width, 0.2, 1e-12);
+  }
+}
+
+// A short step misses seconds that a long one does not: it never moves by more than what was
+// measured.
+TEST(OwnRuns, AShortStepMovesByNoMoreThanALongOne) {
+  StepRange brief = step_of(0.02), lasting = step_of(20);
+  brief.errors.published->missing = lasting.errors.published->missing = Seconds{0.2};
+  const double by_long = by_runs(brief, "p", {took(0.4, lasting, "p")}).offset;
+  EXPECT_GT(by_long, 0.0);
+  EXPECT_LE(by_long, 0.4);
+  EXPECT_LE(by_runs(lasting, "p", {took(0.4, brief, "p")}).offset, by_long);
 }
 
 // More runs never make a step less certain.

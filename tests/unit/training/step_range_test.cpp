@@ -119,6 +119,8 @@ TEST(StepDifference, OnlyTheSamePricesCancel) {
   EXPECT_DOUBLE_EQ(deviation(PriceKind::network_bytes, 0.1, 0, system), apart);
   EXPECT_DOUBLE_EQ(deviation(PriceKind::gemm, 0, 0.1, gpu), 0);
   EXPECT_DOUBLE_EQ(deviation(PriceKind::gemm, 0, 0.1, software), apart);
+  const auto stands_in = [](StepRange& range) { range.stands_in = true; };
+  EXPECT_DOUBLE_EQ(deviation(PriceKind::gemm, 0, 0.1, stands_in), apart);
 }
 
 // As fast, but with streaming in place of products: each step is off by 2 % for itself.
