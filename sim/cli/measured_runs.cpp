@@ -21,10 +21,8 @@ Result predicted(const Scenario& scenario) {
 MeasuredRun measured_run(const TrainingCase& one) {
   const Scenario scenario = scenario_of(one);
   const Result result = predicted(scenario);
-  const Seconds measured = one.step_time
-                               ? *one.step_time
-                               : result.tokens_per_s_per_gpu / *one.tokens_rate * result.step_time;
-  return {measured, result.range, plan_of_a_replica(scenario)};
+  return {one.measured_step(result.step_time, result.tokens_per_s_per_gpu), result.range,
+          plan_of_a_replica(scenario)};
 }
 
 MeasuredRun imported_run(const std::string& file, const JsonValue& json,

@@ -35,7 +35,8 @@ NetworkKind parse_network(const JsonValue& written) {
                               "write a larger one, or a smaller switch_latency");
   });
   reader.raise();
-  // As of the catalog's InfiniBand and RoCE (topologies/networks, docs/notes/growth.md).
+  // The catalog's InfiniBand and RoCE have these shares (topologies/networks,
+  // docs/notes/growth.md).
   if (!json.has("wait_share"))
     network.wait_share = network.technology == NetworkTechnology::infiniband ? 0.002 : 0.015;
   network.document = json;

@@ -215,7 +215,7 @@ LayerPrice LayerPrices::routed(const RoutedBatch& batch, LayerKind kind) const {
 
 namespace {
 
-// What the host takes for a layer's mixer; none without one.
+// Host time to launch a layer's mixer; zero for a layer without one.
 Seconds mixer_host(const Scenario& scenario, const Model& layer) {
   const ExpertLayerHost& host = scenario.software.expert_layer_host;
   if (!has_mixer(layer)) return Seconds{};

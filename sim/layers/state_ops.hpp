@@ -10,8 +10,8 @@ namespace orrery {
 ///
 /// Tensor  Ranks have some of the heads; the first products are column-parallel and the last one is
 ///         row-parallel, as attention's are.
-///         In Mamba-1 each rank makes a part of the scan's inputs from its channels; an all-reduce
-///         sums the parts, and another one their gradients.
+///         In Mamba-1 each rank computes partial sums of the scan's inputs from its own channels:
+///         an all-reduce adds them up, and another one adds up their gradients.
 /// Context Ranks exchange tokens for heads before the convolution and back after the norm (Megatron
 ///         Core, ssm/mamba_context_parallel.py): a scan needs whole sequences.
 /// Formats The convolution, the scan and the norm stay in 16 bits.

@@ -18,14 +18,14 @@ struct PublishedSteps {
   int publications = 0, steps = 0;
   double described = 0.0;  ///< Half-width where the software that runs has a file of its own.
   double stands_in = 0.0;  ///< Half-width where another software's file stands in for it.
-  /// What predictions miss in seconds, whatever the step's length.
+  /// Time by which measured steps of any length may exceed their predictions.
   Seconds missing;
   /// Half-width of a step after one step of the same plan was measured.
   double same_plan = 0.0;
   /// Share of the variance that all steps of a publication have in common, where the software is
   /// described.
   double of_publication = 0.0;
-  /// Upper limit of the standard deviation due to prices, for 92 of 100 of them.
+  /// Standard deviation due to prices that 92 % of the votes do not exceed.
   double prices = 0.0;
 
   /// Half-width of a step whose prices explain a standard deviation of `prices_deviation`:
@@ -33,9 +33,10 @@ struct PublishedSteps {
   ///     half^2 = h^2 + share_missing^2 + less_known^2
   double half_width(Seconds step, bool another_runs, double prices_deviation) const;
 
-  /// Part of the missing seconds in a step that is longer by them.
+  /// missing / (step + missing)
   double share_missing(Seconds step) const;
-  /// Half-width of what prices are less known than those of published steps, 0 if they are not.
+  /// Half-width that a standard deviation of prices adds beyond that of published steps; 0 for a
+  /// smaller one.
   double less_known(double prices_deviation) const;
 
   bool operator==(const PublishedSteps&) const = default;
@@ -46,7 +47,7 @@ struct PublishedSteps {
 PublishedSteps parse_published_steps(const JsonValue& found, const JsonValue& price_errors);
 PublishedSteps read_published_steps();
 
-/// As results hold them.
+/// Reads step_time_range.published of a result (docs/reference/json.md).
 PublishedSteps parse_summary(const JsonValue& json);
 
 }  // namespace orrery

@@ -218,9 +218,7 @@ MaybeRefused check_split_backward(const Plan& plan) {
       again ? "use --recompute selective or none" : "use --recompute none or selective:core_attn");
 }
 
-// Each rank has two of 2 cp parts of a sequence, the i-th and the i-th from the end, so that all
-// have as much to do under a causal mask (Megatron-LM, get_batch_on_this_cp_rank).
-// "use cp=4": the largest below it that divides `heads`, and the GPUs and the sequence as well.
+// "use cp=4": the largest degree below the plan's that divides `heads`, the GPUs and the sequence.
 std::string other_context_ranks(std::int64_t heads, const Plan& plan) {
   const std::int64_t ranks = std::int64_t{plan.cp} * plan.dp;
   for (std::int64_t cp = plan.cp - 1; cp > 1; --cp)
@@ -228,6 +226,8 @@ std::string other_context_ranks(std::int64_t heads, const Plan& plan) {
   return "use cp=1";
 }
 
+// Each rank has two of 2 cp parts of a sequence, the i-th and the i-th from the end, so that all
+// have as much to do under a causal mask (Megatron-LM, get_batch_on_this_cp_rank).
 MaybeRefused check_context_parallel(const Model& model, const Plan& plan, const Software& software,
                                     const Gpu& gpu) {
   if (plan.cp == 1) return {};

@@ -55,8 +55,8 @@ struct ExpertLayerHost {
   Seconds router;     ///< Scores, and the assignment of tokens to experts.
   Seconds exchange;   ///< A dispatch or a combine.
   Seconds expert;     ///< The products of one expert.
-  /// In place of `attention` with latent attention, whose projections, rotary positions and
-  /// concatenations are launched one by one.
+  /// Latent attention takes this time instead of `attention`: its projections, rotary positions and
+  /// concatenations are separate launches.
   Seconds latent_attention{};
 
   bool operator==(const ExpertLayerHost&) const = default;

@@ -14,7 +14,7 @@ Layout lay_out(const System& system, const Placement& placement, const Topology&
 }
 
 EstimateContext::EstimateContext(const System& system)
-    : system_{system}, tables_{kernel_tables_of(system)}, published_{read_published_steps()} {
+    : system_{system}, tables_{kernel_tables_of(system)} {
   collectives(Plan{});  // Nearly all estimates need it; made before threads start.
 }
 
@@ -43,14 +43,13 @@ void EstimateContext::make_kernels() {
 const PriceErrors& EstimateContext::price_errors(const Scenario& scenario) {
   const Dtype dtype = scenario.plan.dtype;
   const StepClass step{scenario.model.experts.has_value(), is_narrow(dtype)};
-  const std::string& software = scenario.software.name;
-  const auto found = price_errors_.find({software, dtype, step});
+  const auto found = price_errors_.find({dtype, step});
   if (found != price_errors_.end()) return found->second;
   PriceErrors errors = with_tables(
       read_price_errors(system_.gpu.name, dtype, step, name_in_catalog(system_.network)),
       tables_ ? &*tables_ : nullptr, dtype);
-  errors.published = published_;
-  return price_errors_.emplace(std::tuple{software, dtype, step}, std::move(errors)).first->second;
+  errors.published = read_published_steps();
+  return price_errors_.emplace(std::pair{dtype, step}, std::move(errors)).first->second;
 }
 
 Topology& EstimateContext::topology(int gpus) {

@@ -56,10 +56,9 @@ class EstimateContext {
  private:
   System system_;
   std::optional<KernelTables> tables_;
-  PublishedSteps published_;
   std::map<Dtype, KernelModel> kernels_;
   std::map<std::tuple<std::string, std::string, int>, CollectiveTime> collectives_;
-  std::map<std::tuple<std::string, Dtype, StepClass>, PriceErrors> price_errors_;
+  std::map<std::pair<Dtype, StepClass>, PriceErrors> price_errors_;
   KnownLoads loads_;
   std::map<int, Topology> topologies_;
   std::map<Placement, Layout> layouts_;

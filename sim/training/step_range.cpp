@@ -24,11 +24,6 @@ Seconds of_kind(const TimeByPrice& path, std::size_t kind) {
 
 double square(double x) { return x * x; }
 
-// A software for which another stands in is not that other one.
-bool same_software(const StepRange& a, const StepRange& b) {
-  return a.software == b.software && a.stands_in == b.stands_in;
-}
-
 bool same_prices(const StepRange& a, const StepRange& b, PriceKind kind) {
   switch (kind) {
     case PriceKind::gemm:
@@ -57,6 +52,10 @@ double variance(double a, double b, bool common) {
 }
 
 }  // namespace
+
+bool same_software(const StepRange& one, const StepRange& other) {
+  return one.software == other.software && one.stands_in == other.stands_in;
+}
 
 double StepRange::price_variance() const {
   double sum = 0.0;
@@ -171,7 +170,8 @@ StepByRuns by_runs(const StepRange& step, const std::string& plan,
   for (std::size_t i = 0; i < all.size(); ++i)
     for (std::size_t k = 0; k < all.size(); ++k) {
       double& both = covariances[i][k];
-      // What makes one of them less certain than the other is not the other's.
+      // Two runs share the smaller of their softwares' variances: what makes one range wider (a
+      // short step, poorly known hardware) does not affect the other run.
       if (same_software(all[i].predicted, all[k].predicted))
         both += std::min(parts[i].common, parts[k].common);
       if (all[i].plan == all[k].plan) both += parts[i].plan;

@@ -41,6 +41,9 @@ struct StepRange {
   StepRange scaled(double factor) const;
 };
 
+/// True if one software ran both: one for which another stands in is not that other one.
+bool same_software(const StepRange& one, const StepRange& other);
+
 /// Difference `other` - `one` with its uncertainty: errors that both steps have in common matter
 /// only as far as the steps consist of different parts. Kernels share errors if GPU and dtype are
 /// the same, NVLink if the GPU is, the network if the system is, training if the software is.
@@ -79,9 +82,9 @@ struct StepByRuns {
 };
 
 /// Conditions a step on measured runs (docs/explanation/ranges.md). The error of a step has three
-/// independent normal parts: one that all runs of its software have in common, one of its plan, and
-/// one of its own, which also comes back when the same plan runs on another number of GPUs. With
-/// the covariances C between runs, c with the step, and x = ln(measured / predicted),
+/// independent normal parts: one that all runs of its software share, one that all runs of its plan
+/// share, and one that it has for itself: the same plan on another number of GPUs has a new one.
+/// With the covariances C between runs, c with the step, and x = ln(measured / predicted),
 ///
 ///     offset = c' C^-1 x,     variance = v - c' C^-1 c
 ///

@@ -60,10 +60,10 @@ std::string speed(const Result& result, const Painter& paint) {
       {paint.head("Step time"), paint.head(amount(result.step_time)), std::string{unit.name},
        amount(result.range.low()) + " .. " + amount(result.range.high()) + " (90 % interval)"});
   if (result.range.errors.published && !result.by_runs)
-    table.add_row(
-        {"", "", "",
-         std::string{result.range.stands_in ? "another software runs" : "software described"} +
-             "; a step of this plan narrows it (--runs)"});
+    table.add_row({"", "", "",
+                   std::string{result.range.stands_in ? "for software without a description"
+                                                      : "for described software"} +
+                       "; a measured step of this plan narrows it (--runs)"});
   if (const auto& runs = result.by_runs)
     table.add_row({"as your runs", amount(runs->step(result.range)), std::string{unit.name},
                    amount(runs->low(result.range)) + " .. " + amount(runs->high(result.range)) +

@@ -36,29 +36,37 @@ std::map<std::string, Steps> by_publication(const std::vector<ValidationReport>&
   return publications;
 }
 
-// A quantile of what steps have, each with its part of its publication's vote.
-template <class Value>
-double quantile_of_votes(const std::map<std::string, Steps>& publications, double share,
-                         const Value& value) {
+// The quantile of a value of measurements, each with its part of its publication's vote; without
+// the publication `left_out`, where it is not null.
+template <class Measurement, class Value>
+double quantile_of_votes(const std::map<std::string, std::vector<Measurement>>& publications,
+                         double share, const Value& value, const std::string* left_out) {
   std::vector<std::pair<double, double>> votes;
-  for (const auto& [publication, steps] : publications)
-    for (const Comparison& step : steps)
-      votes.emplace_back(value(step), 1.0 / static_cast<double>(steps.size()));
+  for (const auto& [publication, measurements] : publications)
+    if (!left_out || publication != *left_out)
+      for (const Measurement& one : measurements)
+        votes.emplace_back(value(one), 1.0 / static_cast<double>(measurements.size()));
   return weighted_quantile(std::move(votes), share);
 }
 
-PublishedSteps summary_of(const std::map<std::string, Steps>& publications) {
+// Another publication than `left_out` is required.
+PublishedSteps summary_of(const std::map<std::string, Steps>& publications,
+                          const std::string* left_out) {
   PublishedSteps sum = *publications.begin()->second.front().range->errors.published;
-  sum.publications = static_cast<int>(publications.size());
-  sum.steps = 0;
-  for (const auto& [publication, steps] : publications) sum.steps += static_cast<int>(steps.size());
-  sum.prices = quantile_of_votes(publications, usual_prices_share, price_deviation);
+  sum.publications = sum.steps = 0;
+  for (const auto& [publication, steps] : publications) {
+    if (left_out && publication == *left_out) continue;
+    ++sum.publications;
+    sum.steps += static_cast<int>(steps.size());
+  }
+  sum.prices = quantile_of_votes(publications, usual_prices_share, price_deviation, left_out);
   // The half-width with which PublishedSteps::half_width() just reaches a step.
-  sum.described = quantile_of_votes(publications, range_coverage, [&](const Comparison& step) {
+  const auto needed = [&](const Comparison& step) {
     const double others =
         square(sum.share_missing(step.range->step)) + square(sum.less_known(price_deviation(step)));
     return std::sqrt(std::max(0.0, square(error_of(step)) - others));
-  });
+  };
+  sum.described = quantile_of_votes(publications, range_coverage, needed, left_out);
   return sum;
 }
 
@@ -66,10 +74,9 @@ PublishedSteps summary_of(const std::map<std::string, Steps>& publications) {
 
 std::optional<PublishedSteps> published_steps(const std::vector<ValidationReport>& reports,
                                               const std::string& left_out) {
-  std::map<std::string, Steps> publications = by_publication(reports, false);
-  if (!left_out.empty()) publications.erase(left_out);
-  if (publications.empty()) return std::nullopt;
-  return summary_of(publications);
+  const std::map<std::string, Steps> publications = by_publication(reports, false);
+  if (publications.size() <= publications.count(left_out)) return std::nullopt;
+  return summary_of(publications, &left_out);
 }
 
 namespace {
@@ -109,11 +116,9 @@ RangeScore score_of(const std::map<std::string, Steps>& publications, bool stand
   RangeScore score{stands_in, static_cast<int>(publications.size())};
   MeanScores as_printed, left_out, fixed, by_own_step;
   for (const auto& [publication, steps] : publications) {
-    std::map<std::string, Steps> others = publications;
-    others.erase(publication);
-    const bool known = !stands_in && !others.empty();
+    const bool known = !stands_in && publications.size() > 1;
     const std::optional<PublishedSteps> of_others =
-        known ? std::optional{summary_of(others)} : std::nullopt;
+        known ? std::optional{summary_of(publications, &publication)} : std::nullopt;
     for (const Comparison& step : steps) {
       ++score.steps;
       const StepRange& range = *step.range;
@@ -158,7 +163,7 @@ namespace {
 double deviations_needed(const Comparison& step) { return error_of(step) / range_deviations; }
 
 bool are_comparable(const StepRange& a, const StepRange& b) {
-  return a.system == b.system && a.software == b.software && a.dtype == b.dtype &&
+  return a.system == b.system && same_software(a, b) && a.dtype == b.dtype &&
          !a.errors.step_class.experts && !b.errors.step_class.experts;
 }
 
@@ -252,16 +257,6 @@ struct Residual {
 };
 using ByPublication = std::map<std::string, std::vector<Residual>>;
 
-// The half-width that holds the votes of all publications but one.
-double half_width_without(const ByPublication& publications, const std::string* left_out) {
-  std::vector<std::pair<double, double>> votes;
-  for (const auto& [publication, residuals] : publications)
-    if (!left_out || publication != *left_out)
-      for (const Residual& one : residuals)
-        votes.emplace_back(one.size, 1.0 / static_cast<double>(residuals.size()));
-  return weighted_quantile(std::move(votes), serving_coverage);
-}
-
 const char* name_of(ServingFigure figure) {
   if (figure == ServingFigure::ttft) return "ttft";
   return figure == ServingFigure::tpot ? "tpot" : "throughput";
@@ -278,10 +273,12 @@ std::vector<ServingCoverage> serving_coverage_of(const std::vector<ValidationRep
   std::vector<ServingCoverage> list;
   for (const auto& [figure, publications] : figures) {
     ServingCoverage coverage{name_of(figure), static_cast<int>(publications.size())};
-    coverage.error = half_width_without(publications, nullptr);
+    const auto size = [](const Residual& one) { return one.size; };
+    coverage.error = quantile_of_votes(publications, serving_coverage, size, nullptr);
     for (const auto& [publication, residuals] : publications) {
       const double vote = 1.0 / static_cast<double>(residuals.size() * publications.size());
-      const double by_others = half_width_without(publications, &publication);
+      const double by_others =
+          quantile_of_votes(publications, serving_coverage, size, &publication);
       if (std::isnan(by_others)) coverage.left_out_in_range = by_others;
       for (const Residual& one : residuals) {
         ++coverage.cases;

@@ -9,10 +9,10 @@
 
 namespace orrery {
 
-/// What the published steps in `reports` say of the next one: PublishedSteps::described and
-/// `prices`, of steps whose software is described, and their numbers. Each publication has one
-/// vote, which its steps share. The constants are those of the steps' own ranges. `left_out`: a
-/// publication that does not count. Null: there are none.
+/// PublishedSteps::described and `prices` of the steps in `reports` whose software is described, and
+/// the numbers of publications and steps. Each publication has one vote, which its steps share. The
+/// other constants are those of the steps' ranges. `left_out`: a publication that does not count.
+/// Null where no publication counts.
 std::optional<PublishedSteps> published_steps(const std::vector<ValidationReport>& reports,
                                               const std::string& left_out = {});
 
@@ -28,9 +28,11 @@ struct RangeScore {
     double half_width = 0.0, in_range = 0.0, score = 0.0;
   };
   Means as_printed{};
-  /// With the half-width of all other publications; where another stands in, as printed.
+  /// Each publication in the half-width that all other publications give. Where another software
+  /// stands in, the half-width is a constant, and the means are those as printed.
   Means left_out{};
-  /// With half-widths of 0.20 and 0.40, whatever the step: a measure of the others.
+  /// With half-widths of 0.20 (described) and 0.40 (another stands in) for every step, as a
+  /// reference.
   Means fixed{};
   /// After one measured step of the same plan, over all pairs of such steps of a publication.
   int pair_publications = 0, pair_steps = 0;

@@ -23,6 +23,12 @@ struct TrainingCase {
   std::optional<Bytes> peak_memory;
   std::optional<int> peak_memory_stage;  ///< Stage of the reporting GPU; else the fullest.
   std::map<std::string, Seconds> peers;  ///< Predictions of other simulators.
+
+  /// The measured step: its time, or what the measured tokens a second and GPU make of the same
+  /// tokens. One of the two is required.
+  Seconds measured_step(Seconds predicted, double predicted_rate) const {
+    return step_time ? *step_time : predicted_rate / *tokens_rate * predicted;
+  }
 };
 
 /// Reads a file of training cases: a list of objects as docs/notes/validation.md describes them.

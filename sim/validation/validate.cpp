@@ -53,9 +53,7 @@ void predict(const TrainingCase& training_case, ValidationReport& report) {
     detail.most_memory = tolerated_share_of_memory;
     const Result result = estimate(scenario, detail).result;
     const double measured =
-        training_case.step_time
-            ? training_case.step_time->si()
-            : result.step_time.si() * result.tokens_per_s_per_gpu / *training_case.tokens_rate;
+        training_case.measured_step(result.step_time, result.tokens_per_s_per_gpu).si();
     Comparison time{training_case.id, "step_time_s", measured, result.step_time.si(), {}};
     time.range = result.range;
     time.publication = training_case.title;

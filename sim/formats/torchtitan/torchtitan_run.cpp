@@ -417,12 +417,30 @@ class TorchtitanReader {
              "has " + shown_text(converter) + ", which is not read; assumed: the model without it");
   }
 
-  void float8(bool experts) {
+  // `words`: the converters' name of the format.
+  void multiply_in(const std::string& dtype, const std::string& words) {
     if (r_.dtype == "fp32")
       s_.fail("training.mixed_precision_param",
-              "is 'float32' with float8 products, which has no prices",
+              "is 'float32' with " + words + " products, which has no prices",
               "write bfloat16: --set training.mixed_precision_param=bfloat16");
-    r_.dtype = "fp8";
+    r_.dtype = dtype;
+  }
+
+  // Layers that keep 16 bits although the plan multiplies in `r_.dtype`; `fqns`: the key that lists
+  // them.
+  void note_layers_in_16_bits(bool experts, const std::string& fqns) {
+    if (r_.model->experts && !experts)
+      note("model.converters", "leaves experts in 16 bits; assumed: all products in " + r_.dtype);
+    std::string kept;
+    for (const std::string& word : s_.words(fqns))
+      if (word != "output" && word != "router.gate" && !word.starts_with("auto_filter"))
+        kept += " " + shown_text(word);
+    if (!kept.empty())
+      note(fqns, "leaves" + kept + " in 16 bits; assumed: all products of layers in " + r_.dtype);
+  }
+
+  void float8(bool experts) {
+    multiply_in("fp8", "float8");
     const std::string recipe = s_.choice(
         "quantize.linear.float8.recipe_name|float8.recipe_name",
         {{"", ""}, {"tensorwise", ""}, {"rowwise", "row"}, {"rowwise_with_gw_hp", "high"}});
@@ -435,15 +453,7 @@ class TorchtitanReader {
         "float8.enable_fsdp_float8_all_gather";
     if (s_.flag(gather, false))
       note(gather, "gathers weights in fp8; assumed: a gather in 16 bits");
-    if (r_.model->experts && !experts)
-      note("model.converters", "leaves experts in 16 bits; assumed: all products in fp8");
-    const std::string fqns = "quantize.linear.float8.filter_fqns|float8.filter_fqns";
-    std::string kept;
-    for (const std::string& word : s_.words(fqns))
-      if (word != "output" && word != "router.gate" && !word.starts_with("auto_filter"))
-        kept += " " + shown_text(word);
-    if (!kept.empty())
-      note(fqns, "leaves" + kept + " in 16 bits; assumed: all products of layers in fp8");
+    note_layers_in_16_bits(experts, "quantize.linear.float8.filter_fqns|float8.filter_fqns");
   }
 
   // torchao's MXFP8, which torchtitan has from 2025 on.
@@ -451,21 +461,9 @@ class TorchtitanReader {
     if (float8)
       s_.fail("model.converters", "has products in float8 and in mxfp8",
               "write one of them: --set model.converters=quantize.linear.mx");
-    if (r_.dtype == "fp32")
-      s_.fail("training.mixed_precision_param",
-              "is 'float32' with mxfp8 products, which has no prices",
-              "write bfloat16: --set training.mixed_precision_param=bfloat16");
-    r_.dtype = "mxfp8";
+    multiply_in("mxfp8", "mxfp8");
     r_.software = "torchtitan-2026";
-    if (r_.model->experts && !experts)
-      note("model.converters", "leaves experts in 16 bits; assumed: all products in mxfp8");
-    const std::string fqns = "quantize.linear.mx.filter_fqns|mx.filter_fqns";
-    std::string kept;
-    for (const std::string& word : s_.words(fqns))
-      if (word != "output" && word != "router.gate" && !word.starts_with("auto_filter"))
-        kept += " " + shown_text(word);
-    if (!kept.empty())
-      note(fqns, "leaves" + kept + " in 16 bits; assumed: all products of layers in mxfp8");
+    note_layers_in_16_bits(experts, "quantize.linear.mx.filter_fqns|mx.filter_fqns");
   }
 
   void recompute() {

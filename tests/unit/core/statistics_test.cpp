@@ -21,7 +21,8 @@ TEST(Statistics, NineValuesHoldTheNextWithProbabilityNineTenths) {
   EXPECT_TRUE(std::isnan(conformal_quantile({}, 0.9)));
 }
 
-// Of weights 1, 2 and 1 the first has a quarter, the first two have three.
+// The values 1, 2 and 3 have the weights 1, 2 and 1: the first has a quarter of all weight, the
+// first two have three quarters.
 TEST(Statistics, WeightedQuantileIsTheLeastValueWithTheShare) {
   EXPECT_EQ(weighted_quantile({{3, 1}, {1, 1}, {2, 2}}, 0.25), 1.0);
   EXPECT_EQ(weighted_quantile({{3, 1}, {1, 1}, {2, 2}}, 0.26), 2.0);
