@@ -9,10 +9,10 @@
 
 namespace orrery {
 
-/// PublishedSteps::described and `prices` of the steps in `reports` whose software is described, and
-/// the numbers of publications and steps. Each publication has one vote, which its steps share. The
-/// other constants are those of the steps' ranges. `left_out`: a publication that does not count.
-/// Null where no publication counts.
+/// PublishedSteps::described and `prices` of the steps in `reports` whose software is described,
+/// and the numbers of publications and steps. Each publication has one vote, which its steps share.
+/// The other constants are those of the steps' ranges. `left_out`: a publication that does not
+/// count. Null where no publication counts.
 std::optional<PublishedSteps> published_steps(const std::vector<ValidationReport>& reports,
                                               const std::string& left_out = {});
 
