@@ -280,8 +280,9 @@ ExpertLayerHostParts forward_host(const Scenario& scenario, const Model& layer) 
   const double slowdown = slowdown_of(scenario);
   const auto experts = static_cast<double>(scenario.model.experts->count / scenario.plan.ep);
   const Seconds exchange = scenario.plan.ep > 1 ? host.exchange : Seconds{};
+  const Seconds shared = scenario.model.experts->shared_ffn > 0 ? host.shared_experts : Seconds{};
   return {mixer_host(scenario, layer) + router_host(scenario),
-          slowdown * (exchange + experts * host.expert), slowdown * exchange};
+          slowdown * (exchange + experts * host.expert + shared), slowdown * exchange};
 }
 
 ExpertLayerHostParts backward_host(const Scenario& scenario, const Model& layer,

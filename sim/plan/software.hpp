@@ -58,6 +58,7 @@ struct ExpertLayerHost {
   /// Latent attention takes this time instead of `attention`: its projections, rotary positions and
   /// concatenations are separate launches.
   Seconds latent_attention{};
+  Seconds shared_experts{};  ///< All of them together, in addition to the routed ones.
 
   bool operator==(const ExpertLayerHost&) const = default;
 };

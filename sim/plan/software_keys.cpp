@@ -110,6 +110,7 @@ std::vector<SoftwareKey> all_software_keys() {
       on_host("host_router", &Host::router),
       on_host("host_exchange", &Host::exchange),
       on_host("host_expert", &Host::expert),
+      on_host("host_shared_experts", &Host::shared_experts),
       optional(figure("overlapped_host", &S::overlapped_host, real(1, 10))),
       optional(figure("cuda_graphs", &S::cuda_graphs, one_of<CudaGraphs>())),
       optional(figure("frees_outputs", &S::frees_outputs, yes)),

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Writes today's validation tables into the pages of docs/reference/generated (training, the famous
-# runs, serving), their summaries into docs/explanation/accuracy.md, and what they amount to into
+# runs, serving), what to expect of a run into docs/explanation/accuracy.md, and what they amount to into
 # README.md. First of all come the inputs of ranges: how far published steps are from predictions
 # goes into calibration/data/published_steps.json, and what training adds to the errors of prices
 # into calibration/data/price_errors.json.
@@ -44,8 +44,8 @@ put() {
   echo '  "schema": "orrery.published_steps/2",'
   printf '  "source": "orrery validate --json tests/validation/training/*.json %s",\n' \
     'tests/validation/recent/*.json (docs/explanation/ranges.md)'
-  "$orrery" validate --json $published |
-    sed -n '/^  "published_steps": {/,/^  }/s/^    "/  "/p'
+  "$orrery" validate --json $published > "$work/published.json"
+  sed -n '/^  "published_steps": {/,/^  }/s/^    "/  "/p' "$work/published.json"
   echo '}'
 } > "$work/published"
 grep -q '"described"' "$work/published" || {
@@ -85,6 +85,7 @@ sed -n '/^### /,$p' "$work/all" | sed 's/^###/##/' > "$work/rows"
   exit 1
 }
 "$orrery" validate --markdown "$famous" | sed '/^### /d; /^| all /d' > "$work/famous"
+"$orrery" validate --json tests/validation/inference/*.json > "$work/serving.json"
 "$orrery" validate --markdown tests/validation/inference/*.json | sed '/^### /,$d' > "$work/serving"
 
 sed -n '/^| ranges /,/^$/p' "$work/serving" | sed '/^$/d' > "$work/serving-ranges"
@@ -93,33 +94,8 @@ sed -n '/^| ranges /,/^$/p' "$work/serving" | sed '/^$/d' > "$work/serving-range
   exit 1
 }
 
-# A line for each family: its steps, their errors, and how many lie in their range.
-awk -F ' *[|] *' '
-  BEGIN {
-    print "| family | steps | mean abs. error | signed mean | in range |"
-    print "|---|---:|---:|---:|---:|"
-  }
-  $2 == "family" {table = $3}
-  table == "predicted" && $5 ~ /%/ {
-    names[++families] = $2
-    errors[families] = "| " $3 " | " $5 " | " $6
-  }
-  table == "half-width" {in_range[$2] = $4}
-  END {
-    for (at = 1; at <= families; ++at) {
-      if (!(names[at] in in_range)) exit 1  # The summary has other headings than here.
-      print "| " names[at] " " errors[at] " | " in_range[names[at]] " |"
-    }
-  }' "$work/summary" > "$work/families"
-awk -F ' *[|] *' '
-  BEGIN {
-    print "| family | cases | refused | mean abs. error | signed mean | median |"
-    print "|---|---:|---:|---:|---:|---:|"
-  }
-  $2 == "family" {table = $3}
-  table == "predicted" && $5 ~ /%/ {
-    print "| " $2 " | " $3 " | " $4 " | " $5 " | " $6 " | " $7 " |"
-  }' "$work/serving" > "$work/served"
+python3 tests/validation/expectations.py training "$work/published.json" > "$work/expected"
+python3 tests/validation/expectations.py serving "$work/serving.json" > "$work/expected-serving"
 
 # "| family | predicted | ... |" gives each family's steps and mean error, the row "all" of the
 # table of ranges how many lie in them.
@@ -158,8 +134,8 @@ page() {
 generated=docs/reference/generated
 cat "$work/rows" >> "$work/summary"
 page README.md accuracy "$work/in_short"
-page docs/explanation/accuracy.md training "$work/families"
-page docs/explanation/accuracy.md serving "$work/served"
+page docs/explanation/accuracy.md training "$work/expected"
+page docs/explanation/accuracy.md serving "$work/expected-serving"
 page $generated/accuracy-training.md training "$work/summary"
 page $generated/accuracy-famous.md famous "$work/famous"
 page $generated/accuracy-recent.md recent "$work/recent"

@@ -77,6 +77,18 @@ TEST(ExpertLayerHost, LatentAttentionTakesItsOwnTime) {
   EXPECT_DOUBLE_EQ(parts.experts.si(), 12.0);
 }
 
+// Shared experts are launched beside the routed ones, where a layer has them.
+TEST(ExpertLayerHost, SharedExpertsTakeTheirTime) {
+  Scenario scenario = mixture(8, 1.5);
+  scenario.software.expert_layer_host.shared_experts = Seconds{5.0};
+  EXPECT_DOUBLE_EQ(forward_host(scenario, scenario.model).experts.si(), 1.5 * 12.0);
+  scenario.model.experts->shared_ffn = 64;
+  const ExpertLayerHostParts parts = forward_host(scenario, scenario.model);
+  EXPECT_DOUBLE_EQ(parts.before.si(), 1.5 * 3.0);
+  EXPECT_DOUBLE_EQ(parts.experts.si(), 1.5 * 17.0);
+  EXPECT_DOUBLE_EQ(parts.after.si(), 1.5 * 4.0);
+}
+
 // A plan's graphs take their parts of a layer from the host, and those of a step its launches too.
 TEST(ExpertLayerHost, LaunchesNoGraphs) {
   PlanRequest request = plan_request(1, 1, 1, 8, 64, "megatron-core");

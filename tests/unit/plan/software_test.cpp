@@ -208,8 +208,11 @@ TEST(Software, SaysWhatAPlanMayAskOfIt) {
   EXPECT_EQ(some.expert_layer_host.router, microseconds(2000));
   EXPECT_EQ(some.expert_layer_host.exchange, microseconds(3000));
   EXPECT_EQ(some.expert_layer_host.expert, microseconds(4));
-  text.insert(text.rfind('}'), R"(, "host_latent_attention": {"value": "5 ms", "source": "s"})");
+  text.insert(text.rfind('}'), R"(, "host_latent_attention": {"value": "5 ms", "source": "s"},
+    "host_shared_experts": {"value": "6 ms", "source": "s"})");
   EXPECT_EQ(read(text).expert_layer_host.latent_attention, microseconds(5000));
+  EXPECT_EQ(some.expert_layer_host.shared_experts, Seconds{});
+  EXPECT_EQ(read(text).expert_layer_host.shared_experts, microseconds(6000));
   EXPECT_EQ(captured(CudaGraphs::attention, read(text)).expert_layer_host.latent_attention,
             Seconds{});
   EXPECT_TRUE(supports(some, "zero", "1"));
