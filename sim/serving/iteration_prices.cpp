@@ -219,8 +219,11 @@ Seconds IterationPrices::gap(std::int64_t requests) const {
   return engine_.host.gap + static_cast<double>(requests) * engine_.host.gap_per_request;
 }
 
-Seconds IterationPrices::eager(std::int64_t tokens) const {
-  if (tokens <= engine_.host.largest_graph) return {};
+Seconds IterationPrices::eager(std::int64_t tokens, bool prompts) const {
+  const bool in_graph = plan_.graph_sizes.empty()
+                            ? tokens <= engine_.host.largest_graph
+                            : !prompts && tokens <= plan_.graph_sizes.back() * plan_.step_tokens();
+  if (in_graph) return {};
   Seconds states;
   for (const ServedLayers& of : layers_) {
     if (!of.state) continue;
@@ -261,15 +264,19 @@ IterationPrice IterationPrices::price(const Iteration& iteration) const {
       price.parts.push_back(std::move(part));
     }
   };
-  const std::int64_t drafted = iteration.decodes * (plan_.step_tokens() - 1);
-  const std::int64_t tokens = iteration.tokens() + drafted;
+  const bool prompts = !iteration.chunks.empty();
+  // Requests without effect fill the graph of a step.
+  const std::int64_t decodes = prompts ? iteration.decodes : plan_.padded(iteration.decodes);
+  const std::int64_t drafted = decodes * (plan_.step_tokens() - 1);
+  const std::int64_t unused = decodes - iteration.decodes;
+  const std::int64_t tokens = iteration.tokens() + unused + drafted;
   assert(tokens > 0);
   add(dense_parts(tokens));
   if (iteration.decodes > 0) add(decode_parts(iteration.decodes, iteration.context));
   for (const PrefillChunk& chunk : iteration.chunks) add(prefill_parts(chunk));
   if (const auto prompts = static_cast<std::int64_t>(iteration.chunks.size()); prompts > 0)
     add(joint_parts(prompts, iteration.mean_chunk()));
-  if (iteration.heads > 0) add(head_parts(iteration.heads + drafted));
+  if (iteration.heads > 0) add(head_parts(iteration.heads + unused + drafted));
   if (drafter_ && iteration.decodes > 0)
     price.parts.push_back(
         {"draft",
@@ -284,7 +291,7 @@ IterationPrice IterationPrices::price(const Iteration& iteration) const {
     price.parts.push_back(
         {"hop", hops, static_cast<double>(hops) * hop(tokens), Tag::default_value, {}, {}, {}});
   }
-  price.eager = eager(tokens);
+  price.eager = eager(tokens, prompts);
   price.gpu = std::max(total(price.parts), price.eager);
   const std::int64_t requests =
       iteration.decodes + static_cast<std::int64_t>(iteration.chunks.size());

@@ -121,8 +121,9 @@ class IterationPrices {
   Seconds head(std::int64_t rows) const;
   Seconds host(std::int64_t requests) const;
   Seconds gap(std::int64_t requests) const;
-  /// Lower bound of the GPU's time by launches from the host, for `tokens` tokens.
-  Seconds eager(std::int64_t tokens) const;
+  /// Lower bound of the GPU's time by launches from the host, for `tokens` tokens, `prompts` or
+  /// decodes alone.
+  Seconds eager(std::int64_t tokens, bool prompts) const;
 
   /// The price of one iteration with its parts, each at its own sizes.
   IterationPrice price(const Iteration& iteration) const;

@@ -164,10 +164,33 @@ TEST(IterationPrices, LongPromptsWaitForTheirLaunches) {
   const Served one = served("llama3.2-1b", "dgx-h200", with_tp(1), 1);
   const IterationPrices prices = one.prices();
   // 16 layers of 0.1 ms, from 513 tokens on.
-  EXPECT_EQ(prices.eager(512), Seconds{});
-  EXPECT_NEAR(prices.eager(513).si(), 1.6e-3, 1e-12);
+  EXPECT_EQ(prices.eager(512, false), Seconds{});
+  EXPECT_NEAR(prices.eager(513, false).si(), 1.6e-3, 1e-12);
   const IterationPrice price = prices.price({0, 0, {{600, 0}}, 1});
-  EXPECT_GE(price.gpu, prices.eager(600));
+  EXPECT_GE(price.gpu, prices.eager(600, false));
+}
+
+// 48 requests run in the graph of 64. No graph holds a prompt, or more than 128 requests.
+TEST(IterationPrices, DecodesFillTheirGraph) {
+  DeploymentRequest request = with_tp(1);
+  request.graph_sizes = std::vector<std::int64_t>{1, 64, 128};
+  const Served one = served("llama3.2-1b", "dgx-h200", request, 1, "trtllm");
+  const Served bare = served("llama3.2-1b", "dgx-h200", with_tp(1), 1, "trtllm");
+  const IterationPrices prices = one.prices(), unpadded = bare.prices();
+  const auto time_of = [](const IterationPrice& price, const std::string& op) {
+    for (const IterationPart& part : price.parts)
+      if (part.op == op) return part.time;
+    return Seconds{};
+  };
+  const IterationPrice few = prices.price(decode(48, 512)), whole = unpadded.price(decode(64, 512));
+  for (const char* op : {"gemm.qkv", "gemm.mlp_up", "gemm.head", "small"})
+    EXPECT_EQ(time_of(few, op), time_of(whole, op)) << op;
+  EXPECT_EQ(time_of(few, "decode_attention"),
+            time_of(unpadded.price(decode(48, 512)), "decode_attention"));
+  EXPECT_EQ(few.eager, Seconds{});
+  EXPECT_GT(prices.eager(129, false), Seconds{});
+  EXPECT_GT(prices.eager(48, true), Seconds{});
+  EXPECT_EQ(unpadded.eager(48, true), Seconds{});
 }
 
 TEST(IterationPrices, CopiesOfAttentionExchangeTokensInsteadOfAdding) {
