@@ -541,9 +541,9 @@ std::vector<std::string> unmeasured_notes(const System& system, const Model& mod
         "prompt; compare engines");
   if (!system.domains_hold_groups(plan.tp, plan.gpus()))
     notes.push_back("groups of tp=" + std::to_string(plan.tp) +
-                    " leave their NVLink domain: published runs of that kind, DeepSeek-R1 on 16 "
-                    "H100s in 2025, took two to five times the predicted time a token, beyond the "
-                    "range");
+                    " leave their NVLink domain: what NCCL's all-reduces wait for the host in CUDA "
+                    "graphs there, 96 us each, is known of two published runs; reports of February "
+                    "2025, DeepSeek-R1 on 16 H100s, are 1.1 and 2.3 times as long a token");
   if (plan.ep > most_undispatched && !plan.dispatches)
     notes.push_back("experts over " + std::to_string(plan.ep) +
                     " ranks that all hold all tokens have the times of a router that loads one of "
