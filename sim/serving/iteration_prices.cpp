@@ -54,10 +54,10 @@ const CollectiveTime& GroupReduce::collectives() const {
 // In a CUDA graph NCCL posts what the NICs have to do from a host function, which each collective
 // between nodes waits for (NCCL 2.21 to 2.28, src/enqueue.cc, ncclLaunchPrepare:
 // hostStreamPlanCallback; NVIDIA in nccl issue 1805). nccl-tests, by which collectives are priced,
-// launches without a graph. Inferred on DeepSeek-R1 over 16 H100s, which has 122 all-reduces a token
-// (tests/validation/inference/tenstorrent.json). Mistral 7B over two nodes with EFA, on which it was
-// not inferred, is met within 12 % at four loads (efa.json). Such a function delays a graph by 52 to
-// 85 us on GB200 (meta-pytorch/torchcomms, pull request 3646).
+// launches without a graph. Inferred on DeepSeek-R1 over 16 H100s, which has 122 all-reduces a
+// token (tests/validation/inference/tenstorrent.json). Mistral 7B over two nodes with EFA, on which
+// it was not inferred, is met within 12 % at four loads (efa.json). Such a function delays a graph
+// by 52 to 85 us on GB200 (meta-pytorch/torchcomms, pull request 3646).
 constexpr Seconds host_node = microseconds(96);
 
 KernelTime GroupReduce::by_nccl(CollectiveKind kind, int gpus, Bytes tensor, bool in_graph) const {

@@ -50,8 +50,9 @@ TEST(IterationPrices, ATensorParallelLayerHasTwoAllReduces) {
   EXPECT_EQ(kernels(alone.prices().price(decode(16, 1000)), "all_reduce"), 0);
 }
 
-// NCCL's collectives between nodes wait for the host in CUDA graphs: DeepSeek-R1 over 16 H100s takes
-// 23.1 ms a token (tests/validation/inference/tenstorrent.json), 12 of them for 122 all-reduces.
+// NCCL's collectives between nodes wait for the host in CUDA graphs: DeepSeek-R1 over 16 H100s
+// takes 23.1 ms a token (tests/validation/inference/tenstorrent.json), 12 of them for 122
+// all-reduces.
 TEST(IterationPrices, AllReducesBetweenNodesWaitForTheHostInGraphs) {
   const Served one = served("deepseek-v3", "dgx-h100", with_tp(16, Dtype::fp8_block), 16, "sglang");
   const ServingKernels kernels{one.system.gpu, one.engine};

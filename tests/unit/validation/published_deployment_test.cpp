@@ -87,16 +87,16 @@ TEST(PublishedDeployment, TrtllmBenchSetsItsOwnLimits) {
 // those of the publication's options.
 TEST(PublishedDeployment, OptionsOfTheOverview) {
   const auto of = [](const std::string& system, const char* model) {
-    return read_serving_case(
-               JsonValue::parse(
-                   R"({"id": "a", "source": {"title": "TensorRT-LLM performance overview", "locator": "l"},
-            "system": ")" +
-                       system + R"(", "gpus": 1, "model": {"name": ")" + model + R"("},
+    return read_serving_case(JsonValue::parse(
+                                 R"({"id": "a",
+            "source": {"title": "TensorRT-LLM performance overview", "locator": "l"},
+            "system": ")" + system + R"(", "gpus": 1, "model": {"name": ")" +
+                                     model + R"("},
             "deployment": {"engine": "trtllm", "engine_version": "1.2", "tp": 1,
               "kv_dtype": "fp8"},
             "workload": {"arrival": "burst", "requests": 3000, "isl": 1000, "osl": 1000},
             "measured": {"output_tokens_per_s": 1.0}})",
-                   "cases.json"))
+                                 "cases.json"))
         .deployment;
   };
   EXPECT_EQ(of("dgx-h100", "gpt-oss-120b").kv, Dtype::bf16);
