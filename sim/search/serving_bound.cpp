@@ -173,7 +173,7 @@ Seconds ServingBound::on_gpu(const Share& share) const {
 Seconds ServingBound::on_host(const Share& share) const {
   const double answers = share.answers / copies_;
   const Seconds prepared = share.iterations * host_ + answers * host_each_;
-  const Seconds launched = share.iterations * priced_.prices.eager(1);
+  const Seconds launched = share.iterations * priced_.prices.eager(1, false);
   return std::max(prepared, launched) + share.iterations * gap_ + answers * gap_each_;
 }
 

@@ -408,6 +408,25 @@ void settle_windows(const Model& model, const ServingEngine& engine,
   if (compressed) plan.window_ratio = request.window_ratio.value_or(engine.memory.window_ratio);
 }
 
+// Graphs are for steps that the limits of a batch allow, the last one for the largest of them
+// (tensorrt_llm/_torch/pyexecutor/model_engine.py, _filter_cuda_graph_batch_sizes).
+void settle_graphs(const ServingEngine& engine, const DeploymentRequest& request, const Place& at,
+                   Deployment& plan) {
+  if (!request.graph_sizes) return;
+  if (engine.scheduler->name != "trtllm")
+    fail_infeasible(at / "graph_sizes",
+                    "the engine '" + engine.name + "' has graphs at short distances",
+                    "leave it out, or use trtllm");
+  const std::vector<std::int64_t>& sizes = *request.graph_sizes;
+  if (std::ranges::adjacent_find(sizes, std::greater_equal{}) != sizes.end() || sizes.empty())
+    fail_input(at / "graph_sizes", "is not ascending", "write it like 1/2/4/8/16");
+  const std::int64_t most =
+      std::max<std::int64_t>(1, std::min(plan.max_seqs, plan.budget / plan.step_tokens()));
+  for (const std::int64_t size : sizes)
+    if (plan.graph_sizes.empty() || plan.graph_sizes.back() < most)
+      plan.graph_sizes.push_back(std::min(size, most));
+}
+
 void need_receiving(const ServingEngine& engine, const Place& at, const Deployment& plan) {
   if (plan.receive_interval == 1) return;
   const Place here = at / "receive_interval";
@@ -522,9 +541,9 @@ std::vector<std::string> unmeasured_notes(const System& system, const Model& mod
         "prompt; compare engines");
   if (!system.domains_hold_groups(plan.tp, plan.gpus()))
     notes.push_back("groups of tp=" + std::to_string(plan.tp) +
-                    " leave their NVLink domain: published runs of that kind, DeepSeek-R1 on 16 "
-                    "H100s in 2025, took two to five times the predicted time a token, beyond the "
-                    "range");
+                    " leave their NVLink domain: what NCCL's all-reduces wait for the host in CUDA "
+                    "graphs there, 96 us each, is known of two published runs; reports of February "
+                    "2025, DeepSeek-R1 on 16 H100s, are 1.1 and 2.3 times as long a token");
   if (plan.ep > most_undispatched && !plan.dispatches)
     notes.push_back("experts over " + std::to_string(plan.ep) +
                     " ranks that all hold all tokens have the times of a router that loads one of "
@@ -580,6 +599,7 @@ Deployment make_deployment(const Model& model, const System& system, const Servi
                     "the engine '" + engine.name + "' keeps no keys and values on the host",
                     "leave it out, or use " + schedulers_with(&SchedulerKind::continuous));
   if (request.speculate) settle_speculation(model, engine, *request.speculate, at, plan);
+  settle_graphs(engine, request, at, plan);
   settle_windows(model, engine, request, at, plan);
   need_receiving(engine, at, plan);
   settle_states(model, engine, request, at, plan);
@@ -589,6 +609,11 @@ Deployment make_deployment(const Model& model, const System& system, const Servi
 
 bool hides_host(const Model& model, const ServingEngine& engine, const Deployment& plan) {
   return plan.dp > 1 && model.experts ? engine.host.hidden_with_copies : engine.host.hidden;
+}
+
+std::int64_t Deployment::padded(std::int64_t requests) const {
+  const auto size = std::ranges::lower_bound(graph_sizes, requests);
+  return size == graph_sizes.end() ? requests : *size;
 }
 
 std::int64_t batch_limit(const ServingEngine& engine, const Deployment& plan) {
@@ -677,6 +702,14 @@ std::optional<Speculation> drafting(const JsonValue& json) {
   return parse_speculation(json.text(), json.place());
 }
 
+// Numbers between slashes: commas part the keys of a pool.
+std::vector<std::int64_t> sizes_of(const JsonValue& json) {
+  std::vector<std::int64_t> sizes;
+  for (const std::string& word : split(json.text(), "/"))
+    sizes.push_back(value_of_flag("graph_sizes", word).integer(1, most_tokens));
+  return sizes;
+}
+
 std::vector<DeploymentKey> all_keys() {
   using D = DeploymentRequest;
   const auto ranks = whole(1, most_ranks), tokens = whole(1, most_tokens);
@@ -731,6 +764,10 @@ std::vector<DeploymentKey> all_keys() {
             "sglang's --swa-full-tokens-ratio (default: the engine's)"),
       field("budget", &D::budget, tokens, "tokens of an iteration (default: the engine's)"),
       field("max_seqs", &D::max_seqs, tokens, "requests of an iteration (default: the engine's)"),
+      field("graph_sizes", &D::graph_sizes,
+            Notation<std::vector<std::int64_t>>{Form::word, "N/N/...", {}, sizes_of},
+            "requests of the CUDA graphs to which steps without prompts are padded: "
+            "cuda_graph_config of TensorRT-LLM with enable_padding (default: every size)"),
       field("max_length", &D::max_length, tokens,
             "tokens of a request at most, vllm's --max-model-len (default: not checked)"),
       field("kv_share", &D::kv_share, real(0.01, 1.0),

@@ -26,6 +26,7 @@ struct DeploymentRequest {
   std::optional<double> state_ratio, window_ratio;
   std::optional<std::int64_t> ends_16bit;
   std::optional<std::int64_t> budget, max_seqs, max_length, block;
+  std::optional<std::vector<std::int64_t>> graph_sizes;
   std::optional<double> kv_share;
   std::optional<bool> chunked, mixed, eplb, two_batch;
   std::optional<int> redundant_experts, prefill_delay, receive_interval;
@@ -52,6 +53,10 @@ struct Deployment {
   std::int64_t max_seqs = 0;    ///< Requests of an iteration of it.
   /// Tokens of a request's prompt and answer, at most; 0: not stated.
   std::int64_t max_length = 0;
+  /// Requests of steps without prompts that CUDA graphs hold, ascending: such steps compute as many
+  /// as the next size, and steps with prompts have no graph. Empty: graphs of every size, with
+  /// prompts too, up to IterationHost::largest_graph.
+  std::vector<std::int64_t> graph_sizes;
   std::int64_t block = 0;      ///< Tokens of a KV block.
   bool frees_windows = false;  ///< MemoryRule::frees_windows.
   double kv_share = 0.0;       ///< Share of GPU memory, by the engine's MemoryRule.
@@ -86,6 +91,8 @@ struct Deployment {
   /// exchange are some nine tenths of a layer (lmsys.org/blog/2025-05-05-large-scale-ep, which has
   /// 1.49 for no balancer).
   double fullest_experts() const;
+  /// Requests that a decode step without prompts computes for so many.
+  std::int64_t padded(std::int64_t requests) const;
   std::int64_t stage_gpus() const { return std::int64_t{tp} * dp; }
   std::int64_t replica_gpus() const { return stage_gpus() * pp; }
   std::int64_t gpus() const { return replica_gpus() * replicas; }

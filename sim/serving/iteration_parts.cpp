@@ -39,6 +39,9 @@ std::int64_t gated_width(const Model& model) {
 // Channels of a key head in the cache: half of its key and value.
 std::int64_t cached_width(const Model& model) { return (model.head_dim + value_width(model)) / 2; }
 
+// Engines whose kernels need no graph launch none (trtllm-2024).
+bool launches_graphs(const ServingEngine& engine) { return engine.host.eager_layer > Seconds{}; }
+
 // Adds the parts of a kind of layers to those of others: one for each op.
 void add_parts(std::vector<IterationPart> from, std::vector<IterationPart>& to) {
   for (IterationPart& part : from) {
@@ -159,9 +162,10 @@ IterationPart IterationPrices::gathered_exchange(const ServedLayers& of, std::in
                           ? std::min(activation_bytes, element_bytes(plan_.experts))
                           : activation_bytes;
   const auto ranks = static_cast<int>(plan_.stage_gpus());
+  const bool graph = launches_graphs(engine_) && in_graph(m, false);
   const Bytes out{sent * values}, back{activation_bytes * values};
-  const KernelTime gathered = reduce_.by_nccl(CollectiveKind::all_gather, ranks, out);
-  const KernelTime added = reduce_.by_nccl(CollectiveKind::reduce_scatter, ranks, back);
+  const KernelTime gathered = reduce_.by_nccl(CollectiveKind::all_gather, ranks, out, graph);
+  const KernelTime added = reduce_.by_nccl(CollectiveKind::reduce_scatter, ranks, back, graph);
   const double others = (ranks - 1.0) / ranks;
   return {"exchange",
           2 * of.experts,
@@ -363,8 +367,9 @@ void IterationPrices::between_products(const ServedLayers& of, std::int64_t m,
     parts.push_back(
         {"small", static_cast<int>(std::lround(count)), time, Tag::interpolated, moved, {}, {}});
   if (plan_.tp == 1) return;
+  const bool graph = launches_graphs(engine_) && in_graph(m, false);
   const auto all_reduce = [&](int sums, std::int64_t elements) {
-    const KernelTime one = reduce_(plan_.tp, elements);
+    const KernelTime one = reduce_(plan_.tp, elements, graph);
     const std::array<std::int64_t, 2> sizes{plan_.tp, elements};
     parts.push_back({"all_reduce",
                      sums,

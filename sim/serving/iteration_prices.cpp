@@ -51,17 +51,29 @@ const CollectiveTime& GroupReduce::collectives() const {
   return *nccl_;
 }
 
-KernelTime GroupReduce::by_nccl(CollectiveKind kind, int gpus, Bytes tensor) const {
+// In a CUDA graph NCCL posts what the NICs have to do from a host function, which each collective
+// between nodes waits for (NCCL 2.21 to 2.28, src/enqueue.cc, ncclLaunchPrepare:
+// hostStreamPlanCallback; NVIDIA in nccl issue 1805). nccl-tests, by which collectives are priced,
+// launches without a graph. Inferred on DeepSeek-R1 over 16 H100s, which has 122 all-reduces a
+// token (tests/validation/inference/tenstorrent.json). Mistral 7B over two nodes with EFA, on which
+// it was not inferred, is met within 12 % at four loads (efa.json). Such a function delays a graph
+// by 52 to 85 us on GB200 (meta-pytorch/torchcomms, pull request 3646).
+constexpr Seconds host_node = microseconds(96);
+
+KernelTime GroupReduce::by_nccl(CollectiveKind kind, int gpus, Bytes tensor, bool in_graph) const {
   const int domain = std::min(gpus, system_.nvlink_domain);
   const int domains = (gpus + domain - 1) / domain;
   const CollectiveCost cost = collectives()(kind, tensor, {gpus, domains, gpus / domains});
+  const bool over_nodes = gpus > std::max(system_.nvlink_domain, system_.gpus_per_node);
+  if (over_nodes && in_graph)
+    return {cost.time() + host_node, std::max(cost.tag, Tag::interpolated)};
   return {cost.time(), cost.tag};
 }
 
-KernelTime GroupReduce::operator()(int gpus, std::int64_t elements) const {
+KernelTime GroupReduce::operator()(int gpus, std::int64_t elements, bool in_graph) const {
   if (gpus == 1 || elements == 0) return {Seconds{}, Tag::measured};
   const Bytes tensor{2.0 * static_cast<double>(elements)};
-  const auto nccls = [&] { return by_nccl(CollectiveKind::all_reduce, gpus, tensor); };
+  const auto nccls = [&] { return by_nccl(CollectiveKind::all_reduce, gpus, tensor, in_graph); };
   if (gpus > system_.nvlink_domain || !has_measured_links_) return nccls();
   const auto own = kernels_->all_reduce(gpus, elements);
   if (!own) return nccls();
@@ -219,8 +231,13 @@ Seconds IterationPrices::gap(std::int64_t requests) const {
   return engine_.host.gap + static_cast<double>(requests) * engine_.host.gap_per_request;
 }
 
-Seconds IterationPrices::eager(std::int64_t tokens) const {
-  if (tokens <= engine_.host.largest_graph) return {};
+bool IterationPrices::in_graph(std::int64_t tokens, bool prompts) const {
+  if (plan_.graph_sizes.empty()) return tokens <= engine_.host.largest_graph;
+  return !prompts && tokens <= plan_.graph_sizes.back() * plan_.step_tokens();
+}
+
+Seconds IterationPrices::eager(std::int64_t tokens, bool prompts) const {
+  if (in_graph(tokens, prompts)) return {};
   Seconds states;
   for (const ServedLayers& of : layers_) {
     if (!of.state) continue;
@@ -261,15 +278,19 @@ IterationPrice IterationPrices::price(const Iteration& iteration) const {
       price.parts.push_back(std::move(part));
     }
   };
-  const std::int64_t drafted = iteration.decodes * (plan_.step_tokens() - 1);
-  const std::int64_t tokens = iteration.tokens() + drafted;
+  const bool prompts = !iteration.chunks.empty();
+  // Requests without effect fill the graph of a step.
+  const std::int64_t decodes = prompts ? iteration.decodes : plan_.padded(iteration.decodes);
+  const std::int64_t drafted = decodes * (plan_.step_tokens() - 1);
+  const std::int64_t unused = decodes - iteration.decodes;
+  const std::int64_t tokens = iteration.tokens() + unused + drafted;
   assert(tokens > 0);
   add(dense_parts(tokens));
   if (iteration.decodes > 0) add(decode_parts(iteration.decodes, iteration.context));
   for (const PrefillChunk& chunk : iteration.chunks) add(prefill_parts(chunk));
   if (const auto prompts = static_cast<std::int64_t>(iteration.chunks.size()); prompts > 0)
     add(joint_parts(prompts, iteration.mean_chunk()));
-  if (iteration.heads > 0) add(head_parts(iteration.heads + drafted));
+  if (iteration.heads > 0) add(head_parts(iteration.heads + unused + drafted));
   if (drafter_ && iteration.decodes > 0)
     price.parts.push_back(
         {"draft",
@@ -284,7 +305,7 @@ IterationPrice IterationPrices::price(const Iteration& iteration) const {
     price.parts.push_back(
         {"hop", hops, static_cast<double>(hops) * hop(tokens), Tag::default_value, {}, {}, {}});
   }
-  price.eager = eager(tokens);
+  price.eager = eager(tokens, prompts);
   price.gpu = std::max(total(price.parts), price.eager);
   const std::int64_t requests =
       iteration.decodes + static_cast<std::int64_t>(iteration.chunks.size());

@@ -24,10 +24,10 @@ class GroupReduce {
 
   /// An all-reduce of `elements` of 16 bits over `gpus` neighbouring GPUs: as measured with the
   /// engine's kernel where the GPUs have the links that were measured, else NCCL's. One GPU takes
-  /// no time.
-  KernelTime operator()(int gpus, std::int64_t elements) const;
+  /// no time. `in_graph`: a CUDA graph launches it.
+  KernelTime operator()(int gpus, std::int64_t elements, bool in_graph) const;
   /// A collective by NCCL over `gpus` GPUs. `tensor`: its size as CollectiveTime counts it.
-  KernelTime by_nccl(CollectiveKind kind, int gpus, Bytes tensor) const;
+  KernelTime by_nccl(CollectiveKind kind, int gpus, Bytes tensor, bool in_graph) const;
   /// Costs of the system's collectives.
   const CollectiveTime& collectives() const;
 
@@ -121,8 +121,9 @@ class IterationPrices {
   Seconds head(std::int64_t rows) const;
   Seconds host(std::int64_t requests) const;
   Seconds gap(std::int64_t requests) const;
-  /// Lower bound of the GPU's time by launches from the host, for `tokens` tokens.
-  Seconds eager(std::int64_t tokens) const;
+  /// Lower bound of the GPU's time by launches from the host, for `tokens` tokens, `prompts` or
+  /// decodes alone.
+  Seconds eager(std::int64_t tokens, bool prompts) const;
 
   /// The price of one iteration with its parts, each at its own sizes.
   IterationPrice price(const Iteration& iteration) const;
@@ -145,6 +146,8 @@ class IterationPrices {
   const ServingKernels& kernels() const { return *kernels_; }
 
  private:
+  /// Whether a CUDA graph launches the kernels for `tokens` tokens, `prompts` or decodes alone.
+  bool in_graph(std::int64_t tokens, bool prompts) const;
   std::vector<IterationPart> dense_parts(std::int64_t tokens) const;
   std::vector<IterationPart> undivided_parts(std::int64_t tokens) const;
   std::vector<IterationPart> decode_parts(std::int64_t requests, std::int64_t context) const;

@@ -147,7 +147,9 @@ StepCosts step_costs(const IterationPrices& prices, const ServingSetup& setup) {
   costs.head = [&](double rows) { return prices.head(whole(rows)); };
   costs.host = [&](double requests) { return prices.host(whole(requests)); };
   costs.gap = [&](double requests) { return prices.gap(whole(requests)); };
-  costs.launch = [&](double tokens) { return prices.eager(whole(tokens)); };
+  costs.launch = [&](double tokens, bool prompts) { return prices.eager(whole(tokens), prompts); };
+  if (!setup.deployment.graph_sizes.empty())
+    costs.padded = [&](std::int64_t requests) { return setup.deployment.padded(requests); };
   costs.host_hidden = hides_host(setup.model, setup.engine, setup.deployment);
   costs.stages = setup.deployment.pp;
   costs.longest_stage = prices.longest_stage();

@@ -91,6 +91,7 @@ Json deployment_json(const Deployment& plan, const Model& model) {
       {"max_seqs", plan.max_seqs},
       {"max_length", plan.max_length > 0 ? Json(plan.max_length) : Json(nullptr)},
       {"kv_share", plan.kv_share},
+      {"graph_sizes", plan.graph_sizes.empty() ? Json(nullptr) : Json(plan.graph_sizes)},
       {"block", plan.block},
       {"chunked", plan.chunked},
       {"mixed", plan.mixed},

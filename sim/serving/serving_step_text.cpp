@@ -152,6 +152,8 @@ std::string deployment_text(const ServingSetup& setup) {
   if (plan.two_batch) text += ", two_batch";
   degree("prefill_delay", plan.prefill_delay);
   degree("receive_interval", plan.receive_interval);
+  if (!plan.graph_sizes.empty())
+    text += ", graphs of up to " + grouped(plan.graph_sizes.back()) + " requests";
   text += ", weights " + name(plan.weights);
   if (setup.model.experts && plan.experts != plan.weights)
     text += ", experts " + name(plan.experts);

@@ -36,7 +36,7 @@ class SteadyStep {
           std::max(prices_.longest_stage() * layers, prices_.last_stage() * layers + head);
       gpu = std::max(gpu + static_cast<double>(stages) * between, batches * (longest + between));
     }
-    gpu = std::max(gpu, prices_.eager(tokens));
+    gpu = std::max(gpu, prices_.eager(tokens, prompts > 0));
     const Seconds host = prices_.host(requests + prompts);
     return (hides_host(setup_.model, setup_.engine, setup_.deployment) ? std::max(gpu, host)
                                                                        : gpu + host) +

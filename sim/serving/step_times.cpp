@@ -178,8 +178,9 @@ double StepTimes::prefill(const ChunkShape& chunk) {
 }
 
 // Lower bound of the GPU's time, and the overhead on top of it.
-double StepTimes::least(std::int64_t tokens, double requests) const {
-  const double launch = costs_.launch ? costs_.launch(static_cast<double>(tokens)).si() : 0.0;
+double StepTimes::least(std::int64_t tokens, bool prompts, double requests) const {
+  const double launch =
+      costs_.launch ? costs_.launch(static_cast<double>(tokens), prompts).si() : 0.0;
   return costs_.host_hidden ? std::max(launch, costs_.host(requests).si()) : launch;
 }
 
@@ -226,8 +227,9 @@ const StepTimes::Fixed& StepTimes::fixed(std::int64_t requests) {
   Fixed& fixed = fixed_[place];
   if (fixed.layers < 0.0) {
     const auto n = static_cast<double>(requests);
-    const std::int64_t tokens = requests * costs_.step_tokens;
-    fixed = {dense(tokens), head(tokens) + draft(requests), least(tokens, n), overhead(n)};
+    const std::int64_t computed = costs_.padded ? costs_.padded(requests) : requests;
+    const std::int64_t tokens = computed * costs_.step_tokens;
+    fixed = {dense(tokens), head(tokens) + draft(requests), least(tokens, false, n), overhead(n)};
   }
   return fixed;
 }
@@ -294,7 +296,7 @@ Seconds StepTimes::mixed(std::int64_t requests, std::int64_t context,
   if (requests + finished > 0) last += head(decoded + finished);
   const auto batch = static_cast<double>(requests) + static_cast<double>(chunks.size());
   const double gpu = passage(layers, last, tokens, batch, busy).time;
-  return Seconds{std::max(gpu, least(tokens, batch)) + overhead(batch)};
+  return Seconds{std::max(gpu, least(tokens, !chunks.empty(), batch)) + overhead(batch)};
 }
 
 Seconds StepTimes::chunk_follows(const std::vector<ChunkShape>& chunks, std::int64_t busy) {
@@ -303,7 +305,7 @@ Seconds StepTimes::chunk_follows(const std::vector<ChunkShape>& chunks, std::int
   const auto batch = static_cast<double>(chunks.size());
   return Seconds{static_cast<double>(busy) *
                  (std::max(costs_.longest_stage * gpu + handover(tokens, batch, busy),
-                           least(tokens, batch) / costs_.stages) +
+                           least(tokens, !chunks.empty(), batch) / costs_.stages) +
                   overhead(batch) / costs_.stages)};
 }
 

@@ -27,9 +27,12 @@ struct StepCosts {
   std::function<Seconds(double rows)> head;      ///< The output head and sampling.
   std::function<Seconds(double requests)> host;  ///< The engine's work on the CPU.
   std::function<Seconds(double requests)> gap;   ///< Unhidden time between two iterations.
-  /// Lower bound of the GPU's time for `tokens` tokens: kernels that are launched one by one.
-  /// Empty: there is no such bound.
-  std::function<Seconds(double tokens)> launch;
+  /// Lower bound of the GPU's time for `tokens` tokens, `prompts` or decodes alone: kernels that
+  /// are launched one by one. Empty: there is no such bound.
+  std::function<Seconds(double tokens, bool prompts)> launch;
+  /// Requests that an iteration of decodes alone computes for so many (Deployment::padded). Empty:
+  /// as many.
+  std::function<std::int64_t(std::int64_t requests)> padded;
   /// Speculative decoding: tokens of each request that a decode step computes, what it brings on
   /// average, and the time to draft. Empty: none.
   int step_tokens = 1;
@@ -137,7 +140,7 @@ class StepTimes {
   Passage passage(double layers, double head, std::int64_t tokens, double requests,
                   std::int64_t busy) const;
   double handover(std::int64_t tokens, double requests, std::int64_t busy) const;
-  double least(std::int64_t tokens, double requests) const;
+  double least(std::int64_t tokens, bool prompts, double requests) const;
   double overhead(double requests) const;
 
   StepCosts costs_;

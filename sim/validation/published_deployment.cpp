@@ -75,8 +75,9 @@ std::optional<JsonValue> rule_of(const ServingCase& one, const JsonValue& entry)
   require_schema(table, "orrery.serving_publications/1");
   const JsonValue deployment = entry.at("deployment");
   for (const JsonValue& rule : table.at("rules").elements()) {
-    rule.allow_only({"title_contains", "engine", "version_starts", "model_contains", "weights",
-                     "decode_tp", "deployment", "budget", "limits_of", "corrected", "source"});
+    rule.allow_only({"title_contains", "engine", "version_starts", "model_contains",
+                     "system_contains", "weights", "decode_tp", "deployment", "budget", "limits_of",
+                     "corrected", "source"});
     const auto holds = [&](const char* key, auto test) {
       const auto wanted = rule.find(key);
       return !wanted || test(wanted->text());
@@ -92,6 +93,10 @@ std::optional<JsonValue> rule_of(const ServingCase& one, const JsonValue& entry)
         holds("model_contains",
               [&](const std::string& part) {
                 return named(entry.at("model"), "name").find(part) != std::string::npos;
+              }) &&
+        holds("system_contains",
+              [&](const std::string& part) {
+                return named(entry, "system").find(part) != std::string::npos;
               }) &&
         (!rule.has("decode_tp") ||
          (one.pools &&
@@ -134,8 +139,11 @@ ServingCase as_published(ServingCase one, const JsonValue& entry) {
   if (!one.workload || !entry.has("source")) return one;
   const auto rule = rule_of(one, entry);
   if (!rule) return one;
+  const auto corrected = rule->find("corrected");
+  const bool of_pools = corrected && (corrected->has("prefill") || corrected->has("decode"));
+  if (corrected && !of_pools && !one.pools) read_deployment(one.deployment, *corrected);
   if (one.pools) {
-    if (const auto corrected = rule->find("corrected")) {
+    if (of_pools) {
       corrected->allow_only({"prefill", "decode"});
       read_deployment(one.pools->prefill, corrected->at("prefill"));
       read_deployment(one.pools->decode, corrected->at("decode"));
@@ -156,6 +164,7 @@ ServingCase as_published(ServingCase one, const JsonValue& entry) {
   complete(&DeploymentRequest::kv_share);
   complete(&DeploymentRequest::budget);
   complete(&DeploymentRequest::max_seqs);
+  complete(&DeploymentRequest::graph_sizes);
   complete(&DeploymentRequest::block);
   complete(&DeploymentRequest::chunked);
   complete(&DeploymentRequest::mixed);

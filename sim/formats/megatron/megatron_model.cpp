@@ -305,21 +305,30 @@ class ModelReader {
     model_["top_k"] = a_.number("moe_router_topk", 2);
     model_["moe_ffn"] = a_.number("moe_ffn_hidden_size", ffn_);
     model_["shared_expert_ffn"] = a_.number("moe_shared_expert_intermediate_size", 0);
-    model_["dense_layers"] = dense_layers();
+    which_layers();
     model_["expert_groups"] = a_.number("moe_router_num_groups", 1);
     model_["groups_per_token"] = a_.number("moe_router_group_topk", 1);
     model_["correction_bias"] = a_.flag("moe_router_enable_expert_bias");
   }
 
-  std::int64_t dense_layers() {
+  // Layers without experts come first, or in front of each layer that has some (Llama 4 Maverick).
+  void which_layers() {
+    model_["dense_layers"] = 0;
     const auto* given = a_.find("moe_layer_freq");
-    if (!given) return 0;
+    if (!given) return;
     const auto pattern = expert_layers(given->text(), static_cast<std::size_t>(layers_));
     const std::size_t dense = pattern ? std::min(pattern->find('1'), pattern->size()) : 0;
-    if (!pattern || pattern->find('0', dense) != std::string::npos)
+    if (pattern && pattern->find('0', dense) == std::string::npos) {
+      model_["dense_layers"] = static_cast<std::int64_t>(dense);
+      return;
+    }
+    bool in_turn = pattern.has_value() && dense > 0;
+    for (std::size_t i = 0; in_turn && i < pattern->size(); ++i)
+      in_turn = ((*pattern)[i] == '1') == ((i + 1) % (dense + 1) == 0);
+    if (!in_turn)
       a_.fail("moe_layer_freq", "is " + shown_text(given->text()),
               "only leading layers may be dense: write \"[0]*3+[1]*58\", in all as many as layers");
-    return static_cast<std::int64_t>(dense);
+    model_["moe_every"] = static_cast<std::int64_t>(dense + 1);
   }
 
   const MegatronArguments& a_;

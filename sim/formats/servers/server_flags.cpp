@@ -244,6 +244,13 @@ class FlagsWriter {
     if (plan_.host_kv > Bytes{})
       keep("host_cache_size", std::to_string(std::llround(plan_.host_kv.si())));
     if (!cache.empty()) flags_.settings += "kv_cache_config:\n" + cache;
+    if (plan_.request.graph_sizes) {
+      std::string sizes;
+      for (const std::int64_t size : *plan_.request.graph_sizes)
+        sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+      flags_.settings +=
+          "cuda_graph_config:\n  enable_padding: true\n  batch_sizes: [" + sizes + "]\n";
+    }
     if (plan_.speculation) {
       const Speculation& drafts = *plan_.speculation;
       const char* types[] = {"MTP", "Eagle3", "DraftTarget", "NGram"};

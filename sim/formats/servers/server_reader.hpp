@@ -85,6 +85,7 @@ class ServerReader {
   void read_windows();
   void read_prefill_delay(bool shares_experts);
   void read_receive_interval(bool copies_attention);
+  void read_graph_sizes();
   void read_sglang_draft();
   void read_trtllm();
   void read_trtllm_draft();

@@ -54,6 +54,7 @@ void ServerReader::read_trtllm() {
       "kv_cache_config.free_gpu_memory_fraction|kv_cache_free_gpu_memory_fraction|"
       "free_gpu_memory_fraction");
   take_count("block", "kv_cache_config.tokens_per_block|kv_block_size");
+  read_graph_sizes();
   if (has("enable_chunked_prefill")) part_.keys["chunked"] = flag("enable_chunked_prefill", false);
   part_.prefix_cache = flag("kv_cache_config.enable_block_reuse", true);
   take_host_memory("kv_cache_config.host_cache_size", 1.0, 1);
@@ -65,6 +66,17 @@ void ServerReader::read_trtllm() {
   if (mode == "decode" || mode == "GENERATION" || mode == "generation")
     part_.role = ServerRole::decode;
   read_trtllm_draft();
+}
+
+// Without padding only batches of exactly these sizes run as graphs, which is not modelled.
+void ServerReader::read_graph_sizes() {
+  const std::string sizes = "cuda_graph_config.batch_sizes";
+  if (!has(sizes) || !flag("cuda_graph_config.enable_padding", false)) return;
+  const SettingsTree* list = having(sizes).find(sizes);
+  if (list->kind != SettingsTree::Kind::list) return;
+  std::vector<std::string> words;
+  for (const SettingsTree& item : list->items) words.push_back(item.text);
+  part_.keys["graph_sizes"] = joined(words, "/");
 }
 
 void ServerReader::read_trtllm_draft() {

@@ -215,6 +215,27 @@ TEST(Deployment, AttentionRanksShareSglangsDefaults) {
       "use dp 1 and pp 1");
 }
 
+// The last graph is for the largest batch, which the requests and the tokens of an iteration limit.
+TEST(Deployment, GraphsHoldTheLargestBatch) {
+  DeploymentRequest request;
+  request.graph_sizes = std::vector<std::int64_t>{1, 2, 256, 512, 1024};
+  request.max_seqs = 384;
+  const auto of = [&] { return deployment("llama3.1-8b", "dgx-h200", request, 8, "trtllm"); };
+  EXPECT_EQ(of().graph_sizes, (std::vector<std::int64_t>{1, 2, 256, 384}));
+  EXPECT_EQ(of().padded(3), 256);
+  EXPECT_EQ(of().padded(300), 384);
+  EXPECT_EQ(of().padded(500), 500);
+  request.budget = 300;
+  EXPECT_EQ(of().graph_sizes.back(), 300);
+  request = {};
+  request.graph_sizes = std::vector<std::int64_t>{2, 1};
+  EXPECT_EQ(refusal("llama3.1-8b", "dgx-h200", request, 8, "trtllm"),
+            "--graph_sizes: is not ascending; write it like 1/2/4/8/16");
+  EXPECT_EQ(refusal("llama3.1-8b", "dgx-h200", request, 8, "vllm"),
+            "--graph_sizes: the engine 'vllm' has graphs at short distances; leave it out, or use "
+            "trtllm");
+}
+
 // enable_attention_dp is of all ranks.
 TEST(Deployment, TensorrtCopiesAttentionOnAllRanksOrOnNone) {
   DeploymentRequest request;

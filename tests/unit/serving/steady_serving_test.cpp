@@ -40,7 +40,7 @@ TEST(SteadyServing, ASingleRequestHasStepsOfOneAndItsShareOfItsPrompt) {
       prices.gap(1);
   const Seconds prompt =
       std::max(std::max(prices.dense(1024) + prices.prefill_attention({1024, 0}) + prices.head(1),
-                        prices.eager(1024)),
+                        prices.eager(1024, false)),
                prices.host(1)) +
       prices.gap(1);
   EXPECT_NEAR(state.decode_step / decode, 1.0, 1e-12);

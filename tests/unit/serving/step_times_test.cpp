@@ -78,10 +78,24 @@ TEST(StepTimes, TheLongerOfHostAndGpuOrTheirSum) {
   EXPECT_NEAR(StepTimes{costs}.decode(4, 100).first.si(), 0.011, 1e-12);
   costs.host_hidden = false;
   EXPECT_NEAR(StepTimes{costs}.decode(4, 100).first.si(), 0.015, 1e-12);
-  costs.launch = [](double tokens) { return Seconds{tokens > 512 ? 0.1 : 0.0}; };
+  costs.launch = [](double tokens, bool) { return Seconds{tokens > 512 ? 0.1 : 0.0}; };
   EXPECT_NEAR(StepTimes{costs}.mixed(0, 0, {{600, 0}}, 1).si(), 0.105, 1e-12);
   EXPECT_NEAR(StepTimes{costs}.decode(600, 6000).first.si(), 0.105, 1e-12);
   EXPECT_NEAR(StepTimes{costs}.mixed(0, 0, {{500, 0}}, 1).si(), 0.015, 1e-12);
+}
+
+// A step of decodes alone is as long as that of the graph that holds it, but for attention; with a
+// prompt there is no graph.
+TEST(StepTimes, DecodesFillTheirGraph) {
+  StepCosts costs = fixed_costs(Seconds{});
+  costs.dense = [](double tokens) { return Seconds{1e-3 * tokens}; };
+  const auto bare = StepTimes{costs}.decode(48, 480).first;
+  costs.padded = [](std::int64_t requests) { return requests <= 64 ? 64 : requests; };
+  StepTimes padded{costs};
+  EXPECT_NEAR((padded.decode(48, 480).first - bare).si(), 16e-3, 1e-12);
+  EXPECT_EQ(padded.decode(48, 480).first, padded.decode(64, 640).first);
+  EXPECT_EQ(padded.mixed(48, 480, {{10, 0}}, 1), StepTimes{costs}.mixed(48, 480, {{10, 0}}, 1));
+  EXPECT_NEAR((padded.mixed(48, 480, {{10, 0}}, 1) - bare).si(), 10e-3, 1e-9);
 }
 
 }  // namespace

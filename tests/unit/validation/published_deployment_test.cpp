@@ -83,6 +83,29 @@ TEST(PublishedDeployment, TrtllmBenchSetsItsOwnLimits) {
   EXPECT_EQ(limits(5000, 500), (Limits{128, 5128}));
 }
 
+// Hopper's cache of GPT-OSS has the checkpoint's 16 bits, whatever the row says, and graphs are
+// those of the publication's options.
+TEST(PublishedDeployment, OptionsOfTheOverview) {
+  const auto of = [](const std::string& system, const char* model) {
+    return read_serving_case(JsonValue::parse(
+                                 R"({"id": "a",
+            "source": {"title": "TensorRT-LLM performance overview", "locator": "l"},
+            "system": ")" + system + R"(", "gpus": 1, "model": {"name": ")" +
+                                     model + R"("},
+            "deployment": {"engine": "trtllm", "engine_version": "1.2", "tp": 1,
+              "kv_dtype": "fp8"},
+            "workload": {"arrival": "burst", "requests": 3000, "isl": 1000, "osl": 1000},
+            "measured": {"output_tokens_per_s": 1.0}})",
+                                 "cases.json"))
+        .deployment;
+  };
+  EXPECT_EQ(of("dgx-h100", "gpt-oss-120b").kv, Dtype::bf16);
+  EXPECT_EQ(of("dgx-b200", "gpt-oss-120b").kv, Dtype::fp8);
+  EXPECT_EQ(of("dgx-h100", "llama3.1-8b").kv, Dtype::fp8);
+  for (const char* system : {"dgx-h100", "dgx-b200"})
+    EXPECT_EQ(of(system, "gpt-oss-120b").graph_sizes->size(), 15u);
+}
+
 // The collection counts data-parallel ranks as tensor-parallel ones.
 TEST(PublishedDeployment, PoolsOfDataParallelRanks) {
   const ServingCase one =
