@@ -77,7 +77,7 @@ Seconds CollectiveModel::tree_latency(const CollectiveCall& call) const {
 }
 
 // A chunk of 64 KiB for each of 16 channels and members of a domain climbs the whole tree and comes
-// down before the last one is out (NVIDIA/nccl src/enqueue.cc; docs/notes/collective-errors.md).
+// down before the last one is out (NVIDIA/nccl src/enqueue.cc; docs/notes/collective-racks.md).
 Seconds CollectiveModel::climbing(const CollectiveCall& call, Seconds moving) const {
   const Bytes chunk{16.0 * 64 * 1024 * call.group.per_domain};
   return 2.0 * tree_depth(call.group.domains) * std::min(1.0, chunk / call.tensor) * moving;
