@@ -126,7 +126,7 @@ TEST(ServingAnswers, PlausibleMistakesAreNoted) {
               HasSubstr("milliseconds"));
   EXPECT_THAT(notes("--model deepseek-v3 --system dgx-h100 --gpus 16 --tp 16 --engine sglang "
                     "--step 1x1024"),
-              HasSubstr("published runs of that kind"));
+              HasSubstr("two published runs"));
 }
 
 }  // namespace
