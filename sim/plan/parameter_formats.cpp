@@ -185,7 +185,7 @@ MaybeRefused refuse_finetuning(const Plan& plan, const PlanRequest& request, con
   const std::string stated = "finetune=" + name(plan.finetune);
   const std::string format = "base_format=" + name(plan.base_format);
   if (plan.trains_weights()) {
-    if (request.base_format)
+    if (request.base_format && *request.base_format != BaseFormat::bf16)
       return contradiction("base_format",
                            format + " is of frozen weights, and " + stated + " trains all",
                            "use finetune=lora or qlora, or leave base_format out");
