@@ -72,9 +72,12 @@ GroupShape group_on(const System& system, int ranks, int nodes) {
   return group;
 }
 
-CollectiveMeasurements::CollectiveMeasurements(const System& system, const std::string& gpu,
+CollectiveMeasurements::CollectiveMeasurements(const System& system,
+                                               const CollectiveConstants& constants,
                                                const std::optional<CollectiveShape>& left_out,
-                                               bool alone) {
+                                               bool alone)
+    : constants_{constants}, mesh_{system.wiring == NodeWiring::nvlink_mesh} {
+  const std::string& gpu = constants_.gpu;
   if (system.calibration) add(system, system.calibration->curves, false, true, left_out);
   const bool own = gpu == system.gpu.name;
   if (const auto& curves = read_collective_curves(gpu); !curves.empty()) {
@@ -172,7 +175,7 @@ bool CollectiveMeasurements::Curve::is_measured(double x) const {
 // of both sweeps, and none where the numbers of domains are not enough.
 const CollectiveMeasurements::Curve& CollectiveMeasurements::between_domains(
     const CollectiveShape& shape, const Formula& formula) const {
-  for (const Curve& known : between_domains_)
+  for (const Curve& known : between_)
     if (known.shape == shape) return known;
   const Curve* below = nullptr;
   const Curve* above = nullptr;
@@ -190,7 +193,7 @@ const CollectiveMeasurements::Curve& CollectiveMeasurements::between_domains(
                            : group.domains < side->shape.group.domains))
       side = &curve;
   }
-  Curve& result = between_domains_.emplace_back(Curve{shape, {}, {}, {}, false});
+  Curve& result = between_.emplace_back(Curve{shape, {}, {}, {}, false});
   if (least == most || !below) return result;
   const auto shift = [&](const Curve& side) {  // From its bytes to those with the same on a NIC.
     return std::log(1.0 * side.shape.group.per_domain / shape.group.per_domain);
@@ -249,45 +252,63 @@ Seconds CollectiveMeasurements::time_on(const Curve& curve, Bytes tensor, const 
   return first / by_formula(Bytes{std::exp(curve.log_bytes.front())}) * by_formula(tensor);
 }
 
-// Between two numbers of ranks of one domain, time at the same bytes a rank is linear in the ranks:
-// a ring's rounds and an exchange's peers rise with n - 1, and what a port carries of an all-reduce
-// in the switches with n + 1. Such a mean of curves that do not fall does not fall either.
-std::optional<Seconds> CollectiveMeasurements::between_ranks(const CollectiveShape& shape,
-                                                             Bytes tensor,
-                                                             const Formula& formula) const {
+// Interpolates between sweeps of the same collective in one domain on fewer and on more ranks, by
+// the logarithm of their number: what both miss the formula by at the same bytes a rank. The
+// formula has what does not change evenly with the ranks: rounds that NVLS saves, and the GPUs of a
+// PCIe node from which on a ring crosses host bridges and sockets. Sweeps on the other side of such
+// a step say nothing of this one, and beyond a step one neighbour is better than none. In a mesh
+// every number of ranks has other rings.
+const CollectiveMeasurements::Curve& CollectiveMeasurements::between_ranks(
+    const CollectiveShape& shape, const Formula& formula) const {
+  for (const Curve& known : between_)
+    if (known.shape == shape) return known;
+  const int ranks = shape.group.ranks;
+  const int step = constants_.crossing(ranks).more_than;
   const Curve* below = nullptr;
   const Curve* above = nullptr;
-  const int ranks = shape.group.ranks;
   for (const Curve& curve : curves_) {
     const int n = curve.shape.group.ranks;
-    if (curve.shape.kind != shape.kind || curve.shape.group.domains > 1) continue;
+    if (curve.shape.kind != shape.kind || curve.shape.group.domains > 1 ||
+        constants_.crossing(n).more_than != step)
+      continue;
     if (n < ranks && (!below || n > below->shape.group.ranks)) below = &curve;
     if (n > ranks && (!above || n < above->shape.group.ranks)) above = &curve;
   }
-  if (!below || !above) return {};
-  const auto time = [&](const Curve& curve) {
-    return time_on(curve, (1.0 * curve.shape.group.ranks / ranks) * tensor, formula);
+  Curve& result = between_.emplace_back(Curve{shape, {}, {}, {}, false});
+  if (mesh_ || (!below && !above) || ((!below || !above) && step == 0)) return result;
+  const auto shift = [&](const Curve& side) {  // From its bytes to those with the same a rank.
+    return std::log(1.0 * side.shape.group.ranks / ranks);
   };
-  const double first = below->shape.group.ranks, last = above->shape.group.ranks;
-  const double share = (ranks - first) / (last - first);
-  return (1.0 - share) * time(*below) + share * time(*above);
+  const auto residual = [&](const Curve* side, double log_bytes) {
+    if (!side) return 0.0;
+    const Bytes theirs{std::exp(log_bytes + shift(*side))};
+    return std::log(time_on(*side, theirs, formula) / formula(theirs, side->shape.group).time());
+  };
+  double share = below ? 0.0 : 1.0;
+  if (below && above)
+    share = std::log(1.0 * ranks / below->shape.group.ranks) /
+            std::log(1.0 * above->shape.group.ranks / below->shape.group.ranks);
+  for (const Curve* side : {below, above})
+    if (side)
+      for (const double x : side->log_bytes) result.log_bytes.push_back(x - shift(*side));
+  std::sort(result.log_bytes.begin(), result.log_bytes.end());
+  for (const double x : result.log_bytes)
+    result.log_time.push_back(std::log(formula(Bytes{std::exp(x)}, shape.group).time().si()) +
+                              (1.0 - share) * residual(below, x) + share * residual(above, x));
+  result.log_time = never_falling(result.log_time);
+  return result;
 }
 
 std::optional<CollectiveMeasurements::Correction> CollectiveMeasurements::correction(
     const CollectiveShape& shape, Bytes tensor, const Formula& formula) const {
   const auto own = std::find_if(curves_.begin(), curves_.end(),
                                 [&](const Curve& c) { return c.shape == shape; });
-  if (own == curves_.end() && shape.group.domains > 1) {
-    const Curve& curve = between_domains(shape, formula);
-    if (curve.log_bytes.empty()) return {};
-    return Correction{time_on(curve, tensor, formula) / formula(tensor, shape.group).time(),
-                      Tag::interpolated};
-  }
-  const auto time = own != curves_.end() ? std::optional{time_on(*own, tensor, formula)}
-                                         : between_ranks(shape, tensor, formula);
-  if (!time) return {};
+  const Curve& curve = own != curves_.end()      ? *own
+                       : shape.group.domains > 1 ? between_domains(shape, formula)
+                                                 : between_ranks(shape, formula);
+  if (curve.log_bytes.empty()) return {};
   const bool measured = own != curves_.end() && own->own && own->is_measured(std::log(tensor.si()));
-  return Correction{*time / formula(tensor, shape.group).time(),
+  return Correction{time_on(curve, tensor, formula) / formula(tensor, shape.group).time(),
                     measured ? Tag::measured : Tag::interpolated};
 }
 

@@ -8,6 +8,7 @@
 
 #include "sim/cluster/rank_groups.hpp"
 #include "sim/cluster/system.hpp"
+#include "sim/measurements/collective_constants.hpp"
 #include "sim/measurements/collective_curves.hpp"
 #include "sim/nccl/collective_cost.hpp"
 
@@ -41,16 +42,17 @@ class CollectiveMeasurements {
     Tag tag = Tag::interpolated;
   };
 
-  /// Sweeps of the system's calibration replace others for their shapes; those of `gpu` count
-  /// inside a domain only, those of the system everywhere. All sweeps of `left_out` are left out.
-  CollectiveMeasurements(const System& system, const std::string& gpu,
+  /// Sweeps of the system's calibration replace others for their shapes; those of the constants'
+  /// GPU count inside a domain only, those of the system everywhere. All sweeps of `left_out` are
+  /// left out.
+  CollectiveMeasurements(const System& system, const CollectiveConstants& constants,
                          const std::optional<CollectiveShape>& left_out, bool alone = false);
 
   /// The correction from the curve of this very group: between sizes log-log, below the first the
   /// formula scaled to it, beyond the last the formula and its deviation there. Between two
-  /// measured numbers of ranks: both times at the same bytes a rank, linear in ranks. For a number
-  /// of domains between two measured ones: both residuals at the same bytes a NIC, weighted by log
-  /// domains; for more domains, that of the most. Else nullopt.
+  /// measured numbers of ranks: both residuals at the same bytes a rank, weighted by log ranks. For
+  /// a number of domains between two measured ones: both residuals at the same bytes a NIC,
+  /// weighted by log domains; for more domains, that of the most. Else nullopt.
   std::optional<Correction> correction(const CollectiveShape& shape, Bytes tensor,
                                        const Formula& formula) const;
 
@@ -76,11 +78,12 @@ class CollectiveMeasurements {
   static double beyond(const Curve& curve, Bytes tensor, const Formula& formula);
   const Curve& between_domains(const CollectiveShape& shape, const Formula& formula) const;
   static Seconds time_on(const Curve& curve, Bytes tensor, const Formula& formula);
-  std::optional<Seconds> between_ranks(const CollectiveShape& shape, Bytes tensor,
-                                       const Formula& formula) const;
+  const Curve& between_ranks(const CollectiveShape& shape, const Formula& formula) const;
 
+  CollectiveConstants constants_;
+  bool mesh_ = false;
   std::vector<Curve> curves_;
-  mutable std::deque<Curve> between_domains_;  // As they are asked for.
+  mutable std::deque<Curve> between_;  // Between curves, as they are asked for.
 };
 
 }  // namespace orrery

@@ -8,7 +8,7 @@ CollectiveTime::CollectiveTime(const System& system, const CollectiveOptions& op
     : system_{system},
       options_{options},
       model_{system, options.alone},
-      measurements_{system, model_.constants().gpu, options.left_out, options.alone} {}
+      measurements_{system, model_.constants(), options.left_out, options.alone} {}
 
 const ExchangeKernels& CollectiveTime::exchange_kernels() const {
   if (!exchange_kernels_)

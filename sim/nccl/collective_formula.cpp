@@ -8,6 +8,14 @@
 namespace orrery {
 namespace {
 
+// The most GPUs of a domain by whose NICs NCCL's rings and trees leave it. CoreWeave's nccl-tests
+// on racks of 72 GB200 (coreweave/nccl-tests README, commit 0120901a, NCCL 2.26.2): an all-reduce
+// over twenty has 433 GB/s of bus beyond a constant time, nine NICs at the 48.1 GB/s that each NIC
+// of their H100 reaches there. Two racks swap 417 GB/s of at most 437. Partitions of four and eight
+// GPUs use all of their NICs (NVIDIA/nccl issue 1801). Why nine is inferred: so many channels of
+// 80 GB/s, a speed of NCCL's search, fill the 722 GB/s of a GPU's links (src/graph/search.cc).
+constexpr int most_exits = 9;
+
 CollectiveCost faster(const CollectiveCost& a, const CollectiveCost& b) {
   return b.time() < a.time() ? b : a;
 }
@@ -48,6 +56,10 @@ BytesPerSecond CollectiveModel::link(int ranks_in_domain) const {
   return mesh_rings(ranks_in_domain) / 6.0 * nvlink_;
 }
 
+BytesPerSecond CollectiveModel::leaving(int members) const {
+  return std::min(1.0, 1.0 * most_exits / members) * nic(members);
+}
+
 Seconds CollectiveModel::hop() const { return std::max(constants_.hop, system_.scale_up_latency); }
 
 Seconds CollectiveModel::network_hop(GroupShape group, Bytes a_nic) const {
@@ -62,6 +74,13 @@ Seconds CollectiveModel::tree_latency(const CollectiveCall& call) const {
   const int turns = std::max(0, depth - 1);
   return 2.0 * (depth * network_hop(call.group, of_a_nic(call)) +
                 turns * constants_.tree_turn * system_.network_latency);
+}
+
+// A chunk of 64 KiB for each of 16 channels and members of a domain climbs the whole tree and comes
+// down before the last one is out (NVIDIA/nccl src/enqueue.cc; docs/notes/collective-racks.md).
+Seconds CollectiveModel::climbing(const CollectiveCall& call, Seconds moving) const {
+  const Bytes chunk{16.0 * 64 * 1024 * call.group.per_domain};
+  return 2.0 * tree_depth(call.group.domains) * std::min(1.0, chunk / call.tensor) * moving;
 }
 
 // One NVLink hop from member to member of a domain, one network hop from each domain to the next.
@@ -91,7 +110,7 @@ CollectiveCost CollectiveModel::ring(const CollectiveCall& call, Seconds steps) 
   cost.algorithm = "ring";
   if (group.domains > 1) {
     cost.network_bytes = wire / group.per_domain;
-    cost.network_rate = nic(group.per_domain);
+    cost.network_rate = leaving(group.per_domain);
   }
   cost.latency = constants_.base + steps;
   if (group.per_domain < 2) return cost;

@@ -47,6 +47,10 @@ class CollectiveModel {
     return system_.network_efficiency *
            system_.network_rate(alone_ ? members : system_.nvlink_domain);
   }
+  /// The same for rings and trees, whose channels leave a domain by few of its NICs.
+  BytesPerSecond leaving(int members) const;
+  /// Its domains are racks, and not nodes of eight.
+  static bool larger_than_a_node(GroupShape group) { return group.per_domain > 8; }
   /// One round of a ring inside a domain, and one hop between domains.
   Seconds hop() const;
   /// `a_nic`: the bytes that each NIC sends.
@@ -56,6 +60,9 @@ class CollectiveModel {
   Seconds ring_steps(const CollectiveCall& call) const;
   Seconds tree_steps(const CollectiveCall& call) const;
   Seconds tree_latency(const CollectiveCall& call) const;
+  /// What the first chunk of a tree over domains takes before the rest follows, which passes all
+  /// bytes on in `moving`.
+  Seconds climbing(const CollectiveCall& call, Seconds moving) const;
   /// A cost without bytes, tagged by the provenance of the constants.
   CollectiveCost priced() const;
   /// The cost of a ring's rounds, `steps` being their latency.

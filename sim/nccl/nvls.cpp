@@ -172,17 +172,12 @@ class NvlsTree final : public NvlsBase {
     cost.tag = Tag::default_value;
     cost.scale_up_rate = constants.nvls_tree_share * cost.scale_up_rate;
     cost.network_bytes = wire_bytes(model.system(), NcclProtocol::simple, call).outside;
-    // Each channel has one head in a domain, which alone sends its part over the network.
-    const double heads = std::min(1.0, 1.0 * loop_channels / group.per_domain);
-    cost.network_rate = heads * model.nic(group.per_domain);
+    cost.network_rate = model.leaving(group.per_domain);
+    const Seconds moving = cost.time() - cost.latency;
     cost.latency += model.tree_latency(call);
-    if (constants.nvls_loop) {
-      // A chunk of 64 KiB a lane climbs the whole tree and comes down before the last one is out.
-      const Bytes climbing =
-          std::min(call.tensor, Bytes{loop_channels * group.per_domain * 64 * kib});
-      cost.latency += 2.0 * tree_depth(group.domains) * (climbing / call.tensor) *
-                      (cost.scale_up_bytes / (constants.nvls_loop->efficiency * model.nvlink()));
-    }
+    // The two published pairs of B200 nodes do not agree on it (between-nodes.json); racks have it.
+    if (constants.nvls_loop || model.larger_than_a_node(group))
+      cost.latency += model.climbing(call, moving);
     return cost;
   }
 };

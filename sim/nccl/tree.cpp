@@ -76,6 +76,8 @@ class TreeAlgorithm final : public NcclAlgorithm {
                                       const CollectiveCall& call) const {
     CollectiveCost cost = model.ring(call, model.tree_steps(call));
     cost.algorithm = name();
+    if (model.larger_than_a_node(call.group))
+      cost.latency += model.climbing(call, cost.time() - cost.latency);
     return cost;
   }
 

@@ -190,6 +190,108 @@ TEST(CollectiveModel, NvlsTreeOverTwoNodesAndRingsOverMore) {
   EXPECT_DOUBLE_EQ(three.network_bytes.si(), 2 * 23.0 / 24 * 2 * gib);
 }
 
+// A rack's rings and trees leave it by nine of 72 NICs of 50 GB/s x 0.97, a node's by all of its.
+TEST(CollectiveModel, RingsAndTreesLeaveARackByNineNics) {
+  for (const auto& [name, nic] : {std::pair{"gb200-nvl72", 50e9}, {"gb300-nvl72", 100e9}}) {
+    const CollectiveModel model{read_system(name, test_place)};
+    EXPECT_DOUBLE_EQ(model.leaving(72).si(), 9.0 / 72 * 0.97 * nic) << name;
+    for (const int members : {1, 4, 8, 9})
+      EXPECT_DOUBLE_EQ(model.leaving(members).si(), 0.97 * nic) << name << members;
+    // All rings and trees, and not the pairs of an all-to-all.
+    const GroupShape racks{4 * 72, 4, 72};
+    for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather,
+                                      CollectiveKind::reduce_scatter, CollectiveKind::broadcast})
+      EXPECT_DOUBLE_EQ(model(kind, Bytes{gib}, racks).network_rate.si(), 9.0 / 72 * 0.97 * nic);
+    EXPECT_DOUBLE_EQ(model(CollectiveKind::all_to_all, Bytes{gib}, racks).network_rate.si(),
+                     0.97 * nic);
+  }
+}
+
+// coreweave/nccl-tests README (commit 0120901a): GB200, racks of 72. The formula alone, whose nine
+// exits come from the rate over twenty racks; nothing else was fitted to these figures.
+TEST(CollectiveModel, AllReduceOverRacksWithin10Percent) {
+  const CollectiveModel model{read_system("gb200-nvl72", test_place)};
+  int points = 0;
+  for (const MeasuredCurve& curve : read_collective_curves("gb200-nvl72"))
+    for (const auto& [bytes, time] : curve.points) {
+      const GroupShape group{curve.ranks, curve.ranks / 72, 72};
+      const CollectiveCost cost = model(curve.collective, bytes, group);
+      EXPECT_NEAR(cost.time() / time, 1.0, 0.10) << curve.ranks << " " << bytes.si();
+      ++points;
+    }
+  EXPECT_EQ(points, 12);
+}
+
+// A chunk of 16 channels x 72 lanes x 64 KiB climbs the five levels of twenty racks, and comes
+// down, at the rate at which a tree passes messages on: 2 S by nine NICs of 48.5 GB/s.
+TEST(CollectiveModel, ChunksClimbTheTreeOverRacks) {
+  const CollectiveModel model{read_system("gb200-nvl72", test_place)};
+  const CollectiveCall call{CollectiveKind::all_reduce, Bytes{16 * gib}, {1440, 20, 72}};
+  const double rate = 9 * 48.5e9 / 2;
+  const double climbing = 2 * 5 * (16 * 72 * 64 * 1024.0) / rate;
+  EXPECT_NEAR(model.climbing(call, Seconds{16 * gib / rate}).si(), climbing, 1e-9);
+  // A message that is smaller than the chunk passes each level as a whole.
+  const CollectiveCall small{CollectiveKind::all_reduce, Bytes{1e6}, {1440, 20, 72}};
+  EXPECT_NEAR(model.climbing(small, microseconds(7)).si(), 70e-6, 1e-12);
+
+  for (const NcclAlgorithm* algorithm : nccl_algorithms()) {
+    const bool nvls = algorithm->name() == "NVLS-tree";
+    if (!nvls && algorithm->name() != "tree") continue;
+    const CollectiveCost cost = *algorithm->price(model, call);
+    double rest = model.constants().base.si();
+    if (nvls) {  // The rounds of one node and a ramp that grows with the ranks; a tree of racks.
+      rest += 14 * model.hop().si() + model.tree_latency(call).si() +
+              9 * model.constants().nvls_ramp.at(2.0 * 71 / 72 / 9 * call.tensor).si();
+      EXPECT_NEAR((cost.time() - cost.latency).si(), 16 * gib / rate, 1e-6);
+      EXPECT_NEAR(cost.latency.si(), rest + climbing, 1e-9);
+    } else {  // Of a ring's bytes, which are 1439 / 1440 as many.
+      const CollectiveCost ring = model.ring(call, model.tree_steps(call));
+      EXPECT_NEAR((cost.latency - ring.latency).si(), 1439.0 / 1440 * climbing, 1e-9);
+    }
+  }
+}
+
+// An all-reduce is a reduce-scatter and an all-gather: over racks it takes no more than both, and
+// more GPUs and more bytes take no less.
+TEST(CollectiveModel, CollectivesOverRacksAgree) {
+  for (const char* name : {"gb200-nvl72", "gb300-nvl72"}) {
+    const CollectiveModel model{read_system(name, test_place)};
+    for (const int p : {12, 36, 64, 72})
+      for (const CollectiveKind kind :
+           {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+            CollectiveKind::all_to_all, CollectiveKind::broadcast})
+        for (double bytes = 1024.0; bytes <= 16 * gib; bytes *= 2.0) {
+          Seconds fewer;
+          for (const int racks : {2, 4, 8, 20}) {
+            SCOPED_TRACE(std::string{name} + " " + std::string{orrery::name(kind)} + " " +
+                         std::to_string(racks) + " racks of " + std::to_string(p) + ", " +
+                         std::to_string(bytes));
+            const GroupShape group{racks * p, racks, p};
+            const Seconds time = model(kind, Bytes{bytes}, group).time();
+            EXPECT_GE(time, fewer);
+            EXPECT_GE(model(kind, Bytes{2.0 * bytes}, group).time(), time);
+            fewer = time;
+            if (kind == CollectiveKind::all_reduce) {
+              EXPECT_LE(time, model(CollectiveKind::reduce_scatter, Bytes{bytes}, group).time() +
+                                  model(CollectiveKind::all_gather, Bytes{bytes}, group).time());
+            }
+          }
+        }
+  }
+}
+
+// NVIDIA/nccl issue 1801 (NCCL 2.27.3): 16 GiB between three partitions of four and of eight GB200
+// in different racks, without NVLS: rings. In place, nothing of it was fitted.
+TEST(CollectiveModel, PartitionsOfRacksAsMeasured) {
+  for (const auto& [gpus, us] : {std::pair{4, 159983.0}, {8, 83650.0}}) {
+    System system = read_system("gb200-nvl72", test_place);
+    system.nvlink_domain = gpus;
+    const CollectiveCost cost =
+        CollectiveModel{system}(CollectiveKind::all_reduce, Bytes{16 * gib}, {3 * gpus, 3, gpus});
+    EXPECT_NEAR(cost.time().si() * 1e6 / us, 1.0, 0.03) << gpus;
+  }
+}
+
 struct Published {
   CollectiveKind kind;
   int nodes;

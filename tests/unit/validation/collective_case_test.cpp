@@ -95,8 +95,6 @@ TEST(ValidateCollectives, LeavingATableOutIsHarderButWithinTheTargets) {
     const ValidationReport whole = validate_file(file.path());
     const ValidationReport left_out = validate_file(file.path(), {.leave_one_out = true});
     if (whole.comparisons.empty()) continue;  // aws-p5-scaling: figures, no sweep.
-    // Racks of GB200: docs/notes/collective-errors.md says what the formula lacks there.
-    if (file.path().stem() == "gb200-nvl72") continue;
     ++files;
     sum[0] += mean_abs_error_of(whole, "bus_bandwidth_bytes_per_s");
     sum[1] += mean_abs_error_of(left_out, "bus_bandwidth_bytes_per_s");
