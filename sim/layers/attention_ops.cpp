@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/layers/adapters.hpp"
+
 namespace orrery {
 namespace {
 
@@ -280,24 +282,28 @@ Op own_product(const LayerSizes& s, std::string_view name, GemmPass pass, std::i
 
 void add_down(const LayerSizes& s, std::string_view name, std::int64_t rank, Ops& ops) {
   append(ops, quantise(s, s.own_tensor));
+  append(ops, dequantise(s, static_cast<double>(rank * s.hidden)));
   ops.push_back(own_product(s, name, GemmPass::forward, rank, s.hidden));
+  append(ops, adapter_forward(s, name, static_cast<double>(s.own_tokens), s.hidden, rank, false));
 }
 
-void add_product_backward(const LayerSizes& s, std::string_view dgrad, std::string_view wgrad,
-                          std::int64_t n, std::int64_t k, Ops& ops) {
+void add_product_backward(const LayerSizes& s, const Linear& of, std::int64_t n, std::int64_t k,
+                          Ops& ops) {
   append(ops, quantise(s, s.of_own_tokens(n)));
-  ops.push_back(own_product(s, dgrad, GemmPass::dgrad, n, k));
-  ops.push_back(own_product(s, wgrad, GemmPass::wgrad, n, k));
-  ops.push_back(accumulate(s, n, k));
+  append(ops, dequantise(s, static_cast<double>(n * k)));
+  ops.push_back(own_product(s, of.dgrad, GemmPass::dgrad, n, k));
+  append(ops, adapter_backward(s, of.name, static_cast<double>(s.own_tokens), k, n, false));
+  append_weight_gradient(s, ops, own_product(s, of.wgrad, GemmPass::wgrad, n, k), n, k);
 }
 
-void add_up_backward(const LayerSizes& s, std::string_view dgrad, std::string_view wgrad,
-                     std::int64_t n, std::int64_t k, Ops& ops) {
+void add_up_backward(const LayerSizes& s, const Linear& of, std::int64_t n, std::int64_t k,
+                     Ops& ops) {
   append(ops, quantise(s, s.of_tokens(n)));
-  ops.push_back(product(s, dgrad, GemmPass::dgrad, s.tokens, k, n));
+  append(ops, dequantise(s, static_cast<double>(n * k)));
+  ops.push_back(product(s, of.dgrad, GemmPass::dgrad, s.tokens, k, n));
+  append(ops, adapter_backward(s, of.name, static_cast<double>(s.tokens), k, n, false));
   append(ops, reduce(s, "tp_reduce_grad", 0.0, k));
-  ops.push_back(product(s, wgrad, GemmPass::wgrad, n, k, s.tokens));
-  ops.push_back(accumulate(s, n, k));
+  append_weight_gradient(s, ops, product(s, of.wgrad, GemmPass::wgrad, n, k, s.tokens), n, k);
 }
 
 // Projects gathered latents (`width`) up to the channels of this rank's heads.
@@ -306,7 +312,9 @@ Ops up(const LayerSizes& s, std::string_view norm, std::string_view name, std::i
   Ops ops{memory(norm, 2.0 * s.element * s.of_own_tokens(rank))};
   append(ops, gather(s, "tp_gather", 0.0, width));
   append(ops, quantise(s, s.of_tokens(rank)));
+  append(ops, dequantise(s, static_cast<double>(channels * rank)));
   ops.push_back(product(s, name, GemmPass::forward, s.tokens, channels, rank));
+  append(ops, adapter_forward(s, name, static_cast<double>(s.tokens), rank, channels, false));
   return ops;
 }
 
@@ -365,13 +373,13 @@ Ops latent_attention_backward(const LayerSizes& s, const Ops& core) {
   }
   append(ops, core);
   ops.push_back(memory("rope_bwd", rotary_bytes(s, w)));
-  add_up_backward(s, "kv_up_dgrad", "kv_up_wgrad", w.keys_and_values, w.kv, ops);
+  add_up_backward(s, {"kv_up", "kv_up_dgrad", "kv_up_wgrad", 0}, w.keys_and_values, w.kv, ops);
   ops.push_back(memory("kv_norm_bwd", 4.0 * s.element * s.of_own_tokens(w.kv)));
-  add_product_backward(s, "kv_down_dgrad", "kv_down_wgrad", w.kv_down, s.hidden, ops);
+  add_product_backward(s, {"kv_down", "kv_down_dgrad", "kv_down_wgrad", 0}, w.kv_down, s.hidden, ops);
   if (w.q > 0) {
-    add_up_backward(s, "q_up_dgrad", "q_up_wgrad", w.queries, w.q, ops);
+    add_up_backward(s, {"q_up", "q_up_dgrad", "q_up_wgrad", 0}, w.queries, w.q, ops);
     ops.push_back(memory("q_norm_bwd", 4.0 * s.element * s.of_own_tokens(w.q)));
-    add_product_backward(s, "q_down_dgrad", "q_down_wgrad", w.q, s.hidden, ops);
+    add_product_backward(s, {"q_down", "q_down_dgrad", "q_down_wgrad", 0}, w.q, s.hidden, ops);
   } else {
     append(ops, column_parallel_backward(s, {{"q", "q_dgrad", "q_wgrad", w.queries}}));
   }

@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "sim/layers/adapters.hpp"
 #include "sim/layers/op_work.hpp"
 #include "sim/moe/routing_plan.hpp"
 
@@ -85,11 +86,14 @@ Ops router_forward(const LayerSizes& s, const ExpertSizes& e) {
 
 Ops router_backward(const LayerSizes& s, const ExpertSizes& e) {
   const double choices = static_cast<double>(s.own_tokens * e.experts.count);
-  return {memory("router_map_bwd", 5.0 * choices),
+  Ops ops{memory("router_map_bwd", 5.0 * choices),
           memory("router_softmax_bwd", (8.0 + s.element) * choices),
-          router_product("router_dgrad", GemmPass::dgrad, s.own_tokens, s.hidden, e.experts.count),
-          router_product("router_wgrad", GemmPass::wgrad, e.experts.count, s.hidden, s.own_tokens),
-          accumulate(s, e.experts.count, s.hidden)};
+          router_product("router_dgrad", GemmPass::dgrad, s.own_tokens, s.hidden, e.experts.count)};
+  append_weight_gradient(
+      s, ops,
+      router_product("router_wgrad", GemmPass::wgrad, e.experts.count, s.hidden, s.own_tokens),
+      e.experts.count, s.hidden);
+  return ops;
 }
 
 Linear shared_fc1(std::int64_t width) {
@@ -131,6 +135,23 @@ Op grouped(const LayerSizes& s, const Rows& rows, std::string_view name, GemmPas
                        pass == GemmPass::wgrad ? s.software.accumulate_bytes : 0.0);
   op.sixteen_bit = !s.quantises;
   return op;
+}
+
+// The products of all experts with weights of n x k, and their gradients.
+Ops experts_product(const LayerSizes& s, const Rows& rows, std::string_view name, std::int64_t n,
+                    std::int64_t k) {
+  Ops ops = dequantise(s, static_cast<double>(rows.each.size()) * static_cast<double>(n * k));
+  ops.push_back(grouped(s, rows, name, GemmPass::forward, n, k));
+  append(ops, adapter_forward(s, name, rows.sum, k, n, false));
+  return ops;
+}
+Ops experts_gradients(const LayerSizes& s, const Rows& rows, const Linear& of, std::int64_t k) {
+  Ops ops = dequantise(s, static_cast<double>(rows.each.size()) * static_cast<double>(of.width * k));
+  ops.push_back(grouped(s, rows, of.dgrad, GemmPass::dgrad, of.width, k));
+  append(ops, adapter_backward(s, of.name, rows.sum, k, of.width, false));
+  if (s.plan.trains_weights())
+    ops.push_back(grouped(s, rows, of.wgrad, GemmPass::wgrad, of.width, k));
+  return ops;
 }
 
 // Capacity for one rank's experts and their surroundings in one direction, as a step with uneven
@@ -244,8 +265,10 @@ Ops latent_forward(const LayerSizes& s, const ExpertSizes& e, std::string_view n
 Ops latent_backward(const LayerSizes& s, const ExpertSizes& e, std::string_view dgrad,
                     std::string_view wgrad, std::int64_t out, std::int64_t in) {
   if (e.experts.latent == 0) return {};
-  return {router_product(dgrad, GemmPass::dgrad, s.own_tokens, in, out),
-          router_product(wgrad, GemmPass::wgrad, out, in, s.own_tokens), accumulate(s, out, in)};
+  Ops ops{router_product(dgrad, GemmPass::dgrad, s.own_tokens, in, out)};
+  append_weight_gradient(s, ops, router_product(wgrad, GemmPass::wgrad, out, in, s.own_tokens), out,
+                         in);
+  return ops;
 }
 
 }  // namespace
@@ -269,12 +292,12 @@ Ops of_experts_forward(const LayerSizes& s, std::span<const std::int64_t> of_eac
   append(ops, among_tensor_ranks(s, e, rows, "etp_gather", CollectiveKind::all_gather));
   append(ops, pad_rows(s, e, rows, "pad_rows"));
   append(ops, quantise_rows(s, rows, e.row));
-  ops.push_back(grouped(s, rows, "experts_fc1", GemmPass::forward, e.ffn_in, e.row));
+  append(ops, experts_product(s, rows, "experts_fc1", e.ffn_in, e.row));
   if (!s.software.fused_experts) {
     append(ops, routed_activation(s, of_each));
     append(ops, quantise_rows(s, rows, e.ffn));
   }
-  ops.push_back(grouped(s, rows, "experts_fc2", GemmPass::forward, e.row, e.ffn));
+  append(ops, experts_product(s, rows, "experts_fc2", e.row, e.ffn));
   append(ops, stash_rows(s, e, rows, "stash_rows"));
   append(ops, apply_bias(s, e, rows, false));
   append(ops, pad_rows(s, e, rows, "unpad_rows"));
@@ -311,15 +334,17 @@ Ops of_experts_backward(const LayerSizes& s, std::span<const std::int64_t> of_ea
   append(ops, apply_bias(s, e, rows, true));
   append(ops, stash_rows(s, e, rows, "unstash_rows"));
   append(ops, quantise_rows(s, rows, e.row));
-  ops.push_back(grouped(s, rows, "experts_fc2_dgrad", GemmPass::dgrad, e.row, e.ffn));
-  ops.push_back(grouped(s, rows, "experts_fc2_wgrad", GemmPass::wgrad, e.row, e.ffn));
+  append(ops, experts_gradients(s, rows, {"experts_fc2", "experts_fc2_dgrad", "experts_fc2_wgrad",
+                                          e.row},
+                                e.ffn));
   if (!s.software.fused_experts) {
     ops.push_back(memory("activation_bwd", rows.bytes_of(2 * e.ffn_in + e.ffn)));
     append(ops, clamp(s, e, rows, true));
     append(ops, quantise_rows(s, rows, e.ffn_in));
   }
-  ops.push_back(grouped(s, rows, "experts_fc1_dgrad", GemmPass::dgrad, e.ffn_in, e.row));
-  ops.push_back(grouped(s, rows, "experts_fc1_wgrad", GemmPass::wgrad, e.ffn_in, e.row));
+  append(ops, experts_gradients(s, rows, {"experts_fc1", "experts_fc1_dgrad", "experts_fc1_wgrad",
+                                          e.ffn_in},
+                                e.row));
   append(ops, pad_rows(s, e, rows, "pad_rows_bwd"));
   append(ops, among_tensor_ranks(s, e, rows, "etp_reduce_grad", CollectiveKind::reduce_scatter));
   append(ops, sort_rows(s, e, rows, "sort_rows_bwd"));
@@ -342,11 +367,17 @@ SharedOps shared_overlap_forward(const LayerSizes& s) {
   SharedOps ops;
   ops.before = quantise(s, s.own_tensor);
   append(ops.before, gather(s, "tp_gather", 0.0));
-  ops.during_dispatch = {product(s, "shared_fc1", GemmPass::forward, s.tokens, into, s.hidden),
-                         activation_op(s, "shared_activation", s.of_tokens(e.shared_ffn), false)};
+  const auto forward = [&](std::string_view name, std::int64_t n, std::int64_t k, bool sums) {
+    Ops product_ops = dequantise(s, static_cast<double>(n * k));
+    product_ops.push_back(product(s, name, GemmPass::forward, s.tokens, n, k));
+    append(product_ops, adapter_forward(s, name, static_cast<double>(s.tokens), k, n, sums));
+    return product_ops;
+  };
+  ops.during_dispatch = forward("shared_fc1", into, s.hidden, false);
+  ops.during_dispatch.push_back(
+      activation_op(s, "shared_activation", s.of_tokens(e.shared_ffn), false));
   ops.during_combine = quantise(s, s.of_tokens(e.shared_ffn));
-  ops.during_combine.push_back(
-      product(s, "shared_fc2", GemmPass::forward, s.tokens, s.hidden, e.shared_ffn));
+  append(ops.during_combine, forward("shared_fc2", s.hidden, e.shared_ffn, true));
   ops.after = reduce(s, "tp_reduce", 0.0);
   ops.after.push_back(memory("shared_sum", 3.0 * e.own));
   return ops;
@@ -356,19 +387,22 @@ SharedOps shared_overlap_backward(const LayerSizes& s) {
   const ExpertSizes e{s};
   if (!s.plan.shared_expert_overlap) return {};
   const std::int64_t into = (s.model.gated ? 2 : 1) * e.shared_ffn;
-  const auto products = [&](std::string_view dgrad, std::string_view wgrad, std::int64_t n,
-                            std::int64_t k) {
-    return Ops{product(s, dgrad, GemmPass::dgrad, s.tokens, k, n),
-               product(s, wgrad, GemmPass::wgrad, n, k, s.tokens), accumulate(s, n, k)};
+  const auto products = [&](const Linear& of, std::int64_t n, std::int64_t k, bool sums) {
+    Ops gradients = dequantise(s, static_cast<double>(n * k));
+    gradients.push_back(product(s, of.dgrad, GemmPass::dgrad, s.tokens, k, n));
+    append(gradients, adapter_backward(s, of.name, static_cast<double>(s.tokens), k, n, sums));
+    append_weight_gradient(s, gradients, product(s, of.wgrad, GemmPass::wgrad, n, k, s.tokens), n,
+                           k);
+    return gradients;
   };
   SharedOps ops;
   ops.before = quantise(s, s.own_tensor);
   append(ops.before, gather(s, "tp_gather_grad", 0.0));
-  ops.during_dispatch = products("shared_fc2_dgrad", "shared_fc2_wgrad", s.hidden, e.shared_ffn);
+  ops.during_dispatch = products(shared_fc2(e.shared_ffn), s.hidden, e.shared_ffn, true);
   ops.during_dispatch.push_back(
       activation_op(s, "shared_activation_bwd", s.of_tokens(e.shared_ffn), true));
   ops.during_combine = quantise(s, s.of_tokens(into));
-  append(ops.during_combine, products("shared_fc1_dgrad", "shared_fc1_wgrad", into, s.hidden));
+  append(ops.during_combine, products(shared_fc1(into), into, s.hidden, false));
   ops.after = reduce(s, "tp_reduce_grad", 0.0);
   ops.after.push_back(memory("shared_grad_sum", 3.0 * e.own));
   return ops;

@@ -24,10 +24,19 @@ double product_input(const Scenario& s, LayerKind kind) {
 }
 bool quantises(const Scenario& s, LayerKind kind) { return product_input(s, kind) < element(s); }
 
+// The same of products that `target` names: a frozen weight needs no gradient, an adapter keeps its
+// input in 16 bits, and the mask of its dropout.
+double kept_input(const Scenario& s, LayerKind kind, LoraTarget target) {
+  if (s.plan.trains_weights()) return product_input(s, kind);
+  if (!s.plan.adapts(target)) return 0.0;
+  return element(s) + (s.plan.lora_dropout ? 1.0 : 0.0);
+}
+
 // Bytes of an element of an activation's input.
 double activation_input(const Scenario& s, LayerKind kind) {
   const bool narrow =
       is_narrow(s.plan.dtype) && !kind.sixteen_bit && s.software.keeps_quantised_activations;
+  if (s.plan.fp8_activation_inputs && is_narrow(s.plan.dtype)) return 1.0;
   return narrow ? element_bytes(s.plan.dtype) : element(s);
 }
 
@@ -38,7 +47,14 @@ double attended(const Scenario& s) {
 // The output is also the projection's input. Both share one copy if both are quantised or neither,
 // else there are two forms.
 bool output_is_copied(const Scenario& s, LayerKind kind) {
-  return quantises(s, kind) && !s.plan.fp8_attention;
+  return s.plan.trains_weights() && quantises(s, kind) && !s.plan.fp8_attention;
+}
+// Bytes of a channel of that output in addition to attention's own copy.
+double copied_output(const Scenario& s, LayerKind kind) {
+  if (output_is_copied(s, kind)) return product_input(s, kind);
+  return s.plan.adapts(LoraTarget::proj) && s.plan.lora_dropout
+             ? kept_input(s, kind, LoraTarget::proj)
+             : 0.0;
 }
 // Key/value heads whose tokens the tensor-parallel ranks keep together, copies of a head included.
 std::int64_t kept_key_heads(const Scenario& s, const Model& layer) {
@@ -68,8 +84,9 @@ double attention_bytes(const Scenario& s, LayerKind kind, const RecomputeChoice&
         layer.heads * (up ? 2 * (layer.head_dim + latent->v_dim) : latent->v_dim));
     // Products' inputs in 8 bits: latents after their norms shrink, and the output is kept twice.
     const auto latents = static_cast<double>(latent->q_rank + latent->kv_rank);
-    const double saved = (element(s) - product_input(s, kind)) * latents / (s.plan.sp ? t : 1.0);
-    const double added = output_is_copied(s, kind) ? product_input(s, kind) * output / t : 0.0;
+    const double saved = (element(s) - kept_input(s, kind, LoraTarget::qkv)) * latents /
+                         (s.plan.sp ? t : 1.0);
+    const double added = copied_output(s, kind) * output / t;
     return tokens(s) * (element(s) * down / (s.plan.sp ? t : 1.0) + attended(s) * wide / t - saved +
                         added + (layer.output_gate ? element(s) * 2.0 * output / t : 0.0));
   }
@@ -78,7 +95,7 @@ double attention_bytes(const Scenario& s, LayerKind kind, const RecomputeChoice&
   const auto key_heads = static_cast<double>(kept_key_heads(s, layer));
   const double kv_width = key_heads * static_cast<double>(layer.head_dim);
   const double value_channels = key_heads * static_cast<double>(value_width(layer));
-  const double input = output_is_copied(s, kind) ? product_input(s, kind) * output : 0.0;
+  const double input = copied_output(s, kind) * output;
   const bool packed = s.software.keeps_packed_qkv && layer.kv_heads == layer.heads;
   const double copies = packed ? element(s) * 2.0 * kv_width : 0.0;
   // A gate, and the output before it.
@@ -94,7 +111,7 @@ double activation_sides(const Scenario& s, LayerKind kind, double rows, double w
   const Model& layer = s.shape_of(kind);
   return rows * width *
          (activation_input(s, kind) * (layer.gated ? 2.0 : 1.0) + kept_by_activation(s, layer) +
-          (output ? product_input(s, kind) : 0.0));
+          (output ? kept_input(s, kind, LoraTarget::fc2) : 0.0));
 }
 
 double experts_bytes(const Scenario& s, LayerKind kind, const RecomputeChoice& choice, double t,
@@ -107,9 +124,9 @@ double experts_bytes(const Scenario& s, LayerKind kind, const RecomputeChoice& c
   // The returned rows are summed and freed: the router's weights were applied by the experts'
   // activation (Megatron Core, moe/experts.py, permuted_probs).
   const auto row = static_cast<double>(experts.channels(s.model.hidden));
-  double sum = product_input(s, kind) * row * rows;
+  double sum = kept_input(s, kind, LoraTarget::fc1) * row * rows;
   // The products that lead to latent channels and back: the second one's input.
-  if (experts.latent > 0) sum += element(s) * row * own;
+  if (experts.latent > 0 && s.plan.trains_weights()) sum += element(s) * row * own;
   sum += activation_sides(s, kind, rows, static_cast<double>(experts.ffn) / s.plan.etp,
                           !choice.selects(RecomputeModule::moe_act));
   // The clamped halves, next to the unclamped ones.
@@ -120,6 +137,23 @@ double experts_bytes(const Scenario& s, LayerKind kind, const RecomputeChoice& c
     sum += activation_sides(s, kind, tokens(s), static_cast<double>(experts.shared_ffn) / t);
   // Logits in fp32, and weights.
   return sum + (4.0 + element(s)) * own * static_cast<double>(experts.count);
+}
+
+}  // namespace
+
+namespace {
+
+// Bytes of a channel of the outputs of a layer's norms, `for_router` of which a router reads.
+double norm_outputs(const Scenario& s, LayerKind kind, double norms, double for_router) {
+  if (s.plan.trains_weights())
+    return product_input(s, kind) * (norms - for_router) + element(s) * for_router;
+  // The mixer's first, which a parallel block shares with its MLP.
+  const Model& layer = s.shape_of(kind);
+  const double mixer = has_mixer(layer) ? kept_input(s, kind, LoraTarget::qkv) : 0.0;
+  const double dense = has_feed_forward(layer) && !kind.has_experts
+                           ? kept_input(s, kind, LoraTarget::fc1)
+                           : 0.0;
+  return norms < 2.0 && layer.parallel_residual ? std::max(mixer, dense) : mixer + dense;
 }
 
 }  // namespace
@@ -152,12 +186,12 @@ Bytes layer_activations(const Scenario& s, const RecomputeChoice& recompute, Lay
   const double outputs = s.software.gathers_inputs_again ? own : hidden;
   double sum = own * blocks * (element(s) + dropout);
   if (layer.mixer)
-    sum += tokens(s) * kept_by_state_mixer(LayerSizes{s, kind}, product_input(s, kind), element(s));
+    sum += tokens(s) * kept_by_state_mixer(LayerSizes{s, kind}, kept_input(s, kind, LoraTarget::proj), element(s));
   if (layer.heads > 0) sum += attention_bytes(s, kind, recompute, t);
   // The router reads the second norm's output unquantised, products read that of all others.
   const double for_router = kind.has_experts ? 1.0 : 0.0;
   if (!recompute.selects(RecomputeModule::layernorm))
-    sum += (product_input(s, kind) * (norms - for_router) + element(s) * for_router) * outputs +
+    sum += norm_outputs(s, kind, norms, for_router) * outputs +
            norms * kept_by_norm(s, layer) * own;
   if (kind.has_experts)
     sum += experts_bytes(s, kind, recompute, t, fullest);

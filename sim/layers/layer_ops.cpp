@@ -280,6 +280,7 @@ Ops embedding_forward(const Scenario& scenario) {
 
 Ops embedding_backward(const Scenario& scenario) {
   const Sizes s{scenario};
+  if (!s.plan.trains_weights()) return {};
   Ops ops = gather(s, "tp_gather_grad", 0.0);
   // Each token's gradient (read) is added to an fp32 row of its table (4 read, 4 written).
   const double tables = s.model.learned_positions > 0 ? 2.0 : 1.0;
@@ -305,8 +306,8 @@ Ops prediction_backward(const Scenario& scenario) {
   Ops ops = gather(s, "tp_gather_grad", 0.0);
   ops.push_back(gemm("join_dgrad", GemmPass::dgrad, s.tokens, 2 * s.hidden, own));
   append(ops, reduce(s, "tp_reduce_grad", 0.0, 2 * s.hidden));
-  ops.push_back(gemm("join_wgrad", GemmPass::wgrad, own, 2 * s.hidden, s.tokens));
-  ops.push_back(accumulate(s, own, 2 * s.hidden));
+  append_weight_gradient(s, ops, gemm("join_wgrad", GemmPass::wgrad, own, 2 * s.hidden, s.tokens),
+                         own, 2 * s.hidden);
   append(ops, norm_backward(s));
   append(ops, norm_backward(s));
   append(ops, embedding_backward(scenario));

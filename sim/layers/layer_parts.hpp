@@ -109,5 +109,8 @@ Ops row_parallel_forward(const LayerSizes& s, const Linears& summed);
 Ops row_parallel_backward(const LayerSizes& s, const Linears& summed);
 /// Adds a weight gradient of n x k into the main gradient.
 Op accumulate(const LayerSizes& s, std::int64_t n, std::int64_t k);
+/// Appends a weight's gradient of n x k and its accumulation, unless the weight is frozen.
+void append_weight_gradient(const LayerSizes& s, Ops& ops, Op product, std::int64_t n,
+                            std::int64_t k);
 
 }  // namespace orrery

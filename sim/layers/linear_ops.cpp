@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <iterator>
 #include <numeric>
 
+#include "sim/layers/adapters.hpp"
 #include "sim/layers/layer_parts.hpp"
 
 namespace orrery {
@@ -36,6 +38,7 @@ namespace {
 
 // Input gradients are pipelined like the forward pass, or sent during the weight gradient.
 double gradient_overlap(const Sizes& s) {
+  if (!s.plan.trains_weights()) return 0.0;
   return pipelined(s) > 0.0 ? pipelined(s) : s.plan.overlap_tp_gradients ? 1.0 : 0.0;
 }
 
@@ -48,8 +51,11 @@ double gradient_overlap(const Sizes& s) {
 Ops quantise(const Sizes& s, double elements) {
   if (!s.quantises) return {};
   const int reads = facts(s.plan.dtype).quantise_reads;
-  const double bytes =
+  double bytes =
       reads > 0 ? reads * s.element + 2.0 * element_bytes(s.plan.dtype) : s.software.quantise_bytes;
+  // A frozen weight has no gradient, for which the second direction would be.
+  if (!s.plan.trains_weights() && !s.software.fp8_scaling.by_rows)
+    bytes -= element_bytes(s.plan.dtype);
   return {memory("quantise", bytes * elements)};
 }
 
@@ -61,7 +67,7 @@ bool scales_rows(const Sizes& s) {
 
 // Quantises along the direction that a weight gradient sums over.
 Ops quantise_columns(const Sizes& s, double elements) {
-  if (!scales_rows(s)) return {};
+  if (!scales_rows(s) || !s.plan.trains_weights()) return {};
   Op op = memory("quantise_columns", s.software.fp8_scaling.columns_bytes * elements);
   op.pass = GemmPass::wgrad;
   return {op};
@@ -130,8 +136,11 @@ Ops row_parallel_forward(const Sizes& s, const Linears& summed) {
   for (const Linear& one : summed) {
     const bool last = &one == &summed.back();
     if (last && summed.size() > 1) ops.push_back(memory("branch_sum", 3.0 * s.element * s.tensor));
+    append(ops, dequantise(s, static_cast<double>(s.hidden * one.width)));
     if (last && hidden > 0.0) append(ops, reduce(s, "tp_reduce", hidden));
     ops.push_back(product(s, one.name, GemmPass::forward, s.tokens, s.hidden, one.width));
+    append(ops, adapter_forward(s, one.name, static_cast<double>(s.tokens), one.width, s.hidden,
+                                true));
   }
   if (hidden == 0.0) append(ops, reduce(s, "tp_reduce", 0.0));
   return ops;
@@ -141,8 +150,12 @@ Ops column_parallel_forward(const Sizes& s, const Linears& of_one_input) {
   Ops ops;
   for (const Linear& one : of_one_input) append(ops, quantise_weight_forward(s, one.width));
   append(ops, gather_operand(s, "tp_gather", pipelined(s), quantise));
-  for (const Linear& one : of_one_input)
+  for (const Linear& one : of_one_input) {
+    append(ops, dequantise(s, static_cast<double>(s.hidden * one.width)));
     ops.push_back(product(s, one.name, GemmPass::forward, s.tokens, one.width, s.hidden));
+    append(ops, adapter_forward(s, one.name, static_cast<double>(s.tokens), s.hidden, one.width,
+                                false));
+  }
   return ops;
 }
 
@@ -152,15 +165,25 @@ Op accumulate(const Sizes& s, std::int64_t n, std::int64_t k) {
   return op;
 }
 
+void append_weight_gradient(const Sizes& s, Ops& ops, Op product, std::int64_t n, std::int64_t k) {
+  if (!s.plan.trains_weights()) return;
+  ops.push_back(std::move(product));
+  ops.push_back(accumulate(s, n, k));
+}
+
 Ops row_parallel_backward(const Sizes& s, const Linears& summed) {
   Ops ops;
   for (const Linear& one : summed) append(ops, quantise_weight_backward(s, one.width));
   append(ops, gather_operand(s, "tp_gather_grad", pipelined(s), quantise_gradient));
   for (const Linear& one : summed) {
+    append(ops, dequantise(s, static_cast<double>(s.hidden * one.width)));
     ops.push_back(product(s, one.dgrad, GemmPass::dgrad, s.tokens, one.width, s.hidden));
+    append(ops, adapter_backward(s, one.name, static_cast<double>(s.tokens), one.width, s.hidden,
+                                 true));
     append(ops, quantise_columns(s, s.of_tokens(one.width)));
-    ops.push_back(product(s, one.wgrad, GemmPass::wgrad, s.hidden, one.width, s.tokens));
-    ops.push_back(accumulate(s, s.hidden, one.width));
+    append_weight_gradient(
+        s, ops, product(s, one.wgrad, GemmPass::wgrad, s.hidden, one.width, s.tokens), s.hidden,
+        one.width);
   }
   return ops;
 }
@@ -183,16 +206,26 @@ Ops column_parallel_backward(const Sizes& s, const Linears& of_one_input) {
   Ops ops;
   for (const Linear& one : of_one_input) append(ops, quantise_gradient(s, s.of_tokens(one.width)));
   for (const Linear& one : of_one_input) append(ops, quantise_weight_backward(s, one.width));
-  if (s.software.gathers_inputs_again || s.plan.recompute.selects(RecomputeModule::layernorm))
+  const bool reads_input =
+      s.plan.trains_weights() ||
+      std::any_of(of_one_input.begin(), of_one_input.end(),
+                  [&](const Linear& one) { return has_adapter(s, one.name); });
+  if (reads_input &&
+      (s.software.gathers_inputs_again || s.plan.recompute.selects(RecomputeModule::layernorm)))
     append(ops, gather_quantised(s, "tp_gather_input", hidden));
-  for (const Linear& one : of_one_input)
+  for (const Linear& one : of_one_input) {
+    append(ops, dequantise(s, static_cast<double>(s.hidden * one.width)));
     ops.push_back(product(s, one.dgrad, GemmPass::dgrad, s.tokens, s.hidden, one.width));
+    append(ops, adapter_backward(s, one.name, static_cast<double>(s.tokens), s.hidden, one.width,
+                                 false));
+  }
   append(ops, sum_of_gradients(s, of_one_input.size()));
   append(ops, quantise_columns(s, s.tensor));
   append(ops, reduce(s, "tp_reduce_grad", hidden));
   for (const Linear& one : of_one_input) {
-    ops.push_back(product(s, one.wgrad, GemmPass::wgrad, one.width, s.hidden, s.tokens));
-    ops.push_back(accumulate(s, one.width, s.hidden));
+    append_weight_gradient(
+        s, ops, product(s, one.wgrad, GemmPass::wgrad, one.width, s.hidden, s.tokens), one.width,
+        s.hidden);
   }
   return ops;
 }

@@ -157,6 +157,22 @@ double whole_weights(const Scenario& s, int stage, double parameters) {
   return s.plan.reshard ? std::min(parameters, two_shard_units(s, stage)) : parameters;
 }
 
+// Bytes of frozen weights in their own format and of adapters in 16 bits. Of shards, which no
+// optimizer's state includes, two units are whole at a time.
+double frozen_and_adapters(const Scenario& s, int stage, const RankParameters& parameters) {
+  const FrozenParameters& frozen = parameters.frozen;
+  const double linear = stored_bytes(s.plan.base_format);
+  const double others = unquantised_bytes(s.plan.dtype);
+  const double dense = linear * static_cast<double>(frozen.dense) +
+                       others * static_cast<double>(frozen.others + parameters.dense);
+  const double experts = linear * static_cast<double>(frozen.experts) +
+                         others * static_cast<double>(parameters.experts);
+  if (!s.plan.shards_weights()) return dense + experts;
+  const double whole = s.software.weight_bytes * two_shard_units(s, stage);
+  const double shards = dense / s.plan.shard_ranks() + experts / s.plan.expert_shard_ranks();
+  return s.plan.reshard ? std::min(dense + experts, shards + whole) : dense + experts;
+}
+
 // The embedding and the head, which stay in 16 bits even if the weights of linear layers are in 8.
 double table_parameters(const Scenario& s, int stage) {
   double tables = 0.0;
@@ -182,6 +198,7 @@ double gradient_bytes(const Scenario& s, int stage, const RankParameters& parame
   const double shards =
       (1.0 - on_host) * (static_cast<double>(parameters.dense) / s.plan.shard_ranks() +
                          static_cast<double>(parameters.experts) / s.plan.expert_shard_ranks());
+  if (!s.plan.trains_weights()) return whole;
   return std::min(whole, s.software.main_gradient_bytes * shards +
                              s.software.held_weight_bytes * two_shard_units(s, stage));
 }
@@ -232,8 +249,10 @@ MemoryReport memory_with(const Scenario& s, double fullest) {
       updated += static_cast<double>(held.experts) / s.plan.expert_optimizer_shards();
     }
     StageMemory memory;
-    memory.weights = Bytes{s.software.held_weight_bytes *
-                           whole_weights(s, stage, static_cast<double>(parameters.sum()))};
+    memory.weights = Bytes{s.plan.trains_weights()
+                               ? s.software.held_weight_bytes *
+                                     whole_weights(s, stage, static_cast<double>(parameters.sum()))
+                               : frozen_and_adapters(s, stage, parameters)};
     if (s.plan.fp8_params)
       memory.weights += Bytes{(2.0 - s.software.held_weight_bytes) * table_parameters(s, stage)};
     memory.gradients = Bytes{gradient_bytes(s, stage, parameters)};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/layers/adapters.hpp"
 #include "sim/layers/layer_parts.hpp"
 #include "sim/model/layer_pattern.hpp"
 
@@ -43,7 +44,7 @@ std::int64_t mlp_on_rank(const LayerSizes& s, std::int64_t channels, std::int64_
   return (into + 1) * channels * width + (s.model.mlp_bias ? into * width + channels : 0);
 }
 
-void add_layer(const LayerSizes& s, LayerKind kind, RankParameters& sum) {
+void add_weights(const LayerSizes& s, LayerKind kind, RankParameters& sum) {
   sum.dense += mixer_on_rank(s) + s.model.norms_per_layer * norm_parameters(s.model, s.hidden);
   if (!kind.has_experts) {
     sum.dense += mlp_on_rank(s, s.hidden, s.ffn);
@@ -57,6 +58,14 @@ void add_layer(const LayerSizes& s, LayerKind kind, RankParameters& sum) {
   if (s.model.mlp_bias) sum.dense += experts.count;
   sum.experts += experts.count / s.plan.ep *
                  mlp_on_rank(s, experts.channels(s.hidden), experts.ffn / s.plan.etp);
+}
+
+// Norms and vectors are so few that they count as linear layers.
+void add_layer(const LayerSizes& s, LayerKind kind, RankParameters& sum) {
+  add_weights(s, kind, sum);
+  if (s.plan.trains_weights()) return;
+  const AdapterParameters adapters = adapter_parameters(s, kind.has_experts);
+  sum = {adapters.dense, adapters.experts, {sum.dense, sum.experts, 0}};
 }
 
 }  // namespace
@@ -111,7 +120,8 @@ class PartsOfStages {
     const int layers = scenario_.layers_of[static_cast<std::size_t>(virtual_stage)];
     const StageParts parts = ends(virtual_stage);
     RankParameters sum = parts.prediction;
-    sum.dense += parts.embedding + parts.head;
+    sum += parts.embedding;
+    sum += parts.head;
     if (model.pattern) {
       for (int l = first_layer; l < first_layer + layers; ++l)
         sum += layer_[index(scenario_.kind_of(l))];
@@ -125,6 +135,8 @@ class PartsOfStages {
          {std::pair{layer_[0], layers - experts}, std::pair{layer_[1], experts}}) {
       sum.dense += count * layer.dense;
       sum.experts += count * layer.experts;
+      sum.frozen.dense += count * layer.frozen.dense;
+      sum.frozen.experts += count * layer.frozen.experts;
     }
     return sum;
   }
@@ -141,11 +153,15 @@ class PartsOfStages {
     const int last = scenario_.plan.virtual_stages() - 1;
     const std::int64_t table = s.vocab * s.hidden;
     StageParts parts;
-    if (virtual_stage == 0) parts.embedding = table + model.learned_positions * s.hidden;
+    const auto of_table = [&](std::int64_t parameters) {
+      return s.plan.trains_weights() ? RankParameters{parameters, 0}
+                                     : RankParameters{0, 0, {0, 0, parameters}};
+    };
+    if (virtual_stage == 0) parts.embedding = of_table(table + model.learned_positions * s.hidden);
     if (virtual_stage != last) return parts;
     // A tied head is the same tensor if both ends share a stage, and else a copy.
     const bool apart = !scenario_.plan.joins_ends();
-    parts.head = norm + (apart || !model.tied_embeddings ? table : 0);
+    parts.head = of_table(norm + (apart || !model.tied_embeddings ? table : 0));
     // A prediction layer: norms of its two inputs and of its output, their joint projection, a
     // layer of the last one's kind. It uses the model's head, and a copy of the embedding unless
     // the rank holds that, as DualPipe's first and last do (DeepSeek-V3, arXiv 2412.19437, section
@@ -153,12 +169,12 @@ class PartsOfStages {
     const int modules =
         model.prediction_repeats ? std::min(1, model.prediction_layers) : model.prediction_layers;
     for (int i = 0; i < modules; ++i) {
-      parts.prediction.dense += 3 * norm + 2 * s.hidden * s.hidden / scenario_.plan.tp;
+      parts.prediction += of_table(3 * norm + 2 * s.hidden * s.hidden / scenario_.plan.tp);
       for (const LayerKind kind : scenario_.prediction_kinds())
         parts.prediction += layer_[index(kind)];
     }
     if (model.prediction_layers > 0 && !scenario_.plan.holds(0, last))
-      parts.prediction.dense += table;
+      parts.prediction += of_table(table);
     return parts;
   }
 
@@ -168,6 +184,17 @@ class PartsOfStages {
 };
 
 }  // namespace
+
+RankParameters gathered(const Scenario& scenario, const RankParameters& held) {
+  const FrozenParameters& frozen = held.frozen;
+  if (frozen.sum() == 0) return held;
+  const double linear = stored_bytes(scenario.plan.base_format) / scenario.software.weight_bytes;
+  const double others = unquantised_bytes(scenario.plan.dtype) / scenario.software.weight_bytes;
+  const auto count = [](double parameters) { return static_cast<std::int64_t>(parameters); };
+  return {held.dense + count(linear * static_cast<double>(frozen.dense) +
+                             others * static_cast<double>(frozen.others)),
+          held.experts + count(linear * static_cast<double>(frozen.experts))};
+}
 
 StageParts parts_on_rank(const Scenario& scenario, int virtual_stage) {
   return PartsOfStages{scenario}.parts(virtual_stage, scenario.first_layer(virtual_stage));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/layers/adapters.hpp"
 #include "sim/layers/contention.hpp"
 #include "sim/layers/layer_ops.hpp"
 
@@ -12,6 +13,8 @@ namespace {
 struct Module {
   Ops ops;
   std::int64_t parameters = 0;
+  std::int64_t sides = 0;    // Rows and columns of the matrix together.
+  std::string_view product;  // Its product.
 };
 
 // Splits before each product of `pass`; ops before the first belong to it.
@@ -21,6 +24,8 @@ std::vector<Module> modules(const Ops& ops, GemmPass pass) {
     if (op.kind == Op::Kind::gemm && op.pass == pass) {
       if (all.back().parameters > 0) all.emplace_back();
       all.back().parameters = op.n * op.k;
+      all.back().sides = op.n + op.k;
+      all.back().product = op.name;
     }
     all.back().ops.push_back(op);
   }
@@ -43,66 +48,69 @@ class UnitCutter {
   std::vector<Bucket> by_layer() const {
     std::vector<Bucket> units;
     const auto add = [&](const PassCost& forward, const PassCost& backward,
-                         const RankParameters& parameters, const RankParameters& regathered,
-                         int layer = -1) {
-      Bucket unit{unsharded(parameters.sum()), unsharded(regathered.sum()), parameters, regathered};
+                         const RankParameters& parameters, bool again, int layer = -1) {
+      const RankParameters all = gathered(scenario_, parameters);
+      const RankParameters regathered = again ? all : RankParameters{};
+      Bucket unit{unsharded(all.sum()), unsharded(regathered.sum()), parameters, all, regathered};
       unit.forward.append_layer(forward, layer);
       unit.backward.append_layer(backward, layer);
       unit.backward.append(reduced(parameters.sum()));
       units.push_back(std::move(unit));
     };
-    if (parts_.embedding > 0)
+    if (parts_.embedding.held() > 0)
       add(pricer_.price(embedding_forward(scenario_)), pricer_.price(embedding_backward(scenario_)),
-          {parts_.embedding, 0}, {});
-    const bool predicts = parts_.prediction.sum() > 0;
+          parts_.embedding, false);
+    const bool predicts = parts_.prediction.held() > 0;
     for (int l = 0; l < layers_; ++l) {
       const bool kept = !scenario_.plan.reshard || (l == layers_ - 1 && !predicts);
       const LayerPrice& layer = price_of_(first_layer_ + l);
       const RankParameters& parameters = parts_.layers[static_cast<std::size_t>(l)];
-      add(layer.forward, layer.backward, parameters, kept ? RankParameters{} : parameters,
-          first_layer_ + l);
+      add(layer.forward, layer.backward, parameters, !kept, first_layer_ + l);
     }
-    if (predicts) add(prediction_.forward, prediction_.backward, parts_.prediction, {});
-    if (parts_.head > 0)
+    if (predicts) add(prediction_.forward, prediction_.backward, parts_.prediction, false);
+    if (parts_.head.held() > 0)
       add(pricer_.price(head_forward(scenario_)), pricer_.price(head_backward(scenario_)),
-          {parts_.head, 0}, {});
+          parts_.head, false);
     return units;
   }
 
   std::vector<Bucket> by_tensor_forward() const {
     std::vector<Bucket> units;
-    const auto add = [&](const Ops& ops, std::int64_t parameters) {
-      Bucket unit{unsharded(parameters), {}, {parameters, 0}};
+    const auto add = [&](const Ops& ops, const RankParameters& parameters) {
+      const RankParameters all = gathered(scenario_, parameters);
+      Bucket unit{unsharded(all.dense), {}, parameters, all};
       unit.forward.append(pricer_.price(ops));
       units.push_back(std::move(unit));
     };
-    if (parts_.embedding > 0) add(embedding_forward(scenario_), parts_.embedding);
+    if (parts_.embedding.held() > 0) add(embedding_forward(scenario_), parts_.embedding);
     for (int l = 0; l < layers_; ++l)
       for (const Module& module : modules(layer_forward(scenario_, kind(l)), GemmPass::forward))
-        add(module.ops, module.parameters);
-    if (parts_.head > 0) add(head_forward(scenario_), parts_.head);
-    prefetch(units, &Bucket::forward, [](const Bucket& unit) { return unit.parameters.dense; });
+        add(module.ops, parameters_of(module));
+    if (parts_.head.held() > 0) add(head_forward(scenario_), parts_.head);
+    prefetch(units, &Bucket::forward, [](const Bucket& unit) { return unit.gathered.dense; });
     return units;
   }
 
   std::vector<Bucket> by_tensor_backward() const {
     std::vector<Bucket> units;
-    const auto add = [&](const Ops& ops, std::int64_t gathered, std::int64_t reduced_here) {
-      Bucket unit{{}, unsharded(gathered), {reduced_here, 0}, {gathered, 0}};
+    const auto add = [&](const Ops& ops, const RankParameters& again,
+                         const RankParameters& reduced_here) {
+      const RankParameters all = gathered(scenario_, again);
+      Bucket unit{{}, unsharded(all.dense), reduced_here, {}, all};
       unit.backward.append(pricer_.price(ops));
-      unit.backward.append(reduced(reduced_here));
-      if (reduced_here > 0)
+      unit.backward.append(reduced(reduced_here.dense));
+      if (reduced_here.dense > 0)
         unit.backward.append(waiting(shard_host_time(scenario_), "wait for the host"));
       units.push_back(std::move(unit));
     };
-    if (parts_.head > 0) add(head_backward(scenario_), 0, parts_.head);
+    if (parts_.head.held() > 0) add(head_backward(scenario_), {}, parts_.head);
     const bool again = scenario_.plan.reshard;
     for (int l = layers_ - 1; l >= 0; --l) {
       std::int64_t kept = 0;
       if (scenario_.plan.recompute.kind == Recompute::full)
         for (const Module& module :
              modules(layer_recompute(scenario_, kind(l)), GemmPass::forward)) {
-          add(module.ops, again ? module.parameters : 0, 0);
+          add(module.ops, again ? parameters_of(module) : RankParameters{}, {});
           units.back().backward.mark_recomputed();
           kept = module.parameters;
         }
@@ -115,20 +123,26 @@ class UnitCutter {
         recomputed.at(Work::host) = Seconds{};
       }
       for (const Module& module : modules(ops, GemmPass::dgrad)) {
-        add(module.ops, again && module.parameters != kept ? module.parameters : 0,
-            module.parameters);
+        const RankParameters own = parameters_of(module);
+        add(module.ops, again && module.parameters != kept ? own : RankParameters{}, own);
         units.back().backward.recomputed.add(recomputed);
         recomputed = {};
         kept = 0;
       }
     }
-    if (parts_.embedding > 0) add(embedding_backward(scenario_), 0, parts_.embedding);
+    if (parts_.embedding.held() > 0) add(embedding_backward(scenario_), {}, parts_.embedding);
     prefetch(units, &Bucket::backward, [](const Bucket& unit) { return unit.regathered.dense; });
     return units;
   }
 
  private:
   LayerKind kind(int l) const { return scenario_.kind_of(first_layer_ + l); }
+  RankParameters parameters_of(const Module& module) const {
+    const Plan& plan = scenario_.plan;
+    if (plan.trains_weights()) return {module.parameters, 0};
+    const bool adapted = module.parameters > 0 && plan.adapts(lora_target(module.product));
+    return {adapted ? plan.lora_rank * module.sides : 0, 0, {module.parameters, 0, 0}};
+  }
   PassCost copied(double bytes, std::int64_t parameters) const {
     if (bytes <= 0.0 || parameters == 0) return {};
     return pricer_.price(Ops{memory("copy", bytes * static_cast<double>(parameters))});
@@ -154,7 +168,7 @@ class UnitCutter {
     }
   }
   static std::int64_t whole_while(const Bucket& unit) {
-    return std::max(unit.parameters.dense, unit.regathered.dense);
+    return std::max({unit.parameters.dense, unit.gathered.dense, unit.regathered.dense});
   }
 
   const Scenario& scenario_;
@@ -191,7 +205,7 @@ void slow_down(const Scenario& scenario, HiddenTraffic& traffic, bool forward, S
       const Bucket& next = cost.bucket(forward, i + 1);
       if (next.gathered_ahead)
         add_loss(CollectiveKind::all_gather, scenario.software.weight_bytes,
-                 forward ? next.parameters : next.regathered);
+                 forward ? next.gathered : next.regathered);
     }
     if (reduces && i > 0)
       lost.append(traffic.lost_to_gradients(scenario, pass, cost.bucket(false, i - 1).parameters));
@@ -226,11 +240,12 @@ double two_shard_units(const Scenario& scenario, int stage) {
   double table = 0.0;
   for (int chunk = 0; chunk < scenario.plan.chunks(); ++chunk) {
     const StageParts parts = parts_on_rank(scenario, scenario.plan.virtual_stage(stage, chunk));
-    for (const RankParameters& of : parts.layers)
-      layer = std::max(layer, static_cast<double>(of.sum()));
-    layer = std::max(layer, static_cast<double>(parts.prediction.sum()));
-    table =
-        std::max({table, static_cast<double>(parts.embedding), static_cast<double>(parts.head)});
+    const auto whole = [&](const RankParameters& of) {
+      return static_cast<double>(gathered(scenario, of).sum());
+    };
+    for (const RankParameters& of : parts.layers) layer = std::max(layer, whole(of));
+    layer = std::max(layer, whole(parts.prediction));
+    table = std::max({table, whole(parts.embedding), whole(parts.head)});
   }
   if (scenario.software.shards_by_tensor) {
     layer = 0.0;

@@ -68,8 +68,9 @@ Ops inner_backward(const LayerSizes& s, const StateWork& work) {
   const auto add = [&](const WeightMatrix& matrix) {
     const Inner own = inner_sizes(s, work, matrix);
     ops.push_back(product(s, "mixer_up_dgrad", GemmPass::dgrad, own.tokens, own.in, own.out));
-    ops.push_back(product(s, "mixer_up_wgrad", GemmPass::wgrad, own.out, own.in, own.tokens));
-    ops.push_back(accumulate(s, matrix.out, matrix.in));
+    append_weight_gradient(
+        s, ops, product(s, "mixer_up_wgrad", GemmPass::wgrad, own.out, own.in, own.tokens),
+        matrix.out, matrix.in);
   };
   if (work.summed == 0) {
     for (const WeightMatrix& matrix : work.inner) add(matrix);

@@ -169,8 +169,10 @@ StepCost price_step(const Scenario& scenario, const KernelModel& kernels,
     cost.tied_gradient_bytes =
         Bytes{scenario.software.gradient_bytes *
               static_cast<double>(scenario.padded_vocab / plan.tp * scenario.model.hidden)};
-  cost.model_flop_causal = model_flop(scenario.model, plan.gbs, plan.seq, true);
-  cost.model_flop_full = model_flop(scenario.model, plan.gbs, plan.seq, false);
+  cost.model_flop_causal =
+      model_flop(scenario.model, plan.gbs, plan.seq, true, plan.trains_weights());
+  cost.model_flop_full =
+      model_flop(scenario.model, plan.gbs, plan.seq, false, plan.trains_weights());
   return cost;
 }
 
@@ -185,8 +187,8 @@ StepCost price_step(const Scenario& scenario, const KernelTables* tables,
 // scores and values (half of it where the causal mask is counted). A layer with a window w counts 4
 // s w a d without the causal mask, and with it the keys that its queries see. The embedding is a
 // look-up; the output head is a matrix. Only routed experts that a token visits count; a prediction
-// layer counts as a layer, its joint projection and another head. Backward is twice forward
-// (Narayanan et al., arXiv 2104.04473, appendix; the causal half as Megatron-LM's
+// layer counts as a layer, its joint projection and another head. Backward is twice forward, of a
+// frozen weight as much as forward, and adapters are not counted (Narayanan et al., arXiv 2104.04473, appendix; the causal half as Megatron-LM's
 // num_floating_point_operations counts).
 namespace {
 
@@ -248,7 +250,8 @@ double core_flop(const Model& layer, bool is_local, std::int64_t sequence, bool 
 
 }  // namespace
 
-Flop model_flop(const Model& model, std::int64_t sequences, std::int64_t sequence, bool causal) {
+Flop model_flop(const Model& model, std::int64_t sequences, std::int64_t sequence, bool causal,
+                bool trains_weights) {
   const auto hidden = static_cast<double>(model.hidden);
   const auto tokens = static_cast<double>(sequence);
   const double head = hidden * static_cast<double>(model.vocab);
@@ -278,7 +281,8 @@ Flop model_flop(const Model& model, std::int64_t sequences, std::int64_t sequenc
     }
     for (const int place : model.pattern->prediction_shapes) add_shape(place);
   }
-  return Flop{3.0 * static_cast<double>(sequences) * (2.0 * tokens * weights + core)};
+  const double passes = trains_weights ? 3.0 : 2.0;
+  return Flop{static_cast<double>(sequences) * (passes * (2.0 * tokens * weights) + 3.0 * core)};
 }
 
 }  // namespace orrery

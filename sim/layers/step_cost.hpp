@@ -18,7 +18,8 @@ struct Bucket {
   PassCost forward;
   PassCost backward;
   RankParameters parameters;
-  RankParameters regathered = {};  ///< Parameters that ZeRO-3 gathers again for the backward pass.
+  /// What ZeRO-3 gathers for the forward pass, and again for the backward pass (gathered()).
+  RankParameters gathered = {}, regathered = {};
   bool gathered_ahead = true;      ///< Gathered during the previous part if the plan overlaps.
   PassCost input_gradient = {}, weight_gradient = {};  ///< See LayerPrice.
   /// Losses of its first forward pass to weights that are gathered once a step, and of the pass
@@ -92,7 +93,9 @@ StepCost price_step(const Scenario& scenario, const KernelTables* tables,
                     const CollectiveTime& collectives, const GroupShapes& shapes,
                     const RoutedLoads* loads = nullptr);
 
-/// Multiply-adds of a training step times 2: forward, and twice that backward.
-Flop model_flop(const Model& model, std::int64_t sequences, std::int64_t sequence, bool causal);
+/// Multiply-adds of a training step times 2: forward, and twice that backward, or once where a
+/// weight is frozen (4 flop a weight and token, as NVIDIA counts LoRA).
+Flop model_flop(const Model& model, std::int64_t sequences, std::int64_t sequence, bool causal,
+                bool trains_weights = true);
 
 }  // namespace orrery

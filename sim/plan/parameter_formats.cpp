@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/core/nearest.hpp"
+#include "sim/model/layer_pattern.hpp"
 
 namespace orrery {
 namespace {
@@ -164,6 +165,65 @@ MaybeRefused refuse_formats(const Plan& plan) {
         "fp8_params",
         "shards of weights in 8 bits are not modelled, and zero=" + std::to_string(plan.zero),
         "use zero=1, or leave it out");
+  return {};
+}
+
+namespace {
+
+bool has_lora_target(const Model& model, LoraTarget target) {
+  const bool of_mixer = target == LoraTarget::qkv || target == LoraTarget::proj;
+  const auto has = [&](const Model& layer) {
+    return of_mixer ? has_mixer(layer) : has_feed_forward(layer) || layer.experts.has_value();
+  };
+  if (!model.pattern) return has(model);
+  return std::any_of(model.pattern->shapes.begin(), model.pattern->shapes.end(), has);
+}
+
+}  // namespace
+
+MaybeRefused refuse_finetuning(const Plan& plan, const PlanRequest& request, const Model& model) {
+  const std::string stated = "finetune=" + name(plan.finetune);
+  const std::string format = "base_format=" + name(plan.base_format);
+  if (plan.trains_weights()) {
+    if (request.base_format && *request.base_format != BaseFormat::bf16)
+      return contradiction("base_format",
+                           format + " is of frozen weights, and " + stated + " trains all",
+                           "use finetune=lora or qlora, or leave base_format out");
+    return {};
+  }
+  for (const LoraTarget target : plan.lora_targets)
+    if (!has_lora_target(model, target))
+      return infeasible("lora_targets", "no layer of the model has '" + name(target) + "'",
+                        "leave it out of lora_targets");
+  const bool four_bits = is_dequantised(plan.base_format);
+  if (four_bits != (plan.finetune == Finetune::qlora))
+    return contradiction("base_format",
+                         stated + " and " + format + " contradict each other: qlora keeps four "
+                                                     "bits of a frozen weight, lora 8 or 16",
+                         four_bits ? "use finetune=qlora" : "use base_format=nf4 or int4");
+  if (is_wide(plan.dtype))
+    return infeasible("dtype", "frozen weights are stored in 16 bits or fewer, and dtype=" +
+                                   name(plan.dtype),
+                      "use dtype=bf16");
+  if (four_bits && is_narrow(plan.dtype))
+    return infeasible("dtype",
+                      "weights of four bits become 16 before a product reads them, and dtype=" +
+                          name(plan.dtype),
+                      "use dtype=bf16, or finetune=lora");
+  if (plan.base_format == BaseFormat::fp8 && facts(plan.dtype).bits != 8)
+    return infeasible("base_format",
+                      format + " is read by products in 8 bits, and dtype=" + name(plan.dtype),
+                      "use dtype=" + alternatives(names_of_products(8)) + ", or base_format=bf16");
+  if (plan.fp8_params)
+    return contradiction("fp8_params", "it is of weights that are trained, and " + stated,
+                         "use base_format=fp8");
+  if (four_bits && plan.tp > 1)
+    return infeasible("tp", "no software cuts weights of four bits for tensor parallelism: tp=" +
+                                std::to_string(plan.tp),
+                      "use tp=1 with zero=3 or more stages, or finetune=lora");
+  if (!plan.offload_modules.empty() || plan.offload_weights)
+    return infeasible(plan.offload_weights ? "offload_weights" : "offload_modules",
+                      "it has no prices beside frozen weights: " + stated, "leave it out");
   return {};
 }
 

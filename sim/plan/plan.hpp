@@ -9,6 +9,7 @@
 #include "sim/cluster/dtype.hpp"
 #include "sim/core/enum_words.hpp"
 #include "sim/pipeline/schedule.hpp"
+#include "sim/plan/finetuning.hpp"
 #include "sim/plan/plan_values.hpp"
 #include "sim/plan/stage_layers.hpp"
 
@@ -46,10 +47,19 @@ struct PlanChoices {
   Dtype exp_avg = Dtype::fp32, exp_avg_sq = Dtype::fp32;  ///< Adam's moments.
   /// In fp8 and mxfp8: linear layers' weights are kept and gathered in 8 bits, not in 16.
   bool fp8_params = false;
+  /// In 8 bits and fewer: the inputs of activations are kept in 8 bits for the backward pass
+  /// (Megatron Core, activation_func_fp8_input_store).
+  bool fp8_activation_inputs = false;
   /// In 8 bits and fewer: the model's first and last layers, whose products stay in bf16.
   int bf16_start_layers = 0, bf16_end_layers = 0;
   bool fp8_attention = false;  ///< Attention's products in 8 bits, as those of the plan's format.
   ContextExchange cp_comm = ContextExchange::p2p;
+
+  Finetune finetune = Finetune::full;
+  /// LoRA: the inner width of adapters, what has one, and whether its input is dropped out.
+  int lora_rank = 16;
+  LoraTargets lora_targets = {LoraTarget::qkv, LoraTarget::proj, LoraTarget::fc1, LoraTarget::fc2};
+  bool lora_dropout = false;
 
   std::string routing = "uniform";  ///< A name in workloads/routing, a file or a shape.
   ExpertDispatcher moe_dispatcher = ExpertDispatcher::all_to_all;
@@ -70,6 +80,11 @@ struct PlanChoices {
 
   bool operator==(const PlanChoices&) const = default;
   bool keeps_layers_in_bf16() const { return bf16_start_layers + bf16_end_layers > 0; }
+  /// All weights are trained; else adapters alone.
+  bool trains_weights() const { return finetune == Finetune::full; }
+  bool adapts(LoraTarget target) const {
+    return !trains_weights() && lora_targets.contains(target);
+  }
   bool offloads(OffloadModule module) const { return offload_modules.contains(module); }
   /// Activations of whole layers or of parts of them wait in the host's memory.
   bool offloads_activations() const { return offload_layers > 0 || !offload_modules.empty(); }
@@ -94,6 +109,7 @@ struct OpenPlanChoices {
   As<bool> fused_attention{};
   As<bool> dp_overlap{};
   As<CudaGraphs> cuda_graphs{};
+  As<BaseFormat> base_format{};  ///< Of frozen weights.
 
   bool operator==(const OpenPlanChoices&) const = default;
 };

@@ -30,6 +30,7 @@ bool with_passes_to_order(const Plan& plan) {
 bool pairs_passes_anyway(const Plan& plan) {
   return plan.schedule->pairing(plan.pp, plan.vpp) == Pairing::by_itself;
 }
+bool with_adapters(const Plan& plan) { return !plan.trains_weights(); }
 bool with_sharded_weights(const Plan& plan) { return plan.shards_weights(); }
 
 // Traits of a key beyond its name, help and members: PlanKey describes each.
@@ -186,6 +187,11 @@ std::vector<PlanKey> all_plan_keys() {
               alternatives(names_of_products(8), "and"),
           {truth(), &Choices::fp8_params}, heading("params in fp8"), usual("false"),
           other_names("fp8-param-gather")),
+      key("fp8_activation_inputs", precision,
+          "inputs of activations are kept in 8 bits for the backward pass",
+          {truth(), &Choices::fp8_activation_inputs}, matters(with_narrow_products),
+          heading("inputs of activations in 8 bits"), usual("false"),
+          other_names("activation-func-fp8-input-store")),
       key("bf16_start_layers", precision,
           "number of first layers that multiply in bf16 while the others use dtype",
           {whole<int>(0, 1 << 20), &Choices::bf16_start_layers}, matters(with_narrow_products),
@@ -194,6 +200,24 @@ std::vector<PlanKey> all_plan_keys() {
       key("bf16_end_layers", precision, "number of last layers that multiply in bf16",
           {whole<int>(0, 1 << 20), &Choices::bf16_end_layers}, matters(with_narrow_products),
           heading("last {} layers in bf16"), usual("0"), other_names("num-layers-at-end-in-bf16")),
+      key("finetune", finetuning, "what is trained: all weights, or adapters beside frozen ones",
+          {one_of<Finetune>(), &Choices::finetune}, heading("{}"), usual("full"),
+          other_names("peft", "peft-scheme")),
+      key("lora_rank", finetuning, "inner width of adapters",
+          {whole<int>(1, 1 << 16), &Choices::lora_rank}, matters(with_adapters),
+          heading("rank {}"), headed(with_adapters), other_names("lora-r", "lora-dim")),
+      key("lora_targets", finetuning,
+          "linear layers with an adapter: all-linear, or some of qkv+proj+fc1+fc2",
+          {written<LoraTargets>("all-linear|PART+PART", read_lora_targets, lora_targets_text),
+           &Choices::lora_targets},
+          matters(with_adapters), heading("adapters on {}"), headed(with_adapters)),
+      key("lora_dropout", finetuning, "the input of adapters is dropped out",
+          {truth(), &Choices::lora_dropout}, matters(with_adapters),
+          heading("dropout before adapters"), usual("false")),
+      key("base_format", finetuning,
+          "storage of the frozen weights of linear layers (default bf16, of qlora nf4)",
+          {one_of<BaseFormat>(), &Request::base_format, &Plan::base_format},
+          matters(with_adapters), heading("base in {}"), headed(with_adapters)),
       key("attention", attention, "fused kernel, or the score matrix in memory",
           {one_of<bool>({"unfused", "flash"}), &Request::fused_attention, &Plan::fused_attention},
           heading("{} attention")),

@@ -56,15 +56,16 @@ enum class PlanPart {
   schedule,
   sharding,
   precision,
+  finetuning,
   attention,
   experts,
   overlap,
   software
 };
 template <>
-inline const std::vector<std::string> enum_words<PlanPart>{"degrees",  "batch",     "schedule",
-                                                           "sharding", "precision", "attention",
-                                                           "experts",  "overlap",   "software"};
+inline const std::vector<std::string> enum_words<PlanPart>{
+    "degrees",   "batch",   "schedule", "sharding", "precision", "finetuning",
+    "attention", "experts", "overlap",  "software"};
 
 /// Description of one key of a plan, without its meaning. Flags, --help, plan files, results,
 /// headings, sweeps, searches and Megatron-LM's arguments are derived from it.

@@ -397,6 +397,8 @@ void settle(Plan& plan, const PlanRequest& request, const Software& software) {
   plan.fused_attention = request.fused_attention.value_or(software.fused_attention);
   plan.dp_overlap = request.dp_overlap.value_or(software.overlap_dp);
   plan.cuda_graphs = request.cuda_graphs.value_or(software.cuda_graphs);
+  plan.base_format = request.base_format.value_or(
+      plan.finetune == Finetune::qlora ? BaseFormat::nf4 : BaseFormat::bf16);
 }
 
 // Kinds of layers that are read and counted, but whose training has no prices yet.
@@ -535,6 +537,7 @@ OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const 
   if (auto no = settle_attention(plan, request, system.gpu)) return *no;
   if (auto no = settle_fp32(plan, request, software)) return *no;
   if (auto no = refuse_formats(plan)) return *no;
+  if (auto no = refuse_finetuning(plan, request, model)) return *no;
   if (auto no = refuse_activations(model, plan)) return *no;
   if (auto no = check_context_parallel(model, plan, software, system.gpu)) return *no;
   if (auto no = check_experts(model, plan)) return *no;

@@ -219,6 +219,10 @@ struct Software {
   Seconds kernel_overhead;               ///< Gap between two kernels on the GPU.
   Seconds host_launch;                   ///< Host time of a launch: lower bound of a kernel's time.
 
+  /// LoRA's adapters run in few kernels of their own (sim/layers/adapters.hpp).
+  bool fused_adapters = false;
+  /// Efficiency, relative to plain copies, of the kernels that make 16 bits of weights of four.
+  double dequantise_efficiency = 1.0;
   ExpertLayerHost expert_layer_host;  ///< Times of an x86 host.
   /// Factor on it if two micro-batches' layers are launched in turn (ep_overlap).
   double overlapped_host = 1.0;

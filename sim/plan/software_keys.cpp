@@ -103,6 +103,8 @@ std::vector<SoftwareKey> all_software_keys() {
       figure("gemm_efficiency", &S::gemm_efficiency, real(0.01, 2.0)),
       figure("attention_efficiency", &S::attention_efficiency, real(0.01, 2.0)),
       figure("batched_gemm_efficiency", &S::batched_gemm_efficiency, real(0.01, 1.0)),
+      optional(figure("fused_adapters", &S::fused_adapters, yes)),
+      optional(figure("dequantise_efficiency", &S::dequantise_efficiency, real(0.01, 1.0))),
       figure("kernel_overhead", &S::kernel_overhead, duration),
       figure("host_launch", &S::host_launch, duration),
       on_host("host_attention", &Host::attention),

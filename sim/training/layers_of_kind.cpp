@@ -59,7 +59,7 @@ std::vector<LayersOfKind> layers_by_kind(const Scenario& scenario, const StepCos
       const LayerKind kind = scenario.kind_of(layer);
       LayersOfKind& of = all[static_cast<std::size_t>(kind.shape)];
       add_layer(of, layer);
-      of.rank_parameters = parts.layers[l].sum();
+      of.rank_parameters = parts.layers[l].held();
       of.kept +=
           layer_activations(scenario, kind.kept ? RecomputeChoice{Recompute::none} : plan.recompute,
                             kind) -

@@ -113,7 +113,7 @@ class ShardBuilder {
           const Bucket& bucket = stage.bucket(forward, i);
           unit.ahead = unit.ahead && bucket.gathered_ahead;
           if (pass.gathers && plan_.shards_weights())
-            unit.gathered = forward ? bucket.parameters : bucket.regathered;
+            unit.gathered = forward ? bucket.gathered : bucket.regathered;
           if (pass.reduces) unit.reduced = bucket.parameters;
         }
         units.push_back(unit);

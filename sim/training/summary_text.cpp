@@ -72,8 +72,10 @@ std::string speed(const Result& result, const Painter& paint) {
   table.add_row({"Throughput", fixed(result.tokens_per_s, 0), "tokens/s",
                  "lower bound " + amount(result.lower_bound) + " " + std::string{unit.name}});
   table.add_row({"", fixed(result.tokens_per_s_per_gpu, 1), "tokens/s/GPU"});
+  const char* frozen =
+      result.scenario.plan.trains_weights() ? "" : ", 4 a frozen weight and token (as NVIDIA)";
   table.add_row({"Model FLOP", fixed(result.model_tflops_per_gpu, 1), "TFLOP/s/GPU",
-                 "MFU " + percent(result.mfu) + "  causal half (as Megatron-LM)"});
+                 "MFU " + percent(result.mfu) + "  causal half (as Megatron-LM)" + frozen});
   table.add_row({"", fixed(result.model_tflops_per_gpu_full, 1), "TFLOP/s/GPU",
                  "MFU " + percent(result.mfu_full) + "  full attention (as PaLM)"});
   return table.text();

@@ -47,7 +47,9 @@ inline std::vector<KeySample> key_samples() {
                                                    {"dp_replicate", "2"},
                                                    {"offload_optimizer", "50"},
                                                    {"bf16_start_layers", "1"},
-                                                   {"bf16_end_layers", "1"}};
+                                                   {"bf16_end_layers", "1"},
+                                                   {"lora_rank", "8"},
+                                                   {"lora_targets", "qkv+fc2"}};
   // What makes a plan one in which the key, or this word of it, is possible.
   const std::map<std::string, std::string> ground{
       {"vpp", "--pp 2"},
@@ -70,6 +72,14 @@ inline std::vector<KeySample> key_samples() {
       {"bf16_end_layers", "--dtype fp8"},
       {"fp8_attention", "--dtype fp8"},
       {"fp8_params", "--dtype fp8"},
+      {"fp8_activation_inputs", "--dtype fp8"},
+      {"lora_rank", "--finetune lora"},
+      {"lora_targets", "--finetune lora"},
+      {"lora_dropout", "--finetune lora"},
+      {"base_format", "--finetune lora"},
+      {"base_format fp8", "--finetune lora --dtype fp8"},
+      {"base_format nf4", "--finetune qlora --base_format int4"},
+      {"base_format int4", "--finetune qlora"},
       {"routing", "--ep 2"}};
   Model mixture = small_mixture(4, 1024, 8, 1024, 8, 2);
   mixture.experts->shared_ffn = 1024;

@@ -36,6 +36,10 @@ def mixers(case):
     return "/hybrid.json" in case["file"] or "nemotron-3" in case["id"]
 
 
+def adapters(case):
+    return case["plan"].get("finetune", "full") != "full"
+
+
 def step(row):
     return row["quantity"] == "step_time_s"
 
@@ -50,12 +54,14 @@ TRAINING = [
      lambda c, r: step(r) and described(c) and experts(c) and not mixers(c)),
     ("models with layers of several kinds (Nemotron 3)",
      lambda c, r: step(r) and described(c) and mixers(c)),
+    ("adapters beside frozen weights (LoRA, QLoRA)",
+     lambda c, r: step(r) and described(c) and adapters(c)),
     ("on 1 to 64 GPUs", lambda c, r: step(r) and described(c) and c["gpus"] <= 64),
     ("on 65 to 1,023 GPUs", lambda c, r: step(r) and described(c) and 64 < c["gpus"] < 1024),
     ("on 1,024 GPUs and more", lambda c, r: step(r) and described(c) and c["gpus"] >= 1024),
     ("steps below a second", lambda c, r: step(r) and described(c) and r["measured"] < 1),
     ("another software stands in", lambda c, r: step(r) and not described(c)),
-    ("peak memory", lambda c, r: r["quantity"] == "peak_memory_bytes"),
+    ("peak memory", lambda c, r: r["quantity"] == "peak_memory_bytes" and described(c)),
 ]
 
 

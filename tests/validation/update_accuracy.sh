@@ -22,7 +22,8 @@ for family in $families; do files="$files tests/validation/training/$family.json
 famous=tests/validation/training/famous.json
 hybrid="tests/validation/training/hybrid.json tests/validation/training/automodel.json"
 recent=$(echo tests/validation/recent/*.json)
-published="$files $famous $hybrid $recent"
+finetuning=$(echo tests/validation/finetuning/*.json)
+published="$files $famous $hybrid $recent $finetuning"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -42,8 +43,8 @@ put() {
 {
   echo '{'
   echo '  "schema": "orrery.published_steps/2",'
-  printf '  "source": "orrery validate --json tests/validation/training/*.json %s",\n' \
-    'tests/validation/recent/*.json (docs/explanation/ranges.md)'
+  printf '  "source": "orrery validate --json %s (docs/explanation/ranges.md)",\n' \
+    'tests/validation/{training,recent,finetuning}/*.json'
   "$orrery" validate --json $published > "$work/published.json"
   sed -n '/^  "published_steps": {/,/^  }/s/^    "/  "/p' "$work/published.json"
   echo '}'
@@ -77,6 +78,8 @@ sed -n '/^### /,$p' "$work/all" | sed 's/^###/##/' > "$work/rows"
 
 # shellcheck disable=SC2086  # A list of files.
 "$orrery" validate --markdown $hybrid $recent > "$work/recent"
+# shellcheck disable=SC2086  # A list of files.
+"$orrery" validate --markdown $finetuning > "$work/finetuning"
 # shellcheck disable=SC2086  # A list of files.
 "$orrery" validate --markdown $published | sed -n '/^| ranges /,/^$/p' | sed '/^$/d' \
   > "$work/ranges"
@@ -139,6 +142,7 @@ page docs/explanation/accuracy.md serving "$work/expected-serving"
 page $generated/accuracy-training.md training "$work/summary"
 page $generated/accuracy-famous.md famous "$work/famous"
 page $generated/accuracy-recent.md recent "$work/recent"
+page $generated/accuracy-finetuning.md finetuning "$work/finetuning"
 page docs/explanation/ranges.md ranges "$work/ranges"
 page docs/explanation/ranges.md serving-ranges "$work/serving-ranges"
 page $generated/accuracy-serving.md serving "$work/serving"

@@ -5,6 +5,7 @@
 #include "sim/core/number_text.hpp"
 #include "sim/core/text_file.hpp"
 #include "sim/core/value_list.hpp"
+#include "sim/formats/recipe/adapter_settings.hpp"
 #include "sim/formats/recipe/decisive_keys.hpp"
 #include "sim/formats/recipe/other_launchers.hpp"
 #include "sim/formats/settings/settings_files.hpp"
@@ -37,6 +38,8 @@ const std::vector<std::string> inactive_keys = words_in(R"(
     model.trust_remote_code model.use_liger_kernel model.use_sdpa_patching nvtx
     optimizer.adam_w_mode optimizer.betas optimizer.bias_correction optimizer.eps
     optimizer.foreach optimizer.fused optimizer.lr optimizer.weight_decay packed_sequence.pack
+    peft.alpha peft.dropout_position peft.exclude_modules peft.lora_A_init peft.lora_dtype
+    peft.use_triton
     packed_sequence.split parallelizer._target_ rng. seed step_scheduler.ckpt step_scheduler.gc
     step_scheduler.log step_scheduler.loss step_scheduler.max_steps step_scheduler.num_epochs
     step_scheduler.save step_scheduler.val tokenizer. tool_call_eval. validation_
@@ -74,11 +77,20 @@ class AutomodelReader {
     if (!recipe.ends_with("RecipeForNextTokenPrediction"))
       s_.fail(named, "is '" + shown_text(recipe) + "', which is not read",
               "give a recipe for next-token prediction of a language model");
-    if (is_on(s_, "peft"))
-      s_.fail("peft", "trains adapters alone, which nothing prices yet",
-              "estimate the step that trains all weights: leave peft out of the file");
+    // components/_peft/lora.py, PeftConfig; components/quantization/qlora.py.
+    const bool four_bits = is_on(s_, "quantization") && is_on(s_, "peft") &&
+                           s_.flag("quantization.load_in_4bit", false);
+    if (is_on(s_, "peft")) {
+      const std::string kind = s_.word("peft._target_", "nemo_automodel.components._peft.lora.PeftConfig");
+      if (!kind.ends_with("lora.PeftConfig"))
+        s_.fail("peft._target_", "is '" + shown_text(kind) + "', which nothing prices",
+                "write nemo_automodel.components._peft.lora.PeftConfig");
+      read_adapters(s_, {"peft.dim", "peft.dropout", "peft.target_modules", "peft.match_all_linear", 8},
+                    four_bits, r_);
+      if (four_bits) s_.names_below("quantization");
+    }
     for (const char* path : {"quantization", "qat", "model.quantization_config"})
-      if (is_on(s_, path) && s_.flag(std::string{path} + ".enabled", true))
+      if (!four_bits && is_on(s_, path) && s_.flag(std::string{path} + ".enabled", true))
         s_.fail(path, "quantises the weights, which nothing prices",
                 "leave it out: --set " + std::string{path} + ".enabled=false");
   }

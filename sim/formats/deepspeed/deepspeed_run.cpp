@@ -7,6 +7,7 @@
 #include "sim/core/number_text.hpp"
 #include "sim/core/value_list.hpp"
 #include "sim/formats/deepspeed/trainer_files.hpp"
+#include "sim/formats/recipe/adapter_settings.hpp"
 #include "sim/formats/recipe/decisive_keys.hpp"
 #include "sim/formats/recipe/recipe.hpp"
 
@@ -26,13 +27,9 @@ const WordPairs training_programs = words_by_meaning({
 
 // Paths of settings.
 const WordPairs settings = words_by_meaning({
-    {"the training of adapters alone",
-     "use_peft use_lora lora_enable use_peft_lora only_optimize_lora lora_dim lora_r lora_rank"},
-    {"the training of a part of the weights", "unfrozen_parameters adapter"},
+    {"the training of a part of the weights", "unfrozen_parameters"},
     {"texts that are compared or generated between steps", "rl"},
-    {"weights of four bits", "load_in_4bit"},
     {"weights of eight bits that do not train", "load_in_8bit"},
-    {"weights of a few bits that do not train", "quantization_bit"},
     {"an image encoder", "vision_tower image_max_pixels"},
     {"texts that are generated between steps", "actor_model_name_or_path"},
     {"pairs of texts that are compared", "beta"},
@@ -48,22 +45,24 @@ void refuse_unpriced_training(const TrainerFiles& files) {
       fail_input(files.trainer.place(),
                  "starts " + shown_text(files.program) + ": nothing prices " + what, remedy);
   const std::string kind = files.trainer.word("finetuning_type", "full");
-  if (kind != "full")
+  if (kind != "full" && kind != "lora")
     files.trainer.fail("finetuning_type",
                        "is '" + shown_text(kind) +
                            "': nothing prices the training of a part of "
                            "the weights",
-                       remedy);
+                       "write full or lora");
+  const std::string adapter = files.trainer.word("adapter", "none");
+  if (adapter != "none" && adapter != "lora" && adapter != "qlora" && !adapter.empty())
+    files.trainer.fail("adapter", "is '" + shown_text(adapter) + "', which nothing prices",
+                       "write lora, qlora, or leave it out");
+  if (const std::int64_t bits = files.trainer.number("quantization_bit", 4); bits != 4)
+    files.trainer.fail("quantization_bit",
+                       "is " + std::to_string(bits) + ", in which nothing prices frozen weights",
+                       "write 4, or leave it out");
   const std::string stage = files.trainer.word("stage", "sft");
   if (stage != "sft" && stage != "pt")
     files.trainer.fail("stage", "is '" + shown_text(stage) + "', which nothing prices", remedy);
-  // trl writes its adapters' sizes whether it trains them or not.
-  const bool without = !files.trainer.flag("use_peft|use_lora|lora_enable", true);
   for (const auto& [path, what] : settings) {
-    if (without && path.starts_with("lora_")) {
-      files.trainer.find(path);
-      continue;
-    }
     for (const Settings* from : {&files.trainer, &files.engine})
       if (is_on(*from, path)) from->fail(path, "means " + what + ", which nothing prices", remedy);
   }
@@ -178,6 +177,7 @@ class TrainerReader {
     sharding();
     precision();
     optimizer_state();
+    adapters();
     loss();
     layers();
     software();
@@ -310,6 +310,43 @@ class TrainerReader {
       r_.zero = 0;
     else
       r_.dp_replicate = copies;
+  }
+
+  // trl writes its adapters' sizes whether it trains them or not, LLaMA-Factory and axolotl say so
+  // by their kind; adapter_config.json of PEFT is of a run that has some.
+  bool has_adapters() const {
+    const bool asked = t_.flag("use_peft|use_lora|lora_enable|use_peft_lora", false);
+    const std::string kind = t_.word("adapter", "none");
+    return asked || !files_.adapter.file().empty() || t_.number("lora_dim", 0) > 0 ||
+           t_.word("finetuning_type", "full") == "lora" || kind == "lora" || kind == "qlora";
+  }
+
+  void adapters() {
+    const bool four_bits = t_.flag("load_in_4bit", false) || t_.has("quantization_bit") ||
+                           t_.word("adapter", "none") == "qlora";
+    for (const char* path : {"lora_r", "lora_rank", "lora_alpha", "lora_target_modules",
+                             "lora_target", "lora_dropout", "lora_target_linear"})
+      t_.find(path);
+    if (!has_adapters()) {
+      if (four_bits)
+        fail_input(place_, "keeps weights in four bits, which do not train, without adapters",
+                   "add adapters, or leave the four bits out");
+      return;
+    }
+    const bool factory = t_.has("finetuning_type");
+    const Settings& from = files_.adapter.file().empty() ? t_ : files_.adapter;
+    read_adapters(from,
+                  {.rank = "lora_r|lora_rank|lora_dim|r",
+                   .dropout = "lora_dropout",
+                   .modules = "lora_target_modules|lora_target|target_modules",
+                   .all_linear = "lora_target_linear",
+                   .usual_rank = is_trl() ? 16 : 8,       // trl/trainer/model_config.py
+                   .usual_dropout = is_trl() ? "0.05" : "0",
+                   .usual_modules = factory ? "all" : ""},  // hparams/finetuning_args.py
+                  four_bits, r_);
+    if (t_.word("quantization_method", "bnb") == "gptq") r_.base_format = "int4";
+    // Frozen weights have no optimizer, whose state would be their masters.
+    if (r_.main_params == "none") r_.main_params = "fp32", r_.exp_avg = r_.exp_avg_sq = "fp32";
   }
 
   // Logits that are never whole: Liger Kernel of the Trainer, LLaMA-Factory and axolotl, and Cut

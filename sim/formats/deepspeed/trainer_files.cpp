@@ -13,7 +13,7 @@
 namespace orrery {
 namespace {
 
-enum class FileKind { trainer, engine, accelerate };
+enum class FileKind { trainer, engine, accelerate, adapter };
 
 // Keys by which a configuration is known.
 constexpr const char* engine_keys[] = {"zero_optimization",
@@ -28,6 +28,7 @@ constexpr const char* accelerate_keys[] = {"distributed_type", "compute_environm
 
 FileKind kind_of(const SettingsTree& tree) {
   const auto has = [&](const char* key) { return tree.find(key) != nullptr; };
+  if (has("peft_type")) return FileKind::adapter;
   for (const char* key : {"per_device_train_batch_size", "model_name_or_path", "base_model"})
     if (has(key)) return FileKind::trainer;
   if (std::any_of(std::begin(accelerate_keys), std::end(accelerate_keys), has))
@@ -97,6 +98,7 @@ class FilesReader {
     const FileKind kind = kind_of(tree);
     Settings& settings = kind == FileKind::trainer  ? all_.trainer
                          : kind == FileKind::engine ? all_.engine
+                         : kind == FileKind::adapter ? all_.adapter
                                                     : all_.accelerate;
     if (!settings.file().empty())
       fail_input({file.path, ""}, "says what " + settings.file() + " says too", "name one of them");
@@ -194,7 +196,7 @@ class FilesReader {
 
   const std::vector<RecipeFile>& files_;
   const RecipeAnswers& answers_;
-  TrainerFiles all_{{{}, ""}, {{}, ""}, {{}, ""}, "", "", std::nullopt, {}, {}};
+  TrainerFiles all_{{{}, ""}, {{}, ""}, {{}, ""}, {{}, ""}, "", "", std::nullopt, {}, {}};
   bool is_bare_ = false;  ///< The flag that was read last has no word yet.
 };
 

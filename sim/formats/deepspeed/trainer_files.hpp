@@ -14,6 +14,7 @@ struct TrainerFiles {
   Settings trainer;             ///< Arguments of the training program, of Hugging Face's names.
   Settings engine;              ///< DeepSpeed's configuration (JSON).
   Settings accelerate;          ///< `accelerate config`'s file (YAML).
+  Settings adapter;             ///< PEFT's adapter_config.json.
   std::string program;          ///< "run_clm.py"; "": no script starts one.
   std::string accelerate_file;  ///< What `accelerate launch --config_file` names; "": nothing.
   std::optional<std::int64_t> gpus;

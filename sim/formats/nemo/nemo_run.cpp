@@ -106,7 +106,6 @@ const WordPairs unpriced = words_by_meaning({
     {"retrieval (RETRO)", "model.retro"},
     {"Mamba layers", "model.mamba_ngroups_dim"},
     {"recurrent layers", "model.griffin"},
-    {"the training of adapters alone", "peft model.peft.peft_scheme"},
 });
 
 using Values = std::map<std::string, MegatronArguments::Value>;
@@ -136,6 +135,11 @@ class Translator {
   static std::string path(const std::string& of, const std::string& name) { return of + name; }
 
   void refuse() {
+    for (const char* adapters : {"peft", "model.peft.peft_scheme"})
+      if (is_on(s_, adapters))
+        s_.fail(adapters, "trains adapters, whose settings are not read here",
+                std::string{"import the run without them (--set "} + adapters +
+                    "=null), and add --finetune lora to `orrery estimate --plan`");
     for (const auto& [paths, what] : unpriced)
       if (is_on(s_, paths))
         s_.fail(paths, "means " + what + ", which nothing prices",

@@ -123,6 +123,13 @@ ImportedRun written_plan(const Recipe& recipe, const Place& place) {
   if (recipe.main_params != "fp32") plan["main_params"] = recipe.main_params;
   if (recipe.exp_avg != "fp32") plan["exp_avg"] = recipe.exp_avg;
   if (recipe.exp_avg_sq != "fp32") plan["exp_avg_sq"] = recipe.exp_avg_sq;
+  if (recipe.finetune != "full") {
+    plan["finetune"] = recipe.finetune;
+    plan["lora_rank"] = recipe.lora_rank;
+    plan["lora_targets"] = recipe.lora_targets;
+    if (recipe.lora_dropout) plan["lora_dropout"] = true;
+    if (!recipe.base_format.empty()) plan["base_format"] = recipe.base_format;
+  }
   plan["attention"] = recipe.attention;
   if (recipe.tp > 1 && read_software(recipe.software, {"", ""}).overlaps_tp())
     plan["tp_overlap"] = recipe.tp_overlap;

@@ -77,6 +77,13 @@ const std::vector<Written>& written() {
       {"bf16_start_layers", "1", "1", [](P p) { return p.bf16_start_layers == 1; }},
       {"bf16_end_layers", "14", "14", [](P p) { return p.bf16_end_layers == 14; }},
       {"fp8_attention", "true", "true", [](P p) { return p.fp8_attention; }},
+      {"fp8_activation_inputs", "true", "true", [](P p) { return p.fp8_activation_inputs; }},
+      {"finetune", R"("lora")", "lora", [](P p) { return p.finetune == Finetune::lora; }},
+      {"lora_rank", "8", "8", [](P p) { return p.lora_rank == 8; }},
+      {"lora_targets", R"("fc2,qkv")", "qkv+fc2",
+       [](P p) { return p.lora_targets == LoraTargets{LoraTarget::qkv, LoraTarget::fc2}; }},
+      {"lora_dropout", "true", "true", [](P p) { return p.lora_dropout; }},
+      {"base_format", R"("nf4")", "nf4", [](P p) { return p.base_format == BaseFormat::nf4; }},
       {"reshard", "true", "true", [](P p) { return p.reshard == true; }},
       {"reshard", "false", "false", [](P p) { return p.reshard == false; }},
       {"attention", R"("flash")", "flash", [](P p) { return p.fused_attention == true; }},
@@ -219,7 +226,8 @@ TEST(PlanKeys, FlagsAreRefusedTheSameWay) {
       "offload_layers, offload_modules, chunked_loss, zero, dp_replicate, offload_optimizer, "
       "offload_weights, "
       "reshard, sp, dtype, main_params, exp_avg, exp_avg_sq, fp8_params, "
-      "bf16_start_layers, bf16_end_layers, attention, fp8_attention, cp_comm, routing, "
+      "fp8_activation_inputs, bf16_start_layers, bf16_end_layers, finetune, lora_rank, "
+      "lora_targets, lora_dropout, base_format, attention, fp8_attention, cp_comm, routing, "
       "moe_dispatcher, shared_expert_overlap, "
       "ep_overlap, "
       "delay_wgrad, tp_overlap, dp_overlap, cuda_graphs, nccl_algo, "

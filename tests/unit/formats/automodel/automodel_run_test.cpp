@@ -130,9 +130,21 @@ TEST(AutomodelRun, BadValuesAreNamed) {
   EXPECT_THAT(refusal({}, text), HasSubstr("is no section of settings"));
 }
 
+TEST(AutomodelRun, Adapters) {
+  EXPECT_THAT(plan_of({{"peft.dim", "16"}, {"peft.match_all_linear", "True"}}),
+              testing::AllOf(HasSubstr("finetune=\"lora\""), HasSubstr("lora_rank=16"),
+                             HasSubstr("lora_targets=\"all-linear\"")));
+  EXPECT_THAT(plan_of({{"peft.target_modules", "*.q_proj, *.k_proj, *.v_proj, *.down_proj"}}),
+              testing::AllOf(HasSubstr("lora_rank=8"), HasSubstr("lora_targets=\"qkv+fc2\"")));
+  EXPECT_THAT(plan_of({{"peft.dim", "8"}, {"quantization.load_in_4bit", "True"}}),
+              HasSubstr("finetune=\"qlora\""));
+  EXPECT_THAT(refusal({{"peft.target_modules", "zzz"}}), HasSubstr("no known linear layer"));
+}
+
 TEST(AutomodelRun, RefusesWhatNoPlanSays) {
   EXPECT_THAT(refusal({{"recipe", "TrainEagle3Recipe"}}), HasSubstr("is not read"));
-  EXPECT_THAT(refusal({{"peft.dim", "8"}}), HasSubstr("trains adapters alone"));
+  EXPECT_THAT(refusal({{"peft._target_", "a.DoRA"}}), HasSubstr("which nothing prices"));
+  EXPECT_THAT(refusal({{"peft.dim", "0"}}), HasSubstr("write a rank from 1"));
   EXPECT_THAT(refusal({{"dataset.seq_len", "0"}}),
               HasSubstr("does not say how long a sequence is"));
   EXPECT_THAT(refusal({{"model.config.num_hidden_layers", "4"}}),

@@ -327,12 +327,21 @@ TEST(DeepspeedRun, Refusals) {
   EXPECT_EQ(of_arguments(""),
             "args.yaml: does not say how many sequences a step has: they are 2 for each replica, "
             "whose number it does not say; give --gpus N");
-  EXPECT_EQ(of_arguments("use_peft: true\n"),
-            "args.yaml: line 5: use_peft means the training of adapters alone, which nothing "
-            "prices; import a run that trains all weights of a language model");
-  EXPECT_EQ(of_arguments("finetuning_type: lora\n"),
-            "args.yaml: line 5: finetuning_type is 'lora': nothing prices the training of a part "
-            "of the weights; import a run that trains all weights of a language model");
+  EXPECT_EQ(of_arguments("finetuning_type: freeze\n"),
+            "args.yaml: line 5: finetuning_type is 'freeze': nothing prices the training of a part "
+            "of the weights; write full or lora");
+  EXPECT_EQ(of_arguments("adapter: prefix\n"),
+            "args.yaml: line 5: adapter is 'prefix', which nothing prices; write lora, qlora, or "
+            "leave it out");
+  EXPECT_EQ(of_arguments("quantization_bit: 8\n"),
+            "args.yaml: line 5: quantization_bit is 8, in which nothing prices frozen weights; "
+            "write 4, or leave it out");
+  EXPECT_EQ(of_arguments("load_in_4bit: true\n"),
+            "args.yaml: keeps weights in four bits, which do not train, without adapters; add "
+            "adapters, or leave the four bits out");
+  EXPECT_EQ(of_arguments("use_peft: true\nuse_dora: true\n"),
+            "args.yaml: line 6: use_dora scales the weights by columns (DoRA), which nothing "
+            "prices; leave it out");
   EXPECT_EQ(refusal({{replaced(script, "run_clm.py", "run_mlm.py"), "run.sh"}, {zero3, "z.json"}}),
             "run.sh: starts run_mlm.py: nothing prices an encoder; import a run that trains all "
             "weights of a language model");
@@ -378,11 +387,37 @@ TEST(DeepspeedRun, OfAxolotl) {
               AllOf(HasSubstr("exp_avg=\"bf16\""), HasSubstr("main_params=\"none\"")));
   EXPECT_THAT(plan_text(run_on_eight(yaml + fsdp + "  offload_params: true\n")),
               AllOf(HasSubstr("offload_weights=true"), HasSubstr("offload_optimizer=100")));
-  EXPECT_THAT(refusal_of([&] { run_on_eight(yaml + "adapter: lora\n"); }),
-              HasSubstr("adapter means the training of a part of the weights"));
+  EXPECT_THAT(plan_text(run_on_eight(yaml + "adapter: lora\nlora_r: 32\nlora_dropout: 0.05\n"
+                                            "lora_target_linear: true\n")),
+              AllOf(HasSubstr("finetune=\"lora\""), HasSubstr("lora_rank=32"),
+                    HasSubstr("lora_dropout=true"), HasSubstr("lora_targets=\"all-linear\""),
+                    Not(HasSubstr("main_params"))));
+  EXPECT_THAT(plan_text(run_on_eight(yaml + "adapter: qlora\nload_in_4bit: true\n"
+                                            "lora_target_modules: [q_proj, v_proj]\n")),
+              AllOf(HasSubstr("finetune=\"qlora\""), HasSubstr("lora_rank=8"),
+                    HasSubstr("lora_targets=\"qkv\"")));
   EXPECT_THAT(refusal_of([&] { run_on_eight(yaml + "rl: dpo\n"); }), HasSubstr("rl means texts"));
   EXPECT_THAT(refusal_of([&] { run_on_eight(yaml + "expert_parallel_size: 2\n"); }),
               HasSubstr("expert_parallel_size decides parallelism"));
+}
+
+// PEFT's file beside the Trainer's, LLaMA-Factory's own words, and trl's defaults.
+TEST(DeepspeedRun, Adapters) {
+  const std::string adapter =
+      "{\"peft_type\": \"LORA\", \"r\": 64, \"lora_alpha\": 16, \"lora_dropout\": 0.1, "
+      "\"target_modules\": [\"o_proj\", \"up_proj\"], \"modules_to_save\": null}";
+  const ImportedRun run = import_deepspeed_run(
+      {{arguments, "args.yaml"}, {adapter, "adapter_config.json"}}, {"run", std::nullopt, 8, {}, {}});
+  EXPECT_THAT(plan_text(run), AllOf(HasSubstr("lora_rank=64"), HasSubstr("lora_dropout=true"),
+                                    HasSubstr("lora_targets=\"proj+fc1\"")));
+  EXPECT_THAT(run.notes, Contains(HasSubstr("only 1 of the 2 modules that read one tensor")));
+  const ImportedRun factory = import_deepspeed_run(
+      {{arguments + "finetuning_type: lora\nquantization_bit: 4\nquantization_method: gptq\n",
+        "args.yaml"}},
+      {"run", std::nullopt, 8, {}, {}});
+  EXPECT_THAT(plan_text(factory),
+              AllOf(HasSubstr("finetune=\"qlora\""), HasSubstr("base_format=\"int4\""),
+                    HasSubstr("lora_targets=\"all-linear\"")));
 }
 
 // A count that the shell does not know.

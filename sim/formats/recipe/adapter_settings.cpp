@@ -1,0 +1,121 @@
+#include "sim/formats/recipe/adapter_settings.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "sim/core/nearest.hpp"
+#include "sim/core/number_text.hpp"
+#include "sim/formats/recipe/decisive_keys.hpp"
+#include "sim/plan/finetuning.hpp"
+
+namespace orrery {
+namespace {
+
+using enum LoraTarget;
+
+struct Modules {
+  LoraTarget target;
+  std::vector<std::string> together;  // The modules that read or write one tensor.
+  std::vector<std::string> whole;     // Modules that are all of these.
+};
+
+// By the names of Hugging Face's models, Megatron Core and Megatron-Bridge.
+const std::vector<Modules>& known_modules() {
+  static const std::vector<Modules> known{
+      {qkv,
+       {"q_proj", "k_proj", "v_proj"},
+       {"qkv_proj", "query_key_value", "c_attn", "Wqkv", "W_pack", "linear_qkv", "q_a_proj",
+        "q_b_proj", "kv_a_proj_with_mqa", "kv_b_proj", "in_proj", "wq", "wk", "wv"}},
+      {proj,
+       {"o_proj"},
+       {"out_proj", "dense", "linear_proj", "wo", "attention.dense", "self_attn.o_proj"}},
+      {fc1,
+       {"gate_proj", "up_proj"},
+       {"gate_up_proj", "w1", "w3", "dense_h_to_4h", "c_fc", "fc1", "linear_fc1"}},
+      {fc2, {"down_proj"}, {"w2", "dense_4h_to_h", "fc2", "linear_fc2"}}};
+  return known;
+}
+
+bool contains(const std::vector<std::string>& all, const std::string& one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+// "model.layers.*.self_attn.q_proj" and "*.q_proj" are the module q_proj of all layers.
+std::string module_of(const std::string& pattern) {
+  const auto dot = pattern.rfind('.');
+  std::string name = dot == pattern.npos ? pattern : pattern.substr(dot + 1);
+  while (name.starts_with('*')) name.erase(0, 1);
+  return name;
+}
+
+constexpr const char* all_words[] = {"all", "all-linear", "all_linear", "all-linear-layers"};
+
+// Kinds of adapters and further settings that have no price.
+constexpr std::pair<const char*, const char*> adapters_without_price[] = {
+    {"use_dora|peft_use_dora", "scales the weights by columns (DoRA)"},
+    {"pissa_init", "takes the principal part out of the frozen weights"},
+    {"use_galore", "projects gradients"},
+    {"use_badam", "trains blocks in turn"},
+    {"use_apollo", "projects gradients"},
+    {"mixture_of_lora", "has several adapters on a layer"},
+    {"lora_modules_to_save|modules_to_save|additional_target", "trains whole modules as well"},
+    {"relora|relora_steps", "merges adapters into the weights"},
+};
+
+}  // namespace
+
+void read_adapters(const Settings& from, const AdapterPaths& paths, bool four_bits,
+                   Recipe& recipe) {
+  for (const auto& [path, does] : adapters_without_price)
+    if (is_on(from, path))
+      from.fail(path, std::string{does} + ", which nothing prices", "leave it out");
+  recipe.finetune = four_bits ? "qlora" : "lora";
+  recipe.lora_rank = from.number(paths.rank, paths.usual_rank);
+  if (recipe.lora_rank < 1 || recipe.lora_rank > (1 << 16))
+    from.fail(paths.rank, "is " + std::to_string(recipe.lora_rank), "write a rank from 1 to 65,536");
+  recipe.lora_dropout =
+      from.word(paths.dropout, paths.usual_dropout).find_first_not_of("0.") != std::string::npos;
+  std::vector<std::string> modules = from.words(paths.modules);
+  if (modules.empty() && !paths.usual_modules.empty()) modules = {paths.usual_modules};
+  const bool all = (!paths.all_linear.empty() && from.flag(paths.all_linear, false)) ||
+                   std::any_of(std::begin(all_words), std::end(all_words),
+                               [&](const char* word) { return contains(modules, word); }) ||
+                   contains(modules, "*_proj");
+  recipe.lora_targets = "all-linear";
+  if (all) return;
+  if (modules.empty()) {
+    // peft/utils/constants.py, TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING.
+    recipe.lora_targets = "qkv";
+    recipe.notes.push_back(from.name(paths.modules) +
+                           " is not given; assumed: adapters on queries, keys and values");
+    return;
+  }
+  LoraTargets targets;
+  std::set<std::string> named;
+  for (const std::string& pattern : modules) {
+    const std::string module = module_of(pattern);
+    const auto& known = known_modules();
+    const auto found = std::find_if(known.begin(), known.end(), [&](const Modules& of) {
+      return contains(of.together, module) || contains(of.whole, module);
+    });
+    if (found == known.end())
+      from.fail(paths.modules, "has '" + shown_text(pattern) + "', which is no known linear layer",
+                "name modules as q_proj, o_proj, gate_proj, down_proj, or all-linear");
+    targets.insert(found->target);
+    named.insert(module);
+  }
+  for (const Modules& of : known_modules()) {
+    const auto count = std::count_if(of.together.begin(), of.together.end(),
+                                     [&](const std::string& one) { return named.contains(one); });
+    const auto all_of_them = static_cast<std::ptrdiff_t>(of.together.size());
+    if (targets.contains(of.target) && count > 0 && count < all_of_them)
+      recipe.notes.push_back(from.name(paths.modules) + " has only " + std::to_string(count) +
+                             " of the " + std::to_string(all_of_them) +
+                             " modules that read one tensor; assumed: adapters on all of them (" +
+                             name(of.target) + ")");
+  }
+  recipe.lora_targets = lora_targets_text(targets);
+}
+
+}  // namespace orrery
