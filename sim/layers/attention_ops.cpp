@@ -1,6 +1,7 @@
 #include "sim/layers/attention_ops.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/layers/adapters.hpp"
 
@@ -22,6 +23,19 @@ AttentionKernel attention_kernel(const Scenario& s) {
   return attention_kernel_of(s.software.attention_library, s.system.gpu.architecture);
 }
 
+// Mean over the tokens of what each attends to, of the rank with the most: the others wait for it
+// after each micro-batch where these meet all ranks (shards of weights or gradients, experts), else
+// at the end of a step, over which differences of sequences even out.
+double attended_by_the_slowest(const Plan& plan) {
+  const PackedLengths lengths = packed(plan.documents, plan.seq);
+  const bool each = plan.shards_passes() || (plan.ep > 1 && plan.dp > 1);
+  const double sequences =
+      static_cast<double>(plan.mbs) * (each ? 1.0 : static_cast<double>(plan.microbatches));
+  const double slowest =
+      1.0 + largest_of_normals(plan.dp) * lengths.variation / std::sqrt(sequences);
+  return std::min(lengths.attended * slowest, static_cast<double>(plan.seq));
+}
+
 // One rank's share of a layer's attention.
 struct Heads {
   Heads(const Scenario& s, LayerKind kind) : Heads{s, kind, s.shape_of(kind)} {}
@@ -39,7 +53,16 @@ struct Heads {
         format{s.plan.fp8_attention && kernel == AttentionKernel::cudnn ? s.plan.dtype
                                                                         : Dtype::bf16},
         element{unquantised_bytes(s.plan.dtype)},
-        tokens{static_cast<double>(s.tokens_per_microbatch())} {}
+        tokens{static_cast<double>(s.tokens_per_microbatch())},
+        sequences{plan.mbs},
+        length{plan.seq} {
+    if (!plan.documents.given()) return;
+    const double attended = attended_by_the_slowest(plan);
+    const double all = static_cast<double>(plan.mbs * plan.seq);
+    sequences = std::max<std::int64_t>(1, std::llround(all / attended));
+    length = std::max<std::int64_t>(
+        2 * plan.cp, std::llround(std::sqrt(all * attended / static_cast<double>(sequences))));
+  }
 
   double scores() const {
     return static_cast<double>(plan.mbs * queries * plan.seq) * static_cast<double>(plan.seq);
@@ -60,6 +83,9 @@ struct Heads {
   Dtype format;
   double element;  // Bytes.
   double tokens;
+  // Sequences of a micro-batch and their length for fused kernels: of packed documents as many
+  // equal ones as have the same tokens and the same pairs of a query and a key.
+  std::int64_t sequences, length;
 };
 
 Op batched(std::string_view name, const Heads& h, std::int64_t m, std::int64_t n, std::int64_t k) {
@@ -78,7 +104,7 @@ Op fused(const Heads& h, bool backward, std::int64_t queries, std::int64_t keys,
   Op op;
   op.kind = Op::Kind::attention;
   op.name = backward ? "attention_bwd" : "attention";
-  op.batch = h.plan.mbs;
+  op.batch = h.sequences;
   op.queries = queries;
   op.keys = keys;
   op.causal = causal;
@@ -95,7 +121,7 @@ Op fused(const Heads& h, bool backward, std::int64_t queries, std::int64_t keys,
 
 // All tokens of the sequences by one kernel, of chunks of them by one of each length.
 Ops whole(const Heads& h, bool backward) {
-  if (!h.chunked) return {fused(h, backward, h.plan.seq, h.plan.seq, true)};
+  if (!h.chunked) return {fused(h, backward, h.length, h.length, true)};
   Ops ops;
   const auto add = [&](std::int64_t chunks, std::int64_t tokens) {
     if (chunks == 0 || tokens == 0) return;
@@ -103,8 +129,8 @@ Ops whole(const Heads& h, bool backward) {
     ops.back().batch *= chunks;
     ops.back().window = 0;
   };
-  add(h.plan.seq / h.window, h.window);
-  add(1, h.plan.seq % h.window);
+  add(h.length / h.window, h.window);
+  add(1, h.length % h.window);
   return ops;
 }
 
@@ -138,7 +164,7 @@ Ops unfused_backward(const Heads& h) {
 // them, or half of the queries see all. Some rank has the second kind in every such round, with
 // fewer and longer blocks; as the ring follows the slowest rank, all have its cost.
 Op ring_kernel(const Heads& h, bool backward, int round) {
-  const std::int64_t own = h.plan.seq / h.plan.cp;
+  const std::int64_t own = h.length / h.plan.cp;
   return round == 0 ? fused(h, backward, own, own, true) : fused(h, backward, own / 2, own, false);
 }
 
@@ -179,12 +205,12 @@ Ops ring_backward(const Heads& h) {
 // so that the last rank, with the two parts in the middle, has the most; a part gets no more keys
 // than its first query's window and its own (get_kv_seq_info_after_all_gather).
 Ops gathered_kernels(const Heads& h, bool backward) {
-  const std::int64_t part = h.plan.seq / (2 * h.plan.cp);
+  const std::int64_t part = h.length / (2 * h.plan.cp);
   const auto kernel = [&](std::int64_t before) {
     const std::int64_t seen = h.window > 0 ? std::min(before, h.window - 1) : before;
     return fused(h, backward, part, seen + part, true);
   };
-  if (h.window == 0) return {kernel(0), kernel(h.plan.seq - part)};
+  if (h.window == 0) return {kernel(0), kernel(h.length - part)};
   return {kernel((h.plan.cp - 1) * part), kernel(h.plan.cp * part)};
 }
 

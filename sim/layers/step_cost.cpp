@@ -1,6 +1,7 @@
 #include "sim/layers/step_cost.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/kernels/attention_time.hpp"
 #include "sim/kernels/scan_time.hpp"
@@ -169,10 +170,12 @@ StepCost price_step(const Scenario& scenario, const KernelModel& kernels,
     cost.tied_gradient_bytes =
         Bytes{scenario.software.gradient_bytes *
               static_cast<double>(scenario.padded_vocab / plan.tp * scenario.model.hidden)};
+  const double attended =
+      plan.documents.given() ? packed(plan.documents, plan.seq).attended : 0.0;
   cost.model_flop_causal =
-      model_flop(scenario.model, plan.gbs, plan.seq, true, plan.trains_weights());
+      model_flop(scenario.model, plan.gbs, plan.seq, true, plan.trains_weights(), attended);
   cost.model_flop_full =
-      model_flop(scenario.model, plan.gbs, plan.seq, false, plan.trains_weights());
+      model_flop(scenario.model, plan.gbs, plan.seq, false, plan.trains_weights(), attended);
   return cost;
 }
 
@@ -251,7 +254,7 @@ double core_flop(const Model& layer, bool is_local, std::int64_t sequence, bool 
 }  // namespace
 
 Flop model_flop(const Model& model, std::int64_t sequences, std::int64_t sequence, bool causal,
-                bool trains_weights) {
+                bool trains_weights, double attended) {
   const auto hidden = static_cast<double>(model.hidden);
   const auto tokens = static_cast<double>(sequence);
   const double head = hidden * static_cast<double>(model.vocab);
@@ -259,7 +262,8 @@ Flop model_flop(const Model& model, std::int64_t sequences, std::int64_t sequenc
   double core = 0.0;
   const auto add = [&](const Model& shape, bool experts, bool local) {
     weights += mixer_weights(shape) + mlp_weights(shape, experts);
-    core += core_flop(shape, local, sequence, causal);
+    const auto length = attended > 0.0 ? std::llround(attended) : sequence;
+    core += core_flop(shape, local, length, causal) * tokens / static_cast<double>(length);
   };
   const auto add_shape = [&](int place) {
     const Model& shape = model.pattern->shapes[static_cast<std::size_t>(place)];

@@ -94,8 +94,9 @@ StepCost price_step(const Scenario& scenario, const KernelTables* tables,
                     const RoutedLoads* loads = nullptr);
 
 /// Multiply-adds of a training step times 2: forward, and twice that backward, or once where a
-/// weight is frozen (4 flop a weight and token, as NVIDIA counts LoRA).
+/// weight is frozen (4 flop a weight and token, as NVIDIA counts LoRA). `attended`: tokens of the
+/// documents that sequences consist of (PackedLengths); 0: a sequence is one.
 Flop model_flop(const Model& model, std::int64_t sequences, std::int64_t sequence, bool causal,
-                bool trains_weights = true);
+                bool trains_weights = true, double attended = 0.0);
 
 }  // namespace orrery

@@ -9,6 +9,7 @@
 #include "sim/cluster/dtype.hpp"
 #include "sim/core/enum_words.hpp"
 #include "sim/pipeline/schedule.hpp"
+#include "sim/plan/documents.hpp"
 #include "sim/plan/finetuning.hpp"
 #include "sim/plan/plan_values.hpp"
 #include "sim/plan/stage_layers.hpp"
@@ -26,6 +27,7 @@ inline const std::vector<std::string> enum_words<ContextExchange>{"p2p", "all_ga
 struct PlanChoices {
   int tp = 1, pp = 1, cp = 1, ep = 1, etp = 1;
   StageLayers layers;
+  Documents documents;  ///< Packed into sequences.
   /// Sequences of a replica that pass the pipeline before the next ones enter; 0: all of a step.
   std::int64_t local_batch = 0;
   RecomputeChoice recompute;

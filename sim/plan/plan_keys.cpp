@@ -116,6 +116,13 @@ std::vector<PlanKey> all_plan_keys() {
       key("seq", batch, "tokens in a sequence (default: as in the model's pre-training)",
           {amount, &Request::seq, &Plan::seq}, doubles, megatron("seq-length"),
           other_names("seq-len", "seqlen", "sequence-length")),
+      key("documents", batch,
+          "lengths of documents packed into sequences, each of which attends to itself alone; FILE "
+          "has a length a line, M is the median and S the sigma",
+          {written<Documents>("none|fixed:N|uniform:A,B|lognormal:M,S|FILE", read_documents,
+                              [](const Documents& documents) { return documents.text; }),
+           &Choices::documents},
+          heading("documents of {} tokens"), usual("none")),
       key("schedule", schedule,
           "order of the passes on each stage; or a file, as `orrery schedule` prints it",
           {some_schedule(), &Request::schedule, &Plan::schedule}, matters(with_passes_to_order),

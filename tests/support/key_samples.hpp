@@ -48,6 +48,7 @@ inline std::vector<KeySample> key_samples() {
                                                    {"offload_optimizer", "50"},
                                                    {"bf16_start_layers", "1"},
                                                    {"bf16_end_layers", "1"},
+                                                   {"documents", "lognormal:50,1"},
                                                    {"lora_rank", "8"},
                                                    {"lora_targets", "qkv+fc2"}};
   // What makes a plan one in which the key, or this word of it, is possible.

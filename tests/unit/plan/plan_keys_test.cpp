@@ -77,6 +77,8 @@ const std::vector<Written>& written() {
       {"bf16_start_layers", "1", "1", [](P p) { return p.bf16_start_layers == 1; }},
       {"bf16_end_layers", "14", "14", [](P p) { return p.bf16_end_layers == 14; }},
       {"fp8_attention", "true", "true", [](P p) { return p.fp8_attention; }},
+      {"documents", R"("fixed:64")", "fixed:64",
+       [](P p) { return p.documents.text == "fixed:64"; }},
       {"fp8_activation_inputs", "true", "true", [](P p) { return p.fp8_activation_inputs; }},
       {"finetune", R"("lora")", "lora", [](P p) { return p.finetune == Finetune::lora; }},
       {"lora_rank", "8", "8", [](P p) { return p.lora_rank == 8; }},
@@ -222,7 +224,7 @@ TEST(PlanKeys, FlagsAreRefusedTheSameWay) {
   EXPECT_EQ(
       flag_error("warmup", "1"),
       "--warmup: 'warmup' is not a key of a plan; write one of: "
-      "tp, pp, vpp, dp, cp, ep, etp, mbs, gbs, seq, schedule, local_batch, layers, recompute, "
+      "tp, pp, vpp, dp, cp, ep, etp, mbs, gbs, seq, documents, schedule, local_batch, layers, recompute, "
       "offload_layers, offload_modules, chunked_loss, zero, dp_replicate, offload_optimizer, "
       "offload_weights, "
       "reshard, sp, dtype, main_params, exp_avg, exp_avg_sq, fp8_params, "

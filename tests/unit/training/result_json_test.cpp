@@ -74,6 +74,7 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
                                       "mbs",
                                       "gbs",
                                       "seq",
+                                      "documents",
                                       "schedule",
                                       "local_batch",
                                       "layers",
