@@ -197,7 +197,13 @@ int export_megatron(const Arguments& arguments) {
     fail_input(command_line / "diff", "prints what changes, and --script prints all",
                "leave one out");
   if (auto script = script_of(given)) return export_changes(given, run_of(std::move(*script)));
-  const MegatronFlags flags = megatron_flags(read_scenario(given.inputs));
+  const Scenario scenario = read_scenario(given.inputs);
+  if (!scenario.plan.trains_weights())
+    fail_input(command_line / "finetune",
+               "Megatron-LM's programs train all weights, and finetune=" +
+                   name(scenario.plan.finetune),
+               "leave it out for the arguments of the frozen model's plan");
+  const MegatronFlags flags = megatron_flags(scenario);
   std::cout << megatron_text(flags);
   for (const std::string& what : flags.left_out) print_note("no flag for " + what);
   return exit_ok;

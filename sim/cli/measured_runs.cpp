@@ -1,9 +1,13 @@
 #include "sim/cli/measured_runs.hpp"
 
 #include <limits>
+#include <set>
 #include <sstream>
 
 #include "sim/cli/scenario_options.hpp"
+#include "sim/cli/terminal.hpp"
+#include "sim/core/number_text.hpp"
+#include "sim/core/text_file.hpp"
 #include "sim/validation/serving_case.hpp"
 #include "sim/validation/training_case.hpp"
 #include "sim/validation/validate.hpp"
@@ -18,11 +22,20 @@ Result predicted(const Scenario& scenario) {
   return estimate(scenario, detail).result;
 }
 
+// Of another plan, or in other units.
+void note_doubt(const std::string& run, Seconds measured, Seconds step) {
+  constexpr double most = 3.0;
+  if (measured < most * step && step < most * measured) return;
+  print_note(run + " was measured as " + nine_digits(measured.si()) + " s, where " +
+             nine_digits(step.si()) + " s are predicted: are its units and its plan right?");
+}
+
 MeasuredRun measured_run(const TrainingCase& one) {
   const Scenario scenario = scenario_of(one);
   const Result result = predicted(scenario);
-  return {one.measured_step(result.step_time, result.tokens_per_s_per_gpu), result.range,
-          plan_of_a_replica(scenario)};
+  const Seconds measured = one.measured_step(result.step_time, result.tokens_per_s_per_gpu);
+  note_doubt(one.id, measured, result.step_time);
+  return {measured, result.range, plan_of_a_replica(scenario)};
 }
 
 MeasuredRun imported_run(const std::string& file, const JsonValue& json,
@@ -36,8 +49,10 @@ MeasuredRun imported_run(const std::string& file, const JsonValue& json,
   run.plan = file;
   run.system = system;
   const Scenario scenario = read_scenario(run);
-  return {Seconds{measured->at("step_s").number(1e-9, 1e9)}, predicted(scenario).range,
-          plan_of_a_replica(scenario)};
+  const Result result = predicted(scenario);
+  const Seconds step{measured->at("step_s").number(1e-9, 1e9)};
+  note_doubt(file, step, result.step_time);
+  return {step, result.range, plan_of_a_replica(scenario)};
 }
 
 }  // namespace
@@ -85,9 +100,13 @@ std::vector<MeasuredRun> read_measured_runs(const std::string& listed,
                                             const std::optional<std::string>& system) {
   constexpr std::size_t most = 200;
   std::vector<MeasuredRun> runs;
+  std::set<std::string> named;
   std::istringstream files{listed};
-  for (std::string file; std::getline(files, file, ',');) {
+  for (std::string part; std::getline(files, part, ',');) {
+    const std::string file{trimmed(part)};
     const JsonValue json = JsonValue::read_file(file);
+    if (!named.insert(file).second)
+      json.fail("is named twice", "name each file of runs once");
     if (!json.is_array()) {
       runs.push_back(imported_run(file, json, system));
       continue;

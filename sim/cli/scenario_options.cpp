@@ -255,6 +255,7 @@ Scenario read_scenario(const ScenarioOptions& options, const std::optional<Model
   Scenario scenario = checked_scenario(options, model);
   const Plan& plan = scenario.plan;
   note_doubt(unlikely_batch(plan.gbs, plan.seq, plan.gpus()));
+  note_doubt(adapters_without_finetune(plan));
   note_doubt(unlikely_sequence(scenario.model, plan.seq));
   note_doubt(unfused_attention(scenario));
   note_doubt(unlikely_nic(scenario.system));

@@ -85,8 +85,12 @@ std::string find_in_catalog(const std::string& folder, const std::string& word, 
   if (!word.empty() && fs::exists(word, code))
     fail_input(at, "'" + shown_text(word) + "' is not in the catalog",
                "for what lies here write './" + shown_text(word) + "'");
+  const std::string near = remedy(folder, word, known);
   fail_input(at, "'" + shown_text(word) + "' is not in the catalog",
-             remedy(folder, word, known) + " (a path needs a '/' or ends in .json)");
+             near + " (a path needs a '/' or ends in .json)" +
+                 (folder == "workloads/software" && !near.starts_with("did you mean")
+                      ? ", or name the nearest with --software_stands_in true"
+                      : ""));
 }
 
 std::string relative_to_file(const std::string& word, const Place& at) {

@@ -23,7 +23,8 @@ LoraTargets read_lora_targets(const JsonValue& value) {
     const auto found = std::find(names.begin(), names.end(), word);
     if (found == names.end())
       value.fail("'" + shown_text(word) + "' is no group of linear layers that gets an adapter",
-                 suggestion(word, names));
+                 "write all-linear, or some of qkv (q_proj, k_proj, v_proj), proj (o_proj), fc1 "
+               "(gate_proj, up_proj) and fc2 (down_proj), as qkv+proj");
     targets.insert(static_cast<LoraTarget>(found - names.begin()));
   }
   if (targets.empty()) value.fail("names no linear layer", "write qkv+proj, or all-linear");

@@ -38,6 +38,10 @@ enum class BaseFormat {
 template <>
 inline const std::vector<std::string> enum_words<BaseFormat>{"bf16", "fp8", "nf4", "int4"};
 
+/// Where a plan does not say it.
+inline BaseFormat usual_base_format(Finetune method) {
+  return method == Finetune::qlora ? BaseFormat::nf4 : BaseFormat::bf16;
+}
 /// Bytes of a weight with its scales.
 double stored_bytes(BaseFormat format);
 /// True if products read 16 bits that are made of the stored ones before each of them.

@@ -195,6 +195,11 @@ MaybeRefused refuse_finetuning(const Plan& plan, const PlanRequest& request, con
     if (!has_lora_target(model, target))
       return infeasible("lora_targets", "no layer of the model has '" + name(target) + "'",
                         "leave it out of lora_targets");
+  if (plan.splits_backward())
+    return infeasible("schedule",
+                      "schedule=" + plan.schedule->name() +
+                          " delays gradients of weights, which frozen ones do not have: " + stated,
+                      "use schedule=1f1b");
   const bool four_bits = is_dequantised(plan.base_format);
   if (four_bits != (plan.finetune == Finetune::qlora))
     return contradiction("base_format",

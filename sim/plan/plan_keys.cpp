@@ -31,6 +31,10 @@ bool pairs_passes_anyway(const Plan& plan) {
   return plan.schedule->pairing(plan.pp, plan.vpp) == Pairing::by_itself;
 }
 bool with_adapters(const Plan& plan) { return !plan.trains_weights(); }
+// Else the method says it.
+bool with_another_base_format(const Plan& plan) {
+  return with_adapters(plan) && plan.base_format != usual_base_format(plan.finetune);
+}
 bool with_sharded_weights(const Plan& plan) { return plan.shards_weights(); }
 
 // Traits of a key beyond its name, help and members: PlanKey describes each.
@@ -212,19 +216,22 @@ std::vector<PlanKey> all_plan_keys() {
           other_names("peft", "peft-scheme")),
       key("lora_rank", finetuning, "inner width of adapters",
           {whole<int>(1, 1 << 16), &Choices::lora_rank}, matters(with_adapters),
+          with(&PlanKey::exists, with_adapters),
           heading("rank {}"), headed(with_adapters), other_names("lora-r", "lora-dim")),
       key("lora_targets", finetuning,
           "linear layers with an adapter: all-linear, or some of qkv+proj+fc1+fc2",
           {written<LoraTargets>("all-linear|PART+PART", read_lora_targets, lora_targets_text),
            &Choices::lora_targets},
-          matters(with_adapters), heading("adapters on {}"), headed(with_adapters)),
+          matters(with_adapters), with(&PlanKey::exists, with_adapters), heading("adapters on {}"), headed(with_adapters)),
       key("lora_dropout", finetuning, "the input of adapters is dropped out",
           {truth(), &Choices::lora_dropout}, matters(with_adapters),
+          with(&PlanKey::exists, with_adapters),
           heading("dropout before adapters"), usual("false")),
       key("base_format", finetuning,
           "storage of the frozen weights of linear layers (default bf16, of qlora nf4)",
           {one_of<BaseFormat>(), &Request::base_format, &Plan::base_format},
-          matters(with_adapters), heading("base in {}"), headed(with_adapters)),
+          matters(with_adapters), with(&PlanKey::exists, with_another_base_format),
+          heading("base in {}"), headed(with_another_base_format)),
       key("attention", attention, "fused kernel, or the score matrix in memory",
           {one_of<bool>({"unfused", "flash"}), &Request::fused_attention, &Plan::fused_attention},
           heading("{} attention")),

@@ -397,8 +397,7 @@ void settle(Plan& plan, const PlanRequest& request, const Software& software) {
   plan.fused_attention = request.fused_attention.value_or(software.fused_attention);
   plan.dp_overlap = request.dp_overlap.value_or(software.overlap_dp);
   plan.cuda_graphs = request.cuda_graphs.value_or(software.cuda_graphs);
-  plan.base_format = request.base_format.value_or(
-      plan.finetune == Finetune::qlora ? BaseFormat::nf4 : BaseFormat::bf16);
+  plan.base_format = request.base_format.value_or(usual_base_format(plan.finetune));
 }
 
 // Kinds of layers that are read and counted, but whose training has no prices yet.
@@ -605,7 +604,8 @@ const Software& software_as_read(const Scenario& scenario) {
 }
 
 std::string plan_of_a_replica(const Scenario& scenario) {
-  static const std::vector<std::string> of_all_replicas{"dp", "gbs", "dp_replicate"};
+  static const std::vector<std::string> of_all_replicas{"dp", "gbs", "dp_replicate",
+                                                        "software_stands_in"};
   const Model& model = scenario.model;
   // Not its name or vocabulary, which differ between files that describe one model.
   std::string plan = scenario.system.name;

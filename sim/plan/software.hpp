@@ -221,8 +221,11 @@ struct Software {
 
   /// LoRA's adapters run in few kernels of their own (sim/layers/adapters.hpp).
   bool fused_adapters = false;
-  /// Efficiency, relative to plain copies, of the kernels that make 16 bits of weights of four.
-  double dequantise_efficiency = 1.0;
+  /// Efficiency, relative to plain copies, of the kernels that make 16 bits of weights of four,
+  /// which a library has and not the framework. Inferred from QLoRA of a 7B model on one A100 with
+  /// GPTQ's kernels of 2023 (Qwen README, Profiling of Memory and Speed): 11.5 ps a weight, where
+  /// copies of the same bytes would take 1.4; another library may be three times as fast.
+  double dequantise_efficiency = 0.11;
   ExpertLayerHost expert_layer_host;  ///< Times of an x86 host.
   /// Factor on it if two micro-batches' layers are launched in turn (ep_overlap).
   double overlapped_host = 1.0;

@@ -15,6 +15,8 @@ std::optional<std::string> unlikely_batch(std::int64_t gbs, std::int64_t seq, in
 /// Fewer tokens to train on than one sequence has.
 std::optional<std::string> unlikely_tokens(double tokens, std::int64_t seq);
 /// Sequences longer than the model has positions for.
+/// Keys of adapters where all weights are trained.
+std::optional<std::string> adapters_without_finetune(const PlanChoices& plan);
 std::optional<std::string> unlikely_sequence(const Model& model, std::int64_t seq);
 /// Attention that the software fuses and the GPU cannot.
 std::optional<std::string> unfused_attention(const Scenario& scenario);

@@ -7,6 +7,7 @@
 #include "sim/core/error.hpp"
 #include "sim/core/worker_pool.hpp"
 #include "sim/layers/memory.hpp"
+#include "sim/layers/rank_parameters.hpp"
 #include "sim/model/model.hpp"
 #include "sim/plan/placement.hpp"
 #include "sim/plan/plan_keys.hpp"
@@ -20,6 +21,17 @@ int writing_ranks(const Plan& plan, bool every_replica) {
   return every_replica ? plan.gpus() / plan.pp : plan.tp;
 }
 
+// All of the model, or adapters alone. Tensor ranks have copies of a part of these, which are not
+// saved twice: those of one rank, times the ranks, are a little too much.
+std::int64_t trained_parameters(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  if (plan.trains_weights()) return count_parameters(scenario.model).total;
+  std::int64_t sum = 0;
+  for (const RankParameters& stage : parameters_by_stage(scenario))
+    sum += plan.tp * stage.dense + plan.ep * plan.etp * stage.experts;
+  return sum;
+}
+
 }  // namespace
 
 CheckpointSize checkpoint_size(const Scenario& scenario) {
@@ -30,7 +42,7 @@ CheckpointSize checkpoint_size(const Scenario& scenario) {
   const double state = scenario.software.state_bytes;
   const double saved =
       state + (scenario.plan.shards_weights() ? 0.0 : scenario.software.held_weight_bytes);
-  size.total = Bytes{static_cast<double>(count_parameters(scenario.model).total) * saved};
+  size.total = Bytes{static_cast<double>(trained_parameters(scenario)) * saved};
   Bytes optimizer;
   for (const StageMemory& stage : memory.stages) optimizer = std::max(optimizer, stage.optimizer);
   size.a_gpu = optimizer * (saved / state);

@@ -85,7 +85,7 @@ Moved expected_of(const Scenario& scenario) {
   Moved moved;
   for (int stage = 0; stage < plan.pp; ++stage) {
     const StageParts parts = parts_on_rank(scenario, stage);
-    RankParameters all{parts.embedding + parts.head, 0};
+    RankParameters all{parts.embedding.dense + parts.head.dense, 0};
     RankParameters again;
     for (std::size_t l = 0; l < parts.layers.size(); ++l) {
       all += parts.layers[l];
@@ -282,7 +282,7 @@ TEST(ShardedExperts, WithoutOverlapTimesAddUp) {
 TEST(ShardedExperts, MemoryIsOfShardsAndTwoLayers) {
   const Scenario scenario = mixture_of({1, 1, 4, 2, 1}, 3, true);
   const StageParts parts = parts_on_rank(scenario, 0);
-  double sharded = static_cast<double>(parts.embedding + parts.head) / 4;
+  double sharded = static_cast<double>(parts.embedding.dense + parts.head.dense) / 4;
   for (const RankParameters& layer : parts.layers)
     sharded += static_cast<double>(layer.dense) / 4 + static_cast<double>(layer.experts) / 2;
   const double two = 2.0 * static_cast<double>(parts.layers.back().sum());

@@ -20,7 +20,8 @@ constexpr PricedOtherwise automodel_differences[] = {
      "trains prediction modules; the model's own are priced"},
     {"model.freeze_embeddings|freeze_config", "freezes weights; assumed: all of them are trained"},
     {"dataset.packed_sequence_size|packed_sequence.packed_sequence_size",
-     "packs documents, which do not see each other; assumed: attention over the whole sequence"},
+     "packs documents, which do not see each other (--documents of `orrery estimate` says their "
+     "lengths); assumed: attention over the whole sequence"},
 };
 
 // They change neither time nor memory of a step.
@@ -38,7 +39,7 @@ const std::vector<std::string> inactive_keys = words_in(R"(
     model.trust_remote_code model.use_liger_kernel model.use_sdpa_patching nvtx
     optimizer.adam_w_mode optimizer.betas optimizer.bias_correction optimizer.eps
     optimizer.foreach optimizer.fused optimizer.lr optimizer.weight_decay packed_sequence.pack
-    peft.alpha peft.dropout_position peft.exclude_modules peft.lora_A_init peft.lora_dtype
+    peft.alpha peft.dropout_position peft.lora_A_init peft.lora_dtype
     peft.use_triton
     packed_sequence.split parallelizer._target_ rng. seed step_scheduler.ckpt step_scheduler.gc
     step_scheduler.log step_scheduler.loss step_scheduler.max_steps step_scheduler.num_epochs
@@ -85,7 +86,15 @@ class AutomodelReader {
       if (!kind.ends_with("lora.PeftConfig"))
         s_.fail("peft._target_", "is '" + shown_text(kind) + "', which nothing prices",
                 "write nemo_automodel.components._peft.lora.PeftConfig");
-      read_adapters(s_, {"peft.dim", "peft.dropout", "peft.target_modules", "peft.match_all_linear", 8},
+      read_adapters(s_,
+                    {.rank = "peft.dim",
+                     .dropout = "peft.dropout",
+                     .modules = "peft.target_modules",
+                     .all_linear = "peft.match_all_linear",
+                     .usual_rank = 8,
+                     .usual_dropout = "0",
+                     .usual_modules = "*_proj",  // components/_peft/module_matcher.py
+                     .section = "peft."},
                     four_bits, r_);
       if (four_bits) s_.names_below("quantization");
     }

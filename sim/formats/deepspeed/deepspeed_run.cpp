@@ -29,7 +29,6 @@ const WordPairs training_programs = words_by_meaning({
 const WordPairs settings = words_by_meaning({
     {"the training of a part of the weights", "unfrozen_parameters"},
     {"texts that are compared or generated between steps", "rl"},
-    {"weights of eight bits that do not train", "load_in_8bit"},
     {"an image encoder", "vision_tower image_max_pixels"},
     {"texts that are generated between steps", "actor_model_name_or_path"},
     {"pairs of texts that are compared", "beta"},
@@ -59,6 +58,9 @@ void refuse_unpriced_training(const TrainerFiles& files) {
     files.trainer.fail("quantization_bit",
                        "is " + std::to_string(bits) + ", in which nothing prices frozen weights",
                        "write 4, or leave it out");
+  if (files.trainer.flag("load_in_8bit", false))
+    files.trainer.fail("load_in_8bit", "keeps weights of eight bits, which nothing prices",
+                       "load them in 16 or 4 bits: --set load_in_8bit=false");
   const std::string stage = files.trainer.word("stage", "sft");
   if (stage != "sft" && stage != "pt")
     files.trainer.fail("stage", "is '" + shown_text(stage) + "', which nothing prices", remedy);
@@ -81,8 +83,8 @@ const std::string model_name =
     "model_name_or_path|model_id|base_model|model_name|model_path|pretrained_model_name_or_path";
 
 constexpr const char* of_documents =
-    "ends attention with each document, whose lengths nothing says; assumed: sequences of one "
-    "document";
+    "ends attention with each document, whose lengths nothing says (--documents of `orrery estimate` "
+    "does); assumed: sequences of one document";
 constexpr PricedOtherwise trainer_differences[] = {
     {"sample_packing", of_documents},
     {"neat_packing", of_documents},
@@ -159,6 +161,11 @@ const std::vector<std::string> harmless_of_accelerate = words_in(R"(
     parallelism_config.parallelism_config_sp_attn
     rdzv_ same_network tpu_)");
 
+const std::vector<std::string> harmless_of_adapter = words_in(R"(
+    alpha_pattern auto_mapping base_model_name_or_path corda_config ensure_weight_tying eva_config
+    fan_in_fan_out inference_mode init_lora_weights lora_alpha megatron_ revision runtime_config
+    peft_version task_type trainable_token_indices use_rslora)");
+
 class TrainerReader {
  public:
   TrainerReader(const TrainerFiles& files, const RecipeAnswers& answers, const Place& place)
@@ -217,6 +224,7 @@ class TrainerReader {
     r_.per_replica = product_of({r_.mbs, each});
     if (says("train_batch_size")) r_.gbs = e_.number("train_batch_size", 1);
     r_.seq = t_.number(length, 0);
+    t_.find("pad_to_sequence_len");  // As every sequence counts.
     for (const std::string& other : split(length, "|")) t_.find(other);
     if (r_.seq == 0)
       fail_input(place_, "does not say how long its sequences are",
@@ -335,6 +343,10 @@ class TrainerReader {
     }
     const bool factory = t_.has("finetuning_type");
     const Settings& from = files_.adapter.file().empty() ? t_ : files_.adapter;
+    const std::string kind = files_.adapter.word("peft_type", "LORA");
+    if (kind != "LORA")
+      files_.adapter.fail("peft_type", "is '" + shown_text(kind) + "', which nothing prices",
+                          "give the file of a LoRA");
     read_adapters(from,
                   {.rank = "lora_r|lora_rank|lora_dim|r",
                    .dropout = "lora_dropout",
@@ -344,7 +356,16 @@ class TrainerReader {
                    .usual_dropout = is_trl() ? "0.05" : "0",
                    .usual_modules = factory ? "all" : ""},  // hparams/finetuning_args.py
                   four_bits, r_);
-    if (t_.word("quantization_method", "bnb") == "gptq") r_.base_format = "int4";
+    const std::string method = t_.word("quantization_method", "bnb");
+    if (method == "gptq" || method == "awq")
+      r_.base_format = "int4";
+    else if (method != "bnb" && method != "bitsandbytes")
+      t_.fail("quantization_method", "is '" + shown_text(method) + "', which nothing prices",
+              "write bnb or gptq");
+    if (r_.offload_weights)
+      fail_input(place_, "moves frozen weights to the host, which has no prices",
+                 "keep them on the GPUs: --set fsdp_config.fsdp_offload_params=false, or no "
+                 "offload_param");
     // Frozen weights have no optimizer, whose state would be their masters.
     if (r_.main_params == "none") r_.main_params = "fp32", r_.exp_avg = r_.exp_avg_sq = "fp32";
   }
@@ -539,6 +560,9 @@ class TrainerReader {
     const std::string optimizer = t_.word("optim|optimizer", "adamw_torch");
     if (is_adam(optimizer) && optimizer.find("8bit") != optimizer.npos)
       r_.exp_avg = r_.exp_avg_sq = "int8";
+    // bitsandbytes, optim/optimizer.py, init_state: fp32 whatever the weights are.
+    if (is_adam(optimizer) && optimizer.find("32bit") != optimizer.npos)
+      r_.exp_avg = r_.exp_avg_sq = "fp32";
     if (optimizer == "ao_adamw_fp8") r_.exp_avg = r_.exp_avg_sq = "fp8";
     // deepspeed/runtime/precision_config.py: masters and moments of ZeRO in bf16.
     if (!e_.flag("bf16.bf16_master_weights_and_grads", false)) return;
@@ -579,6 +603,7 @@ class TrainerReader {
       return;
     }
     r_.software = is_engine() ? "deepspeed" : "hf-trainer";
+    if (r_.finetune != "full") return;  // Their published runs were on A100.
     r_.notes.push_back("the software " + r_.software +
                        " is described for Hopper and later; on A100 give --software composer-2023 "
                        "to `orrery estimate`");
@@ -602,6 +627,7 @@ class TrainerReader {
     note_unread(t_, harmless_arguments, r_.notes);
     note_unread(e_, harmless_of_engine, r_.notes);
     note_unread(a_, harmless_of_accelerate, r_.notes);
+    note_unread(files_.adapter, harmless_of_adapter, r_.notes);
   }
 
   const Settings& t_;

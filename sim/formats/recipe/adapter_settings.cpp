@@ -53,23 +53,48 @@ constexpr const char* all_words[] = {"all", "all-linear", "all_linear", "all-lin
 
 // Kinds of adapters and further settings that have no price.
 constexpr std::pair<const char*, const char*> adapters_without_price[] = {
-    {"use_dora|peft_use_dora", "scales the weights by columns (DoRA)"},
+    {"use_dora", "scales the weights by columns (DoRA)"},
+    {"peft_use_dora", "scales the weights by columns (DoRA)"},
     {"pissa_init", "takes the principal part out of the frozen weights"},
     {"use_galore", "projects gradients"},
     {"use_badam", "trains blocks in turn"},
     {"use_apollo", "projects gradients"},
     {"mixture_of_lora", "has several adapters on a layer"},
-    {"lora_modules_to_save|modules_to_save|additional_target", "trains whole modules as well"},
-    {"relora|relora_steps", "merges adapters into the weights"},
+    {"lora_modules_to_save", "trains whole modules as well"},
+    {"modules_to_save", "trains whole modules as well"},
+    {"additional_target", "trains whole modules as well"},
+    {"relora", "merges adapters into the weights"},
+    {"relora_steps", "merges adapters into the weights"},
+    {"layers_to_transform", "adapts some layers alone"},
+    {"lora_layers_to_transform", "adapts some layers alone"},
+    {"rank_pattern", "gives layers ranks of their own"},
+    {"layer_replication", "repeats layers"},
+    {"lora_bias", "trains biases of adapters"},
+    {"target_parameters", "adapts tensors of experts"},
+    {"use_qalora", "shares inputs of adapters (QA-LoRA)"},
+    {"loftq_config", "quantises beside adapters (LoftQ)"},
+    {"moe_rank_scaling", "gives experts a rank of their own"},
 };
 
 }  // namespace
 
 void read_adapters(const Settings& from, const AdapterPaths& paths, bool four_bits,
                    Recipe& recipe) {
-  for (const auto& [path, does] : adapters_without_price)
-    if (is_on(from, path))
-      from.fail(path, std::string{does} + ", which nothing prices", "leave it out");
+  for (const auto& [name, does] : adapters_without_price)
+    if (const std::string path = paths.section + name; is_on(from, path))
+      from.fail(path, std::string{does} + ", which nothing prices",
+                "leave it out: --set " + path + "=null");
+  if (const std::string bias = from.word(paths.section + "bias", "none"); bias != "none")
+    from.fail(paths.section + "bias", "trains biases as well, which nothing prices",
+              "write none: --set " + paths.section + "bias=none");
+  // Tables never have an adapter here.
+  for (const std::string& excluded : from.words(paths.section + "exclude_modules"))
+    if (const std::string module = module_of(excluded);
+        module != "lm_head" && module != "embed_tokens" && module != "output_layer")
+      from.fail(paths.section + "exclude_modules",
+                "leaves out '" + shown_text(excluded) + "', and nothing prices all others",
+                "name the modules that have an adapter: --set " + paths.section +
+                    "target_modules=...");
   recipe.finetune = four_bits ? "qlora" : "lora";
   recipe.lora_rank = from.number(paths.rank, paths.usual_rank);
   if (recipe.lora_rank < 1 || recipe.lora_rank > (1 << 16))

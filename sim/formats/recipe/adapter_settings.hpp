@@ -17,6 +17,7 @@ struct AdapterPaths {
   /// What the program takes where the file says nothing.
   std::int64_t usual_rank = 8;
   std::string usual_dropout = "0", usual_modules = "";
+  std::string section = "";  ///< Of all other settings of adapters: "peft.".
 };
 
 /// Fills in the recipe's fine-tuning with adapters as `from` says them; `four_bits` beside frozen

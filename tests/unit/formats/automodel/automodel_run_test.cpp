@@ -138,6 +138,9 @@ TEST(AutomodelRun, Adapters) {
               testing::AllOf(HasSubstr("lora_rank=8"), HasSubstr("lora_targets=\"qkv+fc2\"")));
   EXPECT_THAT(plan_of({{"peft.dim", "8"}, {"quantization.load_in_4bit", "True"}}),
               HasSubstr("finetune=\"qlora\""));
+  EXPECT_THAT(plan_of({{"peft.dim", "8"}}), HasSubstr("lora_targets=\"all-linear\""));
+  EXPECT_THAT(refusal({{"peft.use_dora", "true"}}), HasSubstr("peft.use_dora scales"));
+  EXPECT_THAT(refusal({{"peft.exclude_modules", "*.o_proj"}}), HasSubstr("leaves out '*.o_proj'"));
   EXPECT_THAT(refusal({{"peft.target_modules", "zzz"}}), HasSubstr("no known linear layer"));
 }
 

@@ -341,7 +341,7 @@ TEST(DeepspeedRun, Refusals) {
             "adapters, or leave the four bits out");
   EXPECT_EQ(of_arguments("use_peft: true\nuse_dora: true\n"),
             "args.yaml: line 6: use_dora scales the weights by columns (DoRA), which nothing "
-            "prices; leave it out");
+            "prices; leave it out: --set use_dora=null");
   EXPECT_EQ(refusal({{replaced(script, "run_clm.py", "run_mlm.py"), "run.sh"}, {zero3, "z.json"}}),
             "run.sh: starts run_mlm.py: nothing prices an encoder; import a run that trains all "
             "weights of a language model");
@@ -411,6 +411,32 @@ TEST(DeepspeedRun, Adapters) {
   EXPECT_THAT(plan_text(run), AllOf(HasSubstr("lora_rank=64"), HasSubstr("lora_dropout=true"),
                                     HasSubstr("lora_targets=\"proj+fc1\"")));
   EXPECT_THAT(run.notes, Contains(HasSubstr("only 1 of the 2 modules that read one tensor")));
+  const auto refused = [&](const std::string& more) {
+    return refusal_of([&] {
+      import_deepspeed_run({{arguments, "args.yaml"},
+                            {replaced(adapter, "\"modules_to_save\": null", more), "a.json"}},
+                           {"run", std::nullopt, 8, {}, {}});
+    });
+  };
+  for (const char* key : {"layers_to_transform", "rank_pattern", "layer_replication", "lora_bias",
+                          "target_parameters", "use_qalora", "loftq_config", "modules_to_save"})
+    EXPECT_THAT(refused("\"" + std::string{key} + "\": 3"), HasSubstr("which nothing prices"))
+        << key;
+  EXPECT_THAT(refused("\"bias\": \"all\""), HasSubstr("trains biases as well"));
+  EXPECT_THAT(refused("\"exclude_modules\": [\"q_proj\"]"), HasSubstr("leaves out 'q_proj'"));
+  EXPECT_EQ(refused("\"exclude_modules\": [\"lm_head\"]"), "no error");
+  EXPECT_THAT(refusal_of([&] {
+                import_deepspeed_run({{arguments, "args.yaml"},
+                                      {replaced(adapter, "LORA", "IA3"), "a.json"}},
+                                     {"run", std::nullopt, 8, {}, {}});
+              }),
+              HasSubstr("peft_type is 'IA3'"));
+  EXPECT_THAT(refusal_of([&] {
+                import_deepspeed_run({{arguments + "use_peft: true\nfsdp: full_shard offload\n",
+                                       "args.yaml"}},
+                                     {"run", std::nullopt, 8, {}, {}});
+              }),
+              HasSubstr("moves frozen weights to the host"));
   const ImportedRun factory = import_deepspeed_run(
       {{arguments + "finetuning_type: lora\nquantization_bit: 4\nquantization_method: gptq\n",
         "args.yaml"}},
