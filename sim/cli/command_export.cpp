@@ -199,10 +199,10 @@ int export_megatron(const Arguments& arguments) {
   if (auto script = script_of(given)) return export_changes(given, run_of(std::move(*script)));
   const Scenario scenario = read_scenario(given.inputs);
   if (!scenario.plan.trains_weights())
-    fail_input(command_line / "finetune",
-               "Megatron-LM's programs train all weights, and finetune=" +
-                   name(scenario.plan.finetune),
-               "leave it out for the arguments of the frozen model's plan");
+    fail_input(
+        command_line / "finetune",
+        "Megatron-LM's programs train all weights, and finetune=" + name(scenario.plan.finetune),
+        "leave it out for the arguments of the frozen model's plan");
   const MegatronFlags flags = megatron_flags(scenario);
   std::cout << megatron_text(flags);
   for (const std::string& what : flags.left_out) print_note("no flag for " + what);

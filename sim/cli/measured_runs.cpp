@@ -105,8 +105,7 @@ std::vector<MeasuredRun> read_measured_runs(const std::string& listed,
   for (std::string part; std::getline(files, part, ',');) {
     const std::string file{trimmed(part)};
     const JsonValue json = JsonValue::read_file(file);
-    if (!named.insert(file).second)
-      json.fail("is named twice", "name each file of runs once");
+    if (!named.insert(file).second) json.fail("is named twice", "name each file of runs once");
     if (!json.is_array()) {
       runs.push_back(imported_run(file, json, system));
       continue;

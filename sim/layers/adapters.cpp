@@ -53,8 +53,8 @@ Ops adapter_forward(const LayerSizes& s, std::string_view product, double rows, 
   } else {
     const double products = t.x + t.weights + 2.0 * t.inner + t.y;
     const int scaled = 3;  // Both products and the scale.
-    ops.push_back(kernels("lora", t.dropped + products + 2.0 * t.y,
-                          scaled + (s.plan.lora_dropout ? 1 : 0)));
+    ops.push_back(
+        kernels("lora", t.dropped + products + 2.0 * t.y, scaled + (s.plan.lora_dropout ? 1 : 0)));
   }
   append(ops, sum_inner(s, "lora_reduce", rows, sums));
   ops.push_back(memory("lora_sum", 3.0 * t.y));
@@ -73,8 +73,8 @@ Ops adapter_backward(const LayerSizes& s, std::string_view product, double rows,
   } else {
     // The scale; the gradients of B and of what A gave; those of A and of the input.
     const double products = 2.0 * (t.y + t.inner) + 2.0 * (t.x + t.inner) + t.weights + gradients;
-    ops.push_back(kernels("lora_bwd", 2.0 * t.y + products + t.dropped,
-                          5 + (s.plan.lora_dropout ? 1 : 0)));
+    ops.push_back(
+        kernels("lora_bwd", 2.0 * t.y + products + t.dropped, 5 + (s.plan.lora_dropout ? 1 : 0)));
   }
   append(ops, sum_inner(s, "lora_reduce_grad", rows, !sums));
   ops.push_back(memory("lora_grad_sum", 3.0 * t.x));

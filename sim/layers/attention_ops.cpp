@@ -401,7 +401,8 @@ Ops latent_attention_backward(const LayerSizes& s, const Ops& core) {
   ops.push_back(memory("rope_bwd", rotary_bytes(s, w)));
   add_up_backward(s, {"kv_up", "kv_up_dgrad", "kv_up_wgrad", 0}, w.keys_and_values, w.kv, ops);
   ops.push_back(memory("kv_norm_bwd", 4.0 * s.element * s.of_own_tokens(w.kv)));
-  add_product_backward(s, {"kv_down", "kv_down_dgrad", "kv_down_wgrad", 0}, w.kv_down, s.hidden, ops);
+  add_product_backward(s, {"kv_down", "kv_down_dgrad", "kv_down_wgrad", 0}, w.kv_down, s.hidden,
+                       ops);
   if (w.q > 0) {
     add_up_backward(s, {"q_up", "q_up_dgrad", "q_up_wgrad", 0}, w.queries, w.q, ops);
     ops.push_back(memory("q_norm_bwd", 4.0 * s.element * s.of_own_tokens(w.q)));

@@ -146,7 +146,8 @@ Ops experts_product(const LayerSizes& s, const Rows& rows, std::string_view name
   return ops;
 }
 Ops experts_gradients(const LayerSizes& s, const Rows& rows, const Linear& of, std::int64_t k) {
-  Ops ops = dequantise(s, static_cast<double>(rows.each.size()) * static_cast<double>(of.width * k));
+  Ops ops =
+      dequantise(s, static_cast<double>(rows.each.size()) * static_cast<double>(of.width * k));
   ops.push_back(grouped(s, rows, of.dgrad, GemmPass::dgrad, of.width, k));
   append(ops, adapter_backward(s, of.name, rows.sum, k, of.width, false));
   if (s.plan.trains_weights())
@@ -334,17 +335,17 @@ Ops of_experts_backward(const LayerSizes& s, std::span<const std::int64_t> of_ea
   append(ops, apply_bias(s, e, rows, true));
   append(ops, stash_rows(s, e, rows, "unstash_rows"));
   append(ops, quantise_rows(s, rows, e.row));
-  append(ops, experts_gradients(s, rows, {"experts_fc2", "experts_fc2_dgrad", "experts_fc2_wgrad",
-                                          e.row},
-                                e.ffn));
+  append(ops,
+         experts_gradients(
+             s, rows, {"experts_fc2", "experts_fc2_dgrad", "experts_fc2_wgrad", e.row}, e.ffn));
   if (!s.software.fused_experts) {
     ops.push_back(memory("activation_bwd", rows.bytes_of(2 * e.ffn_in + e.ffn)));
     append(ops, clamp(s, e, rows, true));
     append(ops, quantise_rows(s, rows, e.ffn_in));
   }
-  append(ops, experts_gradients(s, rows, {"experts_fc1", "experts_fc1_dgrad", "experts_fc1_wgrad",
-                                          e.ffn_in},
-                                e.row));
+  append(ops,
+         experts_gradients(
+             s, rows, {"experts_fc1", "experts_fc1_dgrad", "experts_fc1_wgrad", e.ffn_in}, e.row));
   append(ops, pad_rows(s, e, rows, "pad_rows_bwd"));
   append(ops, among_tensor_ranks(s, e, rows, "etp_reduce_grad", CollectiveKind::reduce_scatter));
   append(ops, sort_rows(s, e, rows, "sort_rows_bwd"));

@@ -84,8 +84,8 @@ double attention_bytes(const Scenario& s, LayerKind kind, const RecomputeChoice&
         layer.heads * (up ? 2 * (layer.head_dim + latent->v_dim) : latent->v_dim));
     // Products' inputs in 8 bits: latents after their norms shrink, and the output is kept twice.
     const auto latents = static_cast<double>(latent->q_rank + latent->kv_rank);
-    const double saved = (element(s) - kept_input(s, kind, LoraTarget::qkv)) * latents /
-                         (s.plan.sp ? t : 1.0);
+    const double saved =
+        (element(s) - kept_input(s, kind, LoraTarget::qkv)) * latents / (s.plan.sp ? t : 1.0);
     const double added = copied_output(s, kind) * output / t;
     return tokens(s) * (element(s) * down / (s.plan.sp ? t : 1.0) + attended(s) * wide / t - saved +
                         added + (layer.output_gate ? element(s) * 2.0 * output / t : 0.0));
@@ -150,9 +150,8 @@ double norm_outputs(const Scenario& s, LayerKind kind, double norms, double for_
   // The mixer's first, which a parallel block shares with its MLP.
   const Model& layer = s.shape_of(kind);
   const double mixer = has_mixer(layer) ? kept_input(s, kind, LoraTarget::qkv) : 0.0;
-  const double dense = has_feed_forward(layer) && !kind.has_experts
-                           ? kept_input(s, kind, LoraTarget::fc1)
-                           : 0.0;
+  const double dense =
+      has_feed_forward(layer) && !kind.has_experts ? kept_input(s, kind, LoraTarget::fc1) : 0.0;
   return norms < 2.0 && layer.parallel_residual ? std::max(mixer, dense) : mixer + dense;
 }
 
@@ -186,13 +185,14 @@ Bytes layer_activations(const Scenario& s, const RecomputeChoice& recompute, Lay
   const double outputs = s.software.gathers_inputs_again ? own : hidden;
   double sum = own * blocks * (element(s) + dropout);
   if (layer.mixer)
-    sum += tokens(s) * kept_by_state_mixer(LayerSizes{s, kind}, kept_input(s, kind, LoraTarget::proj), element(s));
+    sum += tokens(s) * kept_by_state_mixer(LayerSizes{s, kind},
+                                           kept_input(s, kind, LoraTarget::proj), element(s));
   if (layer.heads > 0) sum += attention_bytes(s, kind, recompute, t);
   // The router reads the second norm's output unquantised, products read that of all others.
   const double for_router = kind.has_experts ? 1.0 : 0.0;
   if (!recompute.selects(RecomputeModule::layernorm))
-    sum += norm_outputs(s, kind, norms, for_router) * outputs +
-           norms * kept_by_norm(s, layer) * own;
+    sum +=
+        norm_outputs(s, kind, norms, for_router) * outputs + norms * kept_by_norm(s, layer) * own;
   if (kind.has_experts)
     sum += experts_bytes(s, kind, recompute, t, fullest);
   else if (layer.ffn > 0 && !recompute.selects(RecomputeModule::mlp))

@@ -139,8 +139,8 @@ Ops row_parallel_forward(const Sizes& s, const Linears& summed) {
     append(ops, dequantise(s, static_cast<double>(s.hidden * one.width)));
     if (last && hidden > 0.0) append(ops, reduce(s, "tp_reduce", hidden));
     ops.push_back(product(s, one.name, GemmPass::forward, s.tokens, s.hidden, one.width));
-    append(ops, adapter_forward(s, one.name, static_cast<double>(s.tokens), one.width, s.hidden,
-                                true));
+    append(ops,
+           adapter_forward(s, one.name, static_cast<double>(s.tokens), one.width, s.hidden, true));
   }
   if (hidden == 0.0) append(ops, reduce(s, "tp_reduce", 0.0));
   return ops;
@@ -153,8 +153,8 @@ Ops column_parallel_forward(const Sizes& s, const Linears& of_one_input) {
   for (const Linear& one : of_one_input) {
     append(ops, dequantise(s, static_cast<double>(s.hidden * one.width)));
     ops.push_back(product(s, one.name, GemmPass::forward, s.tokens, one.width, s.hidden));
-    append(ops, adapter_forward(s, one.name, static_cast<double>(s.tokens), s.hidden, one.width,
-                                false));
+    append(ops,
+           adapter_forward(s, one.name, static_cast<double>(s.tokens), s.hidden, one.width, false));
   }
   return ops;
 }
@@ -178,12 +178,12 @@ Ops row_parallel_backward(const Sizes& s, const Linears& summed) {
   for (const Linear& one : summed) {
     append(ops, dequantise(s, static_cast<double>(s.hidden * one.width)));
     ops.push_back(product(s, one.dgrad, GemmPass::dgrad, s.tokens, one.width, s.hidden));
-    append(ops, adapter_backward(s, one.name, static_cast<double>(s.tokens), one.width, s.hidden,
-                                 true));
+    append(ops,
+           adapter_backward(s, one.name, static_cast<double>(s.tokens), one.width, s.hidden, true));
     append(ops, quantise_columns(s, s.of_tokens(one.width)));
-    append_weight_gradient(
-        s, ops, product(s, one.wgrad, GemmPass::wgrad, s.hidden, one.width, s.tokens), s.hidden,
-        one.width);
+    append_weight_gradient(s, ops,
+                           product(s, one.wgrad, GemmPass::wgrad, s.hidden, one.width, s.tokens),
+                           s.hidden, one.width);
   }
   return ops;
 }
@@ -206,10 +206,9 @@ Ops column_parallel_backward(const Sizes& s, const Linears& of_one_input) {
   Ops ops;
   for (const Linear& one : of_one_input) append(ops, quantise_gradient(s, s.of_tokens(one.width)));
   for (const Linear& one : of_one_input) append(ops, quantise_weight_backward(s, one.width));
-  const bool reads_input =
-      s.plan.trains_weights() ||
-      std::any_of(of_one_input.begin(), of_one_input.end(),
-                  [&](const Linear& one) { return has_adapter(s, one.name); });
+  const bool reads_input = s.plan.trains_weights() ||
+                           std::any_of(of_one_input.begin(), of_one_input.end(),
+                                       [&](const Linear& one) { return has_adapter(s, one.name); });
   if (reads_input &&
       (s.software.gathers_inputs_again || s.plan.recompute.selects(RecomputeModule::layernorm)))
     append(ops, gather_quantised(s, "tp_gather_input", hidden));
@@ -223,9 +222,9 @@ Ops column_parallel_backward(const Sizes& s, const Linears& of_one_input) {
   append(ops, quantise_columns(s, s.tensor));
   append(ops, reduce(s, "tp_reduce_grad", hidden));
   for (const Linear& one : of_one_input) {
-    append_weight_gradient(
-        s, ops, product(s, one.wgrad, GemmPass::wgrad, one.width, s.hidden, s.tokens), one.width,
-        s.hidden);
+    append_weight_gradient(s, ops,
+                           product(s, one.wgrad, GemmPass::wgrad, one.width, s.hidden, s.tokens),
+                           one.width, s.hidden);
   }
   return ops;
 }

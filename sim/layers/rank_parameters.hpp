@@ -33,7 +33,7 @@ struct RankParameters {
   std::int64_t of(GroupKind copies) const {
     return copies == GroupKind::expert_data ? experts : dense;
   }
-  std::int64_t sum() const { return dense + experts; }   ///< Trained ones.
+  std::int64_t sum() const { return dense + experts; }  ///< Trained ones.
   std::int64_t held() const { return sum() + frozen.sum(); }
   RankParameters& operator+=(const RankParameters& other) {
     dense += other.dense;

@@ -166,12 +166,11 @@ StepCost price_step(const Scenario& scenario, const KernelModel& kernels,
   cost.transfer_bytes = transfer_bytes(scenario);
   cost.optimizer = optimizer_times(scenario, kernels);
   cost.optimizer_tag = kernels.memory(Bytes{}).tag;
-  if (scenario.model.tied_embeddings && plan.pp > 1)
+  if (scenario.model.tied_embeddings && plan.pp > 1 && plan.trains_weights())
     cost.tied_gradient_bytes =
         Bytes{scenario.software.gradient_bytes *
               static_cast<double>(scenario.padded_vocab / plan.tp * scenario.model.hidden)};
-  const double attended =
-      plan.documents.given() ? packed(plan.documents, plan.seq).attended : 0.0;
+  const double attended = plan.documents.given() ? packed(plan.documents, plan.seq).attended : 0.0;
   cost.model_flop_causal =
       model_flop(scenario.model, plan.gbs, plan.seq, true, plan.trains_weights(), attended);
   cost.model_flop_full =

@@ -20,7 +20,7 @@ struct Bucket {
   RankParameters parameters;
   /// What ZeRO-3 gathers for the forward pass, and again for the backward pass (gathered()).
   RankParameters gathered = {}, regathered = {};
-  bool gathered_ahead = true;      ///< Gathered during the previous part if the plan overlaps.
+  bool gathered_ahead = true;  ///< Gathered during the previous part if the plan overlaps.
   PassCost input_gradient = {}, weight_gradient = {};  ///< See LayerPrice.
   /// Losses of its first forward pass to weights that are gathered once a step, and of the pass
   /// that completes its gradients to their reduction.

@@ -49,8 +49,7 @@ std::vector<double> of_file(const std::string& path) {
     const auto length = plain_number(word);
     if (!length || *length < 1.0 || *length > longest)
       fail_input({path, "line " + std::to_string(number)},
-                 "'" + shown_text(word) + "' is not a length in tokens",
-                 "write one length a line");
+                 "'" + shown_text(word) + "' is not a length in tokens", "write one length a line");
     lengths.push_back(*length);
   }
   if (lengths.empty()) fail_input({path, ""}, "holds no length", "write one length a line");

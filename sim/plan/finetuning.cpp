@@ -24,7 +24,7 @@ LoraTargets read_lora_targets(const JsonValue& value) {
     if (found == names.end())
       value.fail("'" + shown_text(word) + "' is no group of linear layers that gets an adapter",
                  "write all-linear, or some of qkv (q_proj, k_proj, v_proj), proj (o_proj), fc1 "
-               "(gate_proj, up_proj) and fc2 (down_proj), as qkv+proj");
+                 "(gate_proj, up_proj) and fc2 (down_proj), as qkv+proj");
     targets.insert(static_cast<LoraTarget>(found - names.begin()));
   }
   if (targets.empty()) value.fail("names no linear layer", "write qkv+proj, or all-linear");

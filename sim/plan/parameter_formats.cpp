@@ -203,18 +203,19 @@ MaybeRefused refuse_finetuning(const Plan& plan, const PlanRequest& request, con
   const bool four_bits = is_dequantised(plan.base_format);
   if (four_bits != (plan.finetune == Finetune::qlora))
     return contradiction("base_format",
-                         stated + " and " + format + " contradict each other: qlora keeps four "
-                                                     "bits of a frozen weight, lora 8 or 16",
+                         stated + " and " + format +
+                             " contradict each other: qlora keeps four "
+                             "bits of a frozen weight, lora 8 or 16",
                          four_bits ? "use finetune=qlora" : "use base_format=nf4 or int4");
   if (is_wide(plan.dtype))
-    return infeasible("dtype", "frozen weights are stored in 16 bits or fewer, and dtype=" +
-                                   name(plan.dtype),
-                      "use dtype=bf16");
+    return infeasible(
+        "dtype", "frozen weights are stored in 16 bits or fewer, and dtype=" + name(plan.dtype),
+        "use dtype=bf16");
   if (four_bits && is_narrow(plan.dtype))
-    return infeasible("dtype",
-                      "weights of four bits become 16 before a product reads them, and dtype=" +
-                          name(plan.dtype),
-                      "use dtype=bf16, or finetune=lora");
+    return infeasible(
+        "dtype",
+        "weights of four bits become 16 before a product reads them, and dtype=" + name(plan.dtype),
+        "use dtype=bf16, or finetune=lora");
   if (plan.base_format == BaseFormat::fp8 && facts(plan.dtype).bits != 8)
     return infeasible("base_format",
                       format + " is read by products in 8 bits, and dtype=" + name(plan.dtype),
@@ -223,8 +224,9 @@ MaybeRefused refuse_finetuning(const Plan& plan, const PlanRequest& request, con
     return contradiction("fp8_params", "it is of weights that are trained, and " + stated,
                          "use base_format=fp8");
   if (four_bits && plan.tp > 1)
-    return infeasible("tp", "no software cuts weights of four bits for tensor parallelism: tp=" +
-                                std::to_string(plan.tp),
+    return infeasible("tp",
+                      "no software cuts weights of four bits for tensor parallelism: tp=" +
+                          std::to_string(plan.tp),
                       "use tp=1 with zero=3 or more stages, or finetune=lora");
   if (!plan.offload_modules.empty() || plan.offload_weights)
     return infeasible(plan.offload_weights ? "offload_weights" : "offload_modules",

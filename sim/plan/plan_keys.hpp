@@ -64,8 +64,8 @@ enum class PlanPart {
 };
 template <>
 inline const std::vector<std::string> enum_words<PlanPart>{
-    "degrees",   "batch",   "schedule", "sharding", "precision", "finetuning",
-    "attention", "experts", "overlap",  "software"};
+    "degrees",    "batch",     "schedule", "sharding", "precision",
+    "finetuning", "attention", "experts",  "overlap",  "software"};
 
 /// Description of one key of a plan, without its meaning. Flags, --help, plan files, results,
 /// headings, sweeps, searches and Megatron-LM's arguments are derived from it.

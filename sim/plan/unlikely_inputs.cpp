@@ -28,9 +28,9 @@ std::optional<std::string> unlikely_tokens(double tokens, std::int64_t seq) {
 
 std::optional<std::string> adapters_without_finetune(const PlanChoices& plan) {
   const PlanChoices usual;
-  if (!plan.trains_weights() || (plan.lora_rank == usual.lora_rank &&
-                                    plan.lora_targets == usual.lora_targets &&
-                                    plan.lora_dropout == usual.lora_dropout))
+  if (!plan.trains_weights() ||
+      (plan.lora_rank == usual.lora_rank && plan.lora_targets == usual.lora_targets &&
+       plan.lora_dropout == usual.lora_dropout))
     return std::nullopt;
   return "--lora_rank, --lora_targets and --lora_dropout are of adapters, and all weights are "
          "trained: --finetune lora trains adapters";

@@ -82,7 +82,8 @@ class AutomodelReader {
     const bool four_bits = is_on(s_, "quantization") && is_on(s_, "peft") &&
                            s_.flag("quantization.load_in_4bit", false);
     if (is_on(s_, "peft")) {
-      const std::string kind = s_.word("peft._target_", "nemo_automodel.components._peft.lora.PeftConfig");
+      const std::string kind =
+          s_.word("peft._target_", "nemo_automodel.components._peft.lora.PeftConfig");
       if (!kind.ends_with("lora.PeftConfig"))
         s_.fail("peft._target_", "is '" + shown_text(kind) + "', which nothing prices",
                 "write nemo_automodel.components._peft.lora.PeftConfig");

@@ -83,7 +83,8 @@ const std::string model_name =
     "model_name_or_path|model_id|base_model|model_name|model_path|pretrained_model_name_or_path";
 
 constexpr const char* of_documents =
-    "ends attention with each document, whose lengths nothing says (--documents of `orrery estimate` "
+    "ends attention with each document, whose lengths nothing says (--documents of `orrery "
+    "estimate` "
     "does); assumed: sequences of one document";
 constexpr PricedOtherwise trainer_differences[] = {
     {"sample_packing", of_documents},
@@ -352,7 +353,7 @@ class TrainerReader {
                    .dropout = "lora_dropout",
                    .modules = "lora_target_modules|lora_target|target_modules",
                    .all_linear = "lora_target_linear",
-                   .usual_rank = is_trl() ? 16 : 8,       // trl/trainer/model_config.py
+                   .usual_rank = is_trl() ? 16 : 8,  // trl/trainer/model_config.py
                    .usual_dropout = is_trl() ? "0.05" : "0",
                    .usual_modules = factory ? "all" : ""},  // hparams/finetuning_args.py
                   four_bits, r_);

@@ -96,10 +96,10 @@ class FilesReader {
     if (tree.kind != SettingsTree::Kind::map)
       fail_input({file.path, ""}, "has no settings", "name a file of settings");
     const FileKind kind = kind_of(tree);
-    Settings& settings = kind == FileKind::trainer  ? all_.trainer
-                         : kind == FileKind::engine ? all_.engine
+    Settings& settings = kind == FileKind::trainer   ? all_.trainer
+                         : kind == FileKind::engine  ? all_.engine
                          : kind == FileKind::adapter ? all_.adapter
-                                                    : all_.accelerate;
+                                                     : all_.accelerate;
     if (!settings.file().empty())
       fail_input({file.path, ""}, "says what " + settings.file() + " says too", "name one of them");
     settings = Settings{std::move(tree), file.path};

@@ -91,14 +91,15 @@ void read_adapters(const Settings& from, const AdapterPaths& paths, bool four_bi
   for (const std::string& excluded : from.words(paths.section + "exclude_modules"))
     if (const std::string module = module_of(excluded);
         module != "lm_head" && module != "embed_tokens" && module != "output_layer")
-      from.fail(paths.section + "exclude_modules",
-                "leaves out '" + shown_text(excluded) + "', and nothing prices all others",
-                "name the modules that have an adapter: --set " + paths.section +
-                    "target_modules=...");
+      from.fail(
+          paths.section + "exclude_modules",
+          "leaves out '" + shown_text(excluded) + "', and nothing prices all others",
+          "name the modules that have an adapter: --set " + paths.section + "target_modules=...");
   recipe.finetune = four_bits ? "qlora" : "lora";
   recipe.lora_rank = from.number(paths.rank, paths.usual_rank);
   if (recipe.lora_rank < 1 || recipe.lora_rank > (1 << 16))
-    from.fail(paths.rank, "is " + std::to_string(recipe.lora_rank), "write a rank from 1 to 65,536");
+    from.fail(paths.rank, "is " + std::to_string(recipe.lora_rank),
+              "write a rank from 1 to 65,536");
   recipe.lora_dropout =
       from.word(paths.dropout, paths.usual_dropout).find_first_not_of("0.") != std::string::npos;
   std::vector<std::string> modules = from.words(paths.modules);

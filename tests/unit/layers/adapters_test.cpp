@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::int64_t hidden = 1024, ffn = 4096, vocab = 1024, tokens = 512;
 
-Scenario tuned(PlanRequest request, int gpus = 1, const Model& model = small_gpt(4, hidden, 8, vocab),
+Scenario tuned(PlanRequest request, int gpus = 1,
+               const Model& model = small_gpt(4, hidden, 8, vocab),
                const std::string& software = "megatron-core") {
   request.software = software;
   return scenario_of(model, read_system("dgx-b200", test_place), request, gpus);
@@ -59,7 +60,8 @@ TEST(Adapters, FrozenWeightsHaveNoGradients) {
 
 // The traffic of one adapter beside the output projection, h x h, one by one and fused.
 TEST(Adapters, TrafficInClosedForm) {
-  const double x = 2.0 * tokens * hidden, inner = 2.0 * tokens * 16, weights = 2.0 * 16 * 2 * hidden;
+  const double x = 2.0 * tokens * hidden, inner = 2.0 * tokens * 16,
+               weights = 2.0 * 16 * 2 * hidden;
   for (const bool dropout : {false, true}) {
     PlanRequest request = lora({LoraTarget::proj});
     request.lora_dropout = dropout;
@@ -146,7 +148,8 @@ TEST(Adapters, ShardsAreGatheredInTheirFormat) {
   const RankParameters held = parameters_on_rank(scenario, 0);
   const double ratio = 2.0 / scenario.software.weight_bytes;
   EXPECT_NEAR(static_cast<double>(gathered(scenario, held).sum()),
-              static_cast<double>(held.sum()) + ratio * static_cast<double>(held.frozen.sum()), 4.0);
+              static_cast<double>(held.sum()) + ratio * static_cast<double>(held.frozen.sum()),
+              4.0);
   request.finetune = Finetune::qlora;
   const Scenario four = tuned(request, 4);
   EXPECT_LT(gathered(four, held).sum(), gathered(scenario, held).sum());

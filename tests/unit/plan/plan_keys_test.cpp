@@ -83,7 +83,9 @@ const std::vector<Written>& written() {
       {"finetune", R"("lora")", "lora", [](P p) { return p.finetune == Finetune::lora; }},
       {"lora_rank", "8", "8", [](P p) { return p.lora_rank == 8; }},
       {"lora_targets", R"("fc2,qkv")", "qkv+fc2",
-       [](P p) { return p.lora_targets == LoraTargets{LoraTarget::qkv, LoraTarget::fc2}; }},
+       [](P p) {
+         return p.lora_targets == LoraTargets{LoraTarget::qkv, LoraTarget::fc2};
+       }},
       {"lora_dropout", "true", "true", [](P p) { return p.lora_dropout; }},
       {"base_format", R"("nf4")", "nf4", [](P p) { return p.base_format == BaseFormat::nf4; }},
       {"reshard", "true", "true", [](P p) { return p.reshard == true; }},
@@ -221,19 +223,19 @@ TEST(PlanKeys, FlagsAreRefusedTheSameWay) {
   EXPECT_EQ(flag_error("schedule", "gpip"), "--schedule: 'gpip' is unknown; did you mean 'gpipe'?");
   EXPECT_EQ(flag_error("software", "\xff"),
             "--software: '\\ufffd' is not UTF-8 text; write letters and digits");
-  EXPECT_EQ(
-      flag_error("warmup", "1"),
-      "--warmup: 'warmup' is not a key of a plan; write one of: "
-      "tp, pp, vpp, dp, cp, ep, etp, mbs, gbs, seq, documents, schedule, local_batch, layers, recompute, "
-      "offload_layers, offload_modules, chunked_loss, zero, dp_replicate, offload_optimizer, "
-      "offload_weights, "
-      "reshard, sp, dtype, main_params, exp_avg, exp_avg_sq, fp8_params, "
-      "fp8_activation_inputs, bf16_start_layers, bf16_end_layers, finetune, lora_rank, "
-      "lora_targets, lora_dropout, base_format, attention, fp8_attention, cp_comm, routing, "
-      "moe_dispatcher, shared_expert_overlap, "
-      "ep_overlap, "
-      "delay_wgrad, tp_overlap, dp_overlap, cuda_graphs, nccl_algo, "
-      "nccl_proto, wait_for_others, software, software_stands_in");
+  EXPECT_EQ(flag_error("warmup", "1"),
+            "--warmup: 'warmup' is not a key of a plan; write one of: "
+            "tp, pp, vpp, dp, cp, ep, etp, mbs, gbs, seq, documents, schedule, local_batch, "
+            "layers, recompute, "
+            "offload_layers, offload_modules, chunked_loss, zero, dp_replicate, offload_optimizer, "
+            "offload_weights, "
+            "reshard, sp, dtype, main_params, exp_avg, exp_avg_sq, fp8_params, "
+            "fp8_activation_inputs, bf16_start_layers, bf16_end_layers, finetune, lora_rank, "
+            "lora_targets, lora_dropout, base_format, attention, fp8_attention, cp_comm, routing, "
+            "moe_dispatcher, shared_expert_overlap, "
+            "ep_overlap, "
+            "delay_wgrad, tp_overlap, dp_overlap, cuda_graphs, nccl_algo, "
+            "nccl_proto, wait_for_others, software, software_stands_in");
 }
 
 // A terminal shows one line whatever the file holds.

@@ -406,8 +406,9 @@ TEST(DeepspeedRun, Adapters) {
   const std::string adapter =
       "{\"peft_type\": \"LORA\", \"r\": 64, \"lora_alpha\": 16, \"lora_dropout\": 0.1, "
       "\"target_modules\": [\"o_proj\", \"up_proj\"], \"modules_to_save\": null}";
-  const ImportedRun run = import_deepspeed_run(
-      {{arguments, "args.yaml"}, {adapter, "adapter_config.json"}}, {"run", std::nullopt, 8, {}, {}});
+  const ImportedRun run =
+      import_deepspeed_run({{arguments, "args.yaml"}, {adapter, "adapter_config.json"}},
+                           {"run", std::nullopt, 8, {}, {}});
   EXPECT_THAT(plan_text(run), AllOf(HasSubstr("lora_rank=64"), HasSubstr("lora_dropout=true"),
                                     HasSubstr("lora_targets=\"proj+fc1\"")));
   EXPECT_THAT(run.notes, Contains(HasSubstr("only 1 of the 2 modules that read one tensor")));
@@ -426,15 +427,15 @@ TEST(DeepspeedRun, Adapters) {
   EXPECT_THAT(refused("\"exclude_modules\": [\"q_proj\"]"), HasSubstr("leaves out 'q_proj'"));
   EXPECT_EQ(refused("\"exclude_modules\": [\"lm_head\"]"), "no error");
   EXPECT_THAT(refusal_of([&] {
-                import_deepspeed_run({{arguments, "args.yaml"},
-                                      {replaced(adapter, "LORA", "IA3"), "a.json"}},
-                                     {"run", std::nullopt, 8, {}, {}});
+                import_deepspeed_run(
+                    {{arguments, "args.yaml"}, {replaced(adapter, "LORA", "IA3"), "a.json"}},
+                    {"run", std::nullopt, 8, {}, {}});
               }),
               HasSubstr("peft_type is 'IA3'"));
   EXPECT_THAT(refusal_of([&] {
-                import_deepspeed_run({{arguments + "use_peft: true\nfsdp: full_shard offload\n",
-                                       "args.yaml"}},
-                                     {"run", std::nullopt, 8, {}, {}});
+                import_deepspeed_run(
+                    {{arguments + "use_peft: true\nfsdp: full_shard offload\n", "args.yaml"}},
+                    {"run", std::nullopt, 8, {}, {}});
               }),
               HasSubstr("moves frozen weights to the host"));
   const ImportedRun factory = import_deepspeed_run(
