@@ -280,7 +280,7 @@ Ops embedding_forward(const Scenario& scenario) {
 
 Ops embedding_backward(const Scenario& scenario) {
   const Sizes s{scenario};
-  if (!s.plan.trains_weights()) return {};
+  if (!s.plan.trains_tables()) return {};
   Ops ops = gather(s, "tp_gather_grad", 0.0);
   // Each token's gradient (read) is added to an fp32 row of its table (4 read, 4 written).
   const double tables = s.model.learned_positions > 0 ? 2.0 : 1.0;

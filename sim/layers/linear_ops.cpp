@@ -166,7 +166,8 @@ Op accumulate(const Sizes& s, std::int64_t n, std::int64_t k) {
 }
 
 void append_weight_gradient(const Sizes& s, Ops& ops, Op product, std::int64_t n, std::int64_t k) {
-  if (!s.plan.trains_weights()) return;
+  const bool of_table = product.name == "head_wgrad";
+  if (!(of_table ? s.plan.trains_tables() : s.plan.trains_weights())) return;
   ops.push_back(std::move(product));
   ops.push_back(accumulate(s, n, k));
 }
@@ -206,9 +207,11 @@ Ops column_parallel_backward(const Sizes& s, const Linears& of_one_input) {
   Ops ops;
   for (const Linear& one : of_one_input) append(ops, quantise_gradient(s, s.of_tokens(one.width)));
   for (const Linear& one : of_one_input) append(ops, quantise_weight_backward(s, one.width));
-  const bool reads_input = s.plan.trains_weights() ||
-                           std::any_of(of_one_input.begin(), of_one_input.end(),
-                                       [&](const Linear& one) { return has_adapter(s, one.name); });
+  const bool reads_input =
+      s.plan.trains_weights() ||
+      std::any_of(of_one_input.begin(), of_one_input.end(), [&](const Linear& one) {
+        return has_adapter(s, one.name) || (one.name == "head" && s.plan.train_tables);
+      });
   if (reads_input &&
       (s.software.gathers_inputs_again || s.plan.recompute.selects(RecomputeModule::layernorm)))
     append(ops, gather_quantised(s, "tp_gather_input", hidden));

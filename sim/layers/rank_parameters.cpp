@@ -154,8 +154,8 @@ class PartsOfStages {
     const std::int64_t table = s.vocab * s.hidden;
     StageParts parts;
     const auto of_table = [&](std::int64_t parameters) {
-      return s.plan.trains_weights() ? RankParameters{parameters, 0}
-                                     : RankParameters{0, 0, {0, 0, parameters}};
+      return s.plan.trains_tables() ? RankParameters{parameters, 0}
+                                    : RankParameters{0, 0, {0, 0, parameters}};
     };
     if (virtual_stage == 0) parts.embedding = of_table(table + model.learned_positions * s.hidden);
     if (virtual_stage != last) return parts;

@@ -166,7 +166,7 @@ StepCost price_step(const Scenario& scenario, const KernelModel& kernels,
   cost.transfer_bytes = transfer_bytes(scenario);
   cost.optimizer = optimizer_times(scenario, kernels);
   cost.optimizer_tag = kernels.memory(Bytes{}).tag;
-  if (scenario.model.tied_embeddings && plan.pp > 1 && plan.trains_weights())
+  if (scenario.model.tied_embeddings && plan.pp > 1 && plan.trains_tables())
     cost.tied_gradient_bytes =
         Bytes{scenario.software.gradient_bytes *
               static_cast<double>(scenario.padded_vocab / plan.tp * scenario.model.hidden)};

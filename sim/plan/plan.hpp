@@ -62,6 +62,7 @@ struct PlanChoices {
   int lora_rank = 16;
   LoraTargets lora_targets = {LoraTarget::qkv, LoraTarget::proj, LoraTarget::fc1, LoraTarget::fc2};
   bool lora_dropout = false;
+  bool train_tables = false;  ///< LoRA: the embedding and the head are trained as well.
 
   std::string routing = "uniform";  ///< A name in workloads/routing, a file or a shape.
   ExpertDispatcher moe_dispatcher = ExpertDispatcher::all_to_all;
@@ -84,6 +85,7 @@ struct PlanChoices {
   bool keeps_layers_in_bf16() const { return bf16_start_layers + bf16_end_layers > 0; }
   /// All weights are trained; else adapters alone.
   bool trains_weights() const { return finetune == Finetune::full; }
+  bool trains_tables() const { return trains_weights() || train_tables; }
   bool adapts(LoraTarget target) const {
     return !trains_weights() && lora_targets.contains(target);
   }

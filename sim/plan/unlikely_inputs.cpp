@@ -30,10 +30,10 @@ std::optional<std::string> adapters_without_finetune(const PlanChoices& plan) {
   const PlanChoices usual;
   if (!plan.trains_weights() ||
       (plan.lora_rank == usual.lora_rank && plan.lora_targets == usual.lora_targets &&
-       plan.lora_dropout == usual.lora_dropout))
+       plan.lora_dropout == usual.lora_dropout && plan.train_tables == usual.train_tables))
     return std::nullopt;
-  return "--lora_rank, --lora_targets and --lora_dropout are of adapters, and all weights are "
-         "trained: --finetune lora trains adapters";
+  return "--lora_rank, --lora_targets, --lora_dropout and --train_tables are of adapters, and all "
+         "weights are trained: --finetune lora trains adapters";
 }
 
 std::optional<std::string> unlikely_sequence(const Model& model, std::int64_t seq) {

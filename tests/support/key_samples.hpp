@@ -77,6 +77,7 @@ inline std::vector<KeySample> key_samples() {
       {"lora_rank", "--finetune lora"},
       {"lora_targets", "--finetune lora"},
       {"lora_dropout", "--finetune lora"},
+      {"train_tables", "--finetune lora"},
       {"base_format", "--finetune lora"},
       {"base_format fp8", "--finetune lora --dtype fp8"},
       {"base_format nf4", "--finetune qlora --base_format int4"},

@@ -49,6 +49,12 @@ std::string module_of(const std::string& pattern) {
   return name;
 }
 
+bool is_table(const std::string& module) {
+  static const std::vector<std::string> tables{
+      "embed_tokens", "lm_head", "wte", "word_embeddings", "output_layer", "embed_in", "embed_out"};
+  return contains(tables, module);
+}
+
 constexpr const char* all_words[] = {"all", "all-linear", "all_linear", "all-linear-layers"};
 
 // Kinds of adapters and further settings that have no price.
@@ -60,9 +66,6 @@ constexpr std::pair<const char*, const char*> adapters_without_price[] = {
     {"use_badam", "trains blocks in turn"},
     {"use_apollo", "projects gradients"},
     {"mixture_of_lora", "has several adapters on a layer"},
-    {"lora_modules_to_save", "trains whole modules as well"},
-    {"modules_to_save", "trains whole modules as well"},
-    {"additional_target", "trains whole modules as well"},
     {"relora", "merges adapters into the weights"},
     {"relora_steps", "merges adapters into the weights"},
     {"layers_to_transform", "adapts some layers alone"},
@@ -87,10 +90,18 @@ void read_adapters(const Settings& from, const AdapterPaths& paths, bool four_bi
   if (const std::string bias = from.word(paths.section + "bias", "none"); bias != "none")
     from.fail(paths.section + "bias", "trains biases as well, which nothing prices",
               "write none: --set " + paths.section + "bias=none");
+  // PEFT's name, axolotl's and LLaMA-Factory's.
+  for (const char* whole : {"modules_to_save", "lora_modules_to_save", "additional_target"})
+    for (const std::string& named : from.words(paths.section + whole)) {
+      if (!is_table(module_of(named)))
+        from.fail(paths.section + whole,
+                  "trains '" + shown_text(named) + "' as a whole, which nothing prices",
+                  "leave it out; embed_tokens and lm_head train with --train_tables true");
+      recipe.train_tables = true;
+    }
   // Tables never have an adapter here.
   for (const std::string& excluded : from.words(paths.section + "exclude_modules"))
-    if (const std::string module = module_of(excluded);
-        module != "lm_head" && module != "embed_tokens" && module != "output_layer")
+    if (!is_table(module_of(excluded)))
       from.fail(
           paths.section + "exclude_modules",
           "leaves out '" + shown_text(excluded) + "', and nothing prices all others",

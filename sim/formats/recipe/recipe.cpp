@@ -128,6 +128,7 @@ ImportedRun written_plan(const Recipe& recipe, const Place& place) {
     plan["lora_rank"] = recipe.lora_rank;
     plan["lora_targets"] = recipe.lora_targets;
     if (recipe.lora_dropout) plan["lora_dropout"] = true;
+    if (recipe.train_tables) plan["train_tables"] = true;
     if (!recipe.base_format.empty()) plan["base_format"] = recipe.base_format;
   }
   plan["attention"] = recipe.attention;

@@ -88,7 +88,7 @@ struct Recipe {
   /// What is trained; the others apply to adapters.
   std::string finetune = "full", lora_targets = "all-linear", base_format = "";
   std::int64_t lora_rank = 16;
-  bool lora_dropout = false;
+  bool lora_dropout = false, train_tables = false;
   bool sp = false;
   std::string dtype = "bf16", attention = "flash", cp_comm = "p2p";
   std::string moe_dispatcher = "alltoall", routing = "uniform";

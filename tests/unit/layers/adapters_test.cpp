@@ -58,6 +58,22 @@ TEST(Adapters, FrozenWeightsHaveNoGradients) {
   EXPECT_EQ(count(head_backward(frozen), GemmPass::dgrad), 1);
 }
 
+// Embedding and head that train beside adapters have gradients as in full training.
+TEST(Adapters, TablesThatTrain) {
+  PlanRequest request = lora({LoraTarget::qkv});
+  const RankParameters frozen = parameters_on_rank(tuned(request), 0);
+  request.train_tables = true;
+  const Scenario scenario = tuned(request);
+  const Scenario full = tuned(plan_request(1, 1, 1, 8, tokens, "megatron-core"));
+  EXPECT_EQ(count(head_backward(scenario), GemmPass::wgrad), 1);
+  EXPECT_EQ(embedding_backward(scenario).size(), embedding_backward(full).size());
+  EXPECT_EQ(count(layer_backward(scenario, LayerKind::dense), GemmPass::wgrad), 0);
+  const RankParameters trained = parameters_on_rank(scenario, 0);
+  EXPECT_EQ(trained.held(), frozen.held());
+  EXPECT_EQ(trained.dense - frozen.dense, frozen.frozen.others);
+  EXPECT_GE(frozen.frozen.others, 2 * hidden * vocab);
+}
+
 // The traffic of one adapter beside the output projection, h x h, one by one and fused.
 TEST(Adapters, TrafficInClosedForm) {
   const double x = 2.0 * tokens * hidden, inner = 2.0 * tokens * 16,

@@ -87,6 +87,7 @@ const std::vector<Written>& written() {
          return p.lora_targets == LoraTargets{LoraTarget::qkv, LoraTarget::fc2};
        }},
       {"lora_dropout", "true", "true", [](P p) { return p.lora_dropout; }},
+      {"train_tables", "true", "true", [](P p) { return p.train_tables; }},
       {"base_format", R"("nf4")", "nf4", [](P p) { return p.base_format == BaseFormat::nf4; }},
       {"reshard", "true", "true", [](P p) { return p.reshard == true; }},
       {"reshard", "false", "false", [](P p) { return p.reshard == false; }},
@@ -231,7 +232,8 @@ TEST(PlanKeys, FlagsAreRefusedTheSameWay) {
             "offload_weights, "
             "reshard, sp, dtype, main_params, exp_avg, exp_avg_sq, fp8_params, "
             "fp8_activation_inputs, bf16_start_layers, bf16_end_layers, finetune, lora_rank, "
-            "lora_targets, lora_dropout, base_format, attention, fp8_attention, cp_comm, routing, "
+            "lora_targets, lora_dropout, train_tables, base_format, attention, fp8_attention, "
+            "cp_comm, routing, "
             "moe_dispatcher, shared_expert_overlap, "
             "ep_overlap, "
             "delay_wgrad, tp_overlap, dp_overlap, cuda_graphs, nccl_algo, "

@@ -100,6 +100,7 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
                                       "lora_rank",
                                       "lora_targets",
                                       "lora_dropout",
+                                      "train_tables",
                                       "base_format",
                                       "attention",
                                       "fp8_attention",

@@ -420,9 +420,11 @@ TEST(DeepspeedRun, Adapters) {
     });
   };
   for (const char* key : {"layers_to_transform", "rank_pattern", "layer_replication", "lora_bias",
-                          "target_parameters", "use_qalora", "loftq_config", "modules_to_save"})
+                          "target_parameters", "use_qalora", "loftq_config"})
     EXPECT_THAT(refused("\"" + std::string{key} + "\": 3"), HasSubstr("which nothing prices"))
         << key;
+  EXPECT_THAT(refused("\"modules_to_save\": [\"score\"]"), HasSubstr("trains 'score' as a whole"));
+  EXPECT_EQ(refused("\"modules_to_save\": [\"embed_tokens\", \"lm_head\"]"), "no error");
   EXPECT_THAT(refused("\"bias\": \"all\""), HasSubstr("trains biases as well"));
   EXPECT_THAT(refused("\"exclude_modules\": [\"q_proj\"]"), HasSubstr("leaves out 'q_proj'"));
   EXPECT_EQ(refused("\"exclude_modules\": [\"lm_head\"]"), "no error");
