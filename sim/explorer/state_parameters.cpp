@@ -116,6 +116,10 @@ class ParameterLister {
       numbers.insert(gbs);
       return words_of(numbers);
     }
+    if (key == "documents")
+      return {"none", "fixed:1024", "lognormal:256,1", "lognormal:1024,1", "lognormal:4096,1"};
+    if (key == "lora_rank") return {"8", "16", "32", "64", "128", "256"};
+    if (key == "lora_targets") return {"all-linear", "qkv", "qkv+proj", "fc1+fc2"};
     if (key == "seq") {
       std::set<std::int64_t> numbers = round_multiples(512, 1 << 20);
       numbers.insert(number("seq", 2048));
