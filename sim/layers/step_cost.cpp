@@ -190,8 +190,8 @@ StepCost price_step(const Scenario& scenario, const KernelTables* tables,
 // s w a d without the causal mask, and with it the keys that its queries see. The embedding is a
 // look-up; the output head is a matrix. Only routed experts that a token visits count; a prediction
 // layer counts as a layer, its joint projection and another head. Backward is twice forward, of a
-// frozen weight as much as forward, and adapters are not counted (Narayanan et al., arXiv 2104.04473, appendix; the causal half as Megatron-LM's
-// num_floating_point_operations counts).
+// frozen weight as much as forward, and adapters are not counted (Narayanan et al., arXiv
+// 2104.04473, appendix; the causal half as Megatron-LM's num_floating_point_operations counts).
 namespace {
 
 double attention_weights(const Model& model) {

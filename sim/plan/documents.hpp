@@ -33,7 +33,8 @@ struct PackedLengths {
   /// many pairs. Mean times 1 + c^2 with the coefficient of variation c.
   double attended = 0.0;
   /// Coefficient of variation of a sequence's sum of squares: documents follow each other as they
-  /// come (renewal theory: the variance of the sum of l^2 - attended l, a document each mean tokens).
+  /// come (renewal theory: the variance of the sum of l^2 - attended l, with a document each mean
+  /// length).
   double variation = 0.0;
 };
 PackedLengths packed(const Documents& documents, std::int64_t sequence);

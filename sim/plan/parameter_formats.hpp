@@ -26,8 +26,8 @@ MaybeRefused settle_attention(Plan& plan, const PlanRequest& request, const Gpu&
 
 /// Refuses incompatible formats.
 MaybeRefused refuse_formats(const Plan& plan);
-/// Adapters that no layer gets, formats of frozen weights that products cannot read, and what is not
-/// modelled beside frozen weights.
+/// Refuses adapters that no layer gets, formats of frozen weights that products cannot read, and
+/// what is not modelled beside frozen weights.
 MaybeRefused refuse_finetuning(const Plan& plan, const PlanRequest& request, const Model& model);
 
 /// Refuses an optimizer or weights on the host where nothing prices it: a system whose host is not

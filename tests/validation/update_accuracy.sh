@@ -1,9 +1,9 @@
 #!/bin/sh
 # Writes today's validation tables into the pages of docs/reference/generated (training, the famous
 # runs, serving), what to expect of a run into docs/explanation/accuracy.md, and what they amount to
-# into README.md. First of all come the inputs of ranges: how far published steps are from predictions
-# goes into calibration/data/published_steps.json, and what training adds to the errors of prices
-# into calibration/data/price_errors.json.
+# into README.md. First of all come the inputs of ranges: how far published steps are from
+# predictions goes into calibration/data/published_steps.json, and what training adds to the errors
+# of prices into calibration/data/price_errors.json.
 #
 #   tests/validation/update_accuracy.sh [--check] path/to/orrery
 #
