@@ -270,7 +270,8 @@ TEST(ShardedExperts, WithoutOverlapTimesAddUp) {
   buckets.clear();
   for (int u = 0; u < units; ++u) {
     const RankParameters again = u + 1 < units ? RankParameters{dense, experts} : RankParameters{};
-    buckets.push_back({kernels(kernel), kernels(kernel), {dense, experts}, again});
+    const RankParameters own{dense, experts};
+    buckets.push_back({kernels(kernel), kernels(kernel), own, own, again});
   }
   const Seconds expected =
       micro_batches * ((2.0 * units - 1.0) * gather + units * (reduce + 2.0 * kernel));

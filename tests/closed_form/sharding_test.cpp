@@ -26,6 +26,7 @@ std::shared_ptr<StepCost> unit_prices(const Scenario& scenario, Seconds forward,
     stage.buckets.push_back({kernels(forward),
                              kernels(backward),
                              {unit_parameters, 0},
+                             {unit_parameters, 0},
                              {scenario.plan.reshard && u + 1 < units ? unit_parameters : 0, 0}});
   return cost;
 }
