@@ -22,7 +22,7 @@ Result predicted(const Scenario& scenario) {
   return estimate(scenario, detail).result;
 }
 
-// Of another plan, or in other units.
+// Notes a measured time that is likely of another plan, or in other units.
 void note_doubt(const std::string& run, Seconds measured, Seconds step) {
   constexpr double most = 3.0;
   if (measured < most * step && step < most * measured) return;

@@ -52,6 +52,25 @@ struct Sweep {
   bool covers(double x) const { return log_bytes.front() <= x && x <= log_bytes.back(); }
 };
 
+// Fills in the curve of a shape between those of two sweeps, of which one may be missing: at the
+// sizes of both, the formula's time and what the sweeps miss it by. `shift` is the logarithm of a
+// side's bytes over the shape's, `residual` that of its time over the formula's there, and `share`
+// the weight of the side above.
+template <class Curve, class Shift, class Residual, class Formula>
+void interpolate_between(Curve& result, const Curve* below, const Curve* above, double share,
+                         const Shift& shift, const Residual& residual, const Formula& formula) {
+  for (const Curve* side : {below, above})
+    if (side)
+      for (const double x : side->log_bytes) result.log_bytes.push_back(x - shift(*side));
+  std::sort(result.log_bytes.begin(), result.log_bytes.end());
+  for (const double x : result.log_bytes)
+    result.log_time.push_back(
+        std::log(formula(Bytes{std::exp(x)}, result.shape.group).time().si()) +
+        (below ? (1.0 - share) * residual(*below, x) : 0.0) +
+        (above ? share * residual(*above, x) : 0.0));
+  result.log_time = never_falling(result.log_time);
+}
+
 }  // namespace
 
 GroupShape group_on(const System& system, int ranks, int nodes) {
@@ -175,8 +194,6 @@ bool CollectiveMeasurements::Curve::is_measured(double x) const {
 // of both sweeps, and none where the numbers of domains are not enough.
 const CollectiveMeasurements::Curve& CollectiveMeasurements::between_domains(
     const CollectiveShape& shape, const Formula& formula) const {
-  for (const Curve& known : between_)
-    if (known.shape == shape) return known;
   const Curve* below = nullptr;
   const Curve* above = nullptr;
   int least = 0, most = 0;
@@ -208,15 +225,7 @@ const CollectiveMeasurements::Curve& CollectiveMeasurements::between_domains(
       above ? std::log(1.0 * shape.group.domains / below->shape.group.domains) /
                   std::log(1.0 * above->shape.group.domains / below->shape.group.domains)
             : 0.0;
-  for (const Curve* side : {below, above})
-    if (side)
-      for (const double x : side->log_bytes) result.log_bytes.push_back(x - shift(*side));
-  std::sort(result.log_bytes.begin(), result.log_bytes.end());
-  for (const double x : result.log_bytes)
-    result.log_time.push_back(std::log(formula(Bytes{std::exp(x)}, shape.group).time().si()) +
-                              (1.0 - share) * residual(*below, x) +
-                              (above ? share * residual(*above, x) : 0.0));
-  result.log_time = never_falling(result.log_time);
+  interpolate_between(result, below, above, share, shift, residual, formula);
   return result;
 }
 
@@ -260,8 +269,6 @@ Seconds CollectiveMeasurements::time_on(const Curve& curve, Bytes tensor, const 
 // every number of ranks has other rings.
 const CollectiveMeasurements::Curve& CollectiveMeasurements::between_ranks(
     const CollectiveShape& shape, const Formula& formula) const {
-  for (const Curve& known : between_)
-    if (known.shape == shape) return known;
   const int ranks = shape.group.ranks;
   const int step = constants_.crossing(ranks).more_than;
   const Curve* below = nullptr;
@@ -279,23 +286,15 @@ const CollectiveMeasurements::Curve& CollectiveMeasurements::between_ranks(
   const auto shift = [&](const Curve& side) {  // From its bytes to those with the same a rank.
     return std::log(1.0 * side.shape.group.ranks / ranks);
   };
-  const auto residual = [&](const Curve* side, double log_bytes) {
-    if (!side) return 0.0;
-    const Bytes theirs{std::exp(log_bytes + shift(*side))};
-    return std::log(time_on(*side, theirs, formula) / formula(theirs, side->shape.group).time());
+  const auto residual = [&](const Curve& side, double log_bytes) {
+    const Bytes theirs{std::exp(log_bytes + shift(side))};
+    return std::log(time_on(side, theirs, formula) / formula(theirs, side.shape.group).time());
   };
   double share = below ? 0.0 : 1.0;
   if (below && above)
     share = std::log(1.0 * ranks / below->shape.group.ranks) /
             std::log(1.0 * above->shape.group.ranks / below->shape.group.ranks);
-  for (const Curve* side : {below, above})
-    if (side)
-      for (const double x : side->log_bytes) result.log_bytes.push_back(x - shift(*side));
-  std::sort(result.log_bytes.begin(), result.log_bytes.end());
-  for (const double x : result.log_bytes)
-    result.log_time.push_back(std::log(formula(Bytes{std::exp(x)}, shape.group).time().si()) +
-                              (1.0 - share) * residual(below, x) + share * residual(above, x));
-  result.log_time = never_falling(result.log_time);
+  interpolate_between(result, below, above, share, shift, residual, formula);
   return result;
 }
 
@@ -303,7 +302,10 @@ std::optional<CollectiveMeasurements::Correction> CollectiveMeasurements::correc
     const CollectiveShape& shape, Bytes tensor, const Formula& formula) const {
   const auto own = std::find_if(curves_.begin(), curves_.end(),
                                 [&](const Curve& c) { return c.shape == shape; });
+  const auto known = std::find_if(between_.begin(), between_.end(),
+                                  [&](const Curve& c) { return c.shape == shape; });
   const Curve& curve = own != curves_.end()      ? *own
+                       : known != between_.end() ? *known
                        : shape.group.domains > 1 ? between_domains(shape, formula)
                                                  : between_ranks(shape, formula);
   if (curve.log_bytes.empty()) return {};

@@ -54,7 +54,7 @@ TRAINING = [
      lambda c, r: step(r) and described(c) and experts(c) and not mixers(c)),
     ("models with layers of several kinds (Nemotron 3)",
      lambda c, r: step(r) and described(c) and mixers(c)),
-    ("adapters beside frozen weights (LoRA, QLoRA)",
+    ("LoRA and QLoRA adapters on frozen base weights",
      lambda c, r: step(r) and described(c) and adapters(c)),
     ("on 1 to 64 GPUs", lambda c, r: step(r) and described(c) and c["gpus"] <= 64),
     ("on 65 to 1,023 GPUs", lambda c, r: step(r) and described(c) and 64 < c["gpus"] < 1024),

@@ -225,7 +225,7 @@ class TrainerReader {
     r_.per_replica = product_of({r_.mbs, each});
     if (says("train_batch_size")) r_.gbs = e_.number("train_batch_size", 1);
     r_.seq = t_.number(length, 0);
-    t_.find("pad_to_sequence_len");  // As every sequence counts.
+    t_.find("pad_to_sequence_len");  // Every sequence counts at full length anyway.
     for (const std::string& other : split(length, "|")) t_.find(other);
     if (r_.seq == 0)
       fail_input(place_, "does not say how long its sequences are",
@@ -604,7 +604,7 @@ class TrainerReader {
       return;
     }
     r_.software = is_engine() ? "deepspeed" : "hf-trainer";
-    if (r_.finetune != "full") return;  // Their published runs were on A100.
+    if (r_.finetune != "full") return;  // Published adapter runs of both were on A100.
     r_.notes.push_back("the software " + r_.software +
                        " is described for Hopper and later; on A100 give --software composer-2023 "
                        "to `orrery estimate`");
