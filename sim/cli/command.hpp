@@ -22,6 +22,7 @@ int run_search(const Arguments& arguments);
 int run_buy(const Arguments& arguments);
 int run_run(const Arguments& arguments);
 int run_serve(const Arguments& arguments);
+int run_post(const Arguments& arguments);
 int run_schedule(const Arguments& arguments);
 int run_sweep(const Arguments& arguments);
 int run_calibrate(const Arguments& arguments);

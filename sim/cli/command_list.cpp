@@ -16,7 +16,7 @@ namespace {
 
 const std::vector<std::string> groups{"gpus",     "systems",     "networks",  "models",
                                       "software", "engines",     "schedules", "collectives",
-                                      "routing",  "reliability", "faults"};
+                                      "routing",  "reliability", "faults",    "frameworks"};
 
 // A name, and what it is where the name alone does not say it.
 using Entry = std::pair<std::string, std::string>;

@@ -10,6 +10,8 @@ const std::vector<Command>& commands() {
       {"buy", "which machine trains a model in how many days for how much money", run_buy},
       {"run", "a whole training run with failures, checkpoints and spares", run_run},
       {"serve", "a served model: what clients see, its cost, the best deployment", run_serve},
+      {"post", "a step of reinforcement learning: rollout, log-probabilities, training, weights",
+       run_post},
       {"explore", "an interactive page for the parameters of a plan, in a browser", run_explore},
       {"sweep", "a grid of plans: batches, degrees, GPUs; also on Slurm", run_sweep},
       {"collective", "one collective alone, in the columns of nccl-tests", run_collective},

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 namespace orrery {
 
@@ -11,6 +12,17 @@ double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t middle = values.size() / 2;
   return values.size() % 2 == 1 ? values[middle] : 0.5 * (values[middle - 1] + values[middle]);
+}
+
+double normal_share(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
+
+double normal_quantile(double share) {
+  double low = -9.0, high = 9.0;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = 0.5 * (low + high);
+    (normal_share(middle) < share ? low : high) = middle;
+  }
+  return 0.5 * (low + high);
 }
 
 double weighted_quantile(std::vector<std::pair<double, double>> values, double share) {

@@ -8,6 +8,11 @@ namespace orrery {
 /// The median of one or more values; the mean of the middle two if their number is even.
 double median(std::vector<double> values);
 
+/// The probability that a normal variable of mean 0 and variance 1 is at most `x`, and the value
+/// that it does not exceed with probability `share` (0 < share < 1; within -9 .. 9).
+double normal_share(double x);
+double normal_quantile(double share);
+
 /// The least of the values that, with all below it, has `share` of the weights, which are positive.
 /// NaN if there is none.
 double weighted_quantile(std::vector<std::pair<double, double>> values_and_weights, double share);

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "sim/core/nearest.hpp"
 #include "sim/core/number_text.hpp"
+#include "sim/core/statistics.hpp"
 #include "sim/core/text_file.hpp"
 #include "sim/core/value_list.hpp"
 
@@ -17,17 +17,6 @@ constexpr int quantiles = 1024;
 constexpr const char* remedy =
     "write like fixed:1024, uniform:200,2000, lognormal:1024,0.8 (median, sigma), or name a file "
     "with a length a line";
-
-// The standard normal distribution, and the value that it does not exceed with probability p.
-double below(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
-double normal_quantile(double p) {
-  double low = -9.0, high = 9.0;
-  for (int i = 0; i < 60; ++i) {
-    const double middle = 0.5 * (low + high);
-    (below(middle) < p ? low : high) = middle;
-  }
-  return 0.5 * (low + high);
-}
 
 double length_in(const std::string& word, const JsonValue& value) {
   const auto length = plain_number(word);
@@ -97,6 +86,14 @@ Documents read_documents(const JsonValue& value) {
 PackedLengths packed(const Documents& documents, std::int64_t sequence) {
   const auto most = static_cast<double>(sequence);
   if (!documents.given()) return {most, 0.0};
+  if (documents.whole) {
+    double tokens = 0.0, squares = 0.0;
+    for (const double length : *documents.lengths) {
+      tokens += length;
+      squares += length * length;
+    }
+    return {squares / tokens, 0.0};
+  }
   // Pieces of documents that end with a sequence: whole ones, and the rest.
   double pieces = 0.0, sum = 0.0, squares = 0.0;
   const auto each_piece = [&](const auto& visit) {
@@ -128,7 +125,7 @@ double largest_of_normals(int n) {
   constexpr double step = 1.0 / 256.0;
   double mean = 0.0;
   for (double x = step / 2.0; x < 9.0; x += step)
-    mean += step * (1.0 - std::pow(below(x), n) - std::pow(below(-x), n));
+    mean += step * (1.0 - std::pow(normal_share(x), n) - std::pow(normal_share(-x), n));
   return mean;
 }
 

@@ -15,9 +15,13 @@ struct Documents {
   std::string text = "none";  ///< As it was written.
   /// Lengths in tokens, each as likely; null without documents. Of a distribution its quantiles.
   std::shared_ptr<const std::vector<double>> lengths = nullptr;
+  /// Sequences are bins of whole documents: packing cut none at their ends.
+  bool whole = false;
 
   bool given() const { return lengths != nullptr; }
-  bool operator==(const Documents& other) const { return text == other.text; }
+  bool operator==(const Documents& other) const {
+    return text == other.text && whole == other.whole;
+  }
 };
 
 /// Reads "none", "fixed:1024", "uniform:200,2000", "lognormal:1024,0.8" (median and sigma), or the
@@ -27,7 +31,7 @@ struct Documents {
 Documents read_documents(const JsonValue& value);
 
 /// What attention has of documents in sequences of so many tokens. Longer documents are cut at the
-/// ends of sequences, as packing does.
+/// ends of sequences, as packing does; of bins of whole documents the squares are the given ones'.
 struct PackedLengths {
   /// Sum of squares over sum of lengths: equal documents of this length have as many tokens and as
   /// many pairs. Mean times 1 + c^2 with the coefficient of variation c.

@@ -10,6 +10,7 @@
 #include "sim/training/estimate.hpp"
 #include "sim/validation/collective_case.hpp"
 #include "sim/validation/kernel_case.hpp"
+#include "sim/validation/rl_case.hpp"
 #include "sim/validation/run_case.hpp"
 #include "sim/validation/serving_case.hpp"
 #include "sim/validation/training_case.hpp"
@@ -150,6 +151,16 @@ ValidationReport validate_file(const std::string& path, const ValidationOptions&
     report.kind = "runs";
     report.main_quantity = "ettr";
     compare_runs(json, report);
+    sum_up(report);
+    return report;
+  }
+  if (!elements.empty() && is_rl_case(elements.front())) {
+    report.kind = "post-training";
+    compare_rl_steps(json, report);
+    const auto is_step = [](const Comparison& row) { return row.quantity == "step_time_s"; };
+    report.main_quantity =
+        std::any_of(report.comparisons.begin(), report.comparisons.end(), is_step) ? "step_time_s"
+                                                                                   : "transfer_s";
     sum_up(report);
     return report;
   }

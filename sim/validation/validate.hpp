@@ -74,7 +74,9 @@ struct Refusal {
 /// next that was measured. NaN if no case was compared.
 struct ValidationReport {
   std::string file;
-  std::string kind;  ///< "training", "collectives", "expert exchange", "serving", "runs", "kernels"
+  std::string
+      kind;  ///< "training", "collectives", "expert exchange", "serving", "runs", "kernels",
+             ///< "post-training"
   std::string main_quantity;  ///< Quantity of the figures.
   std::vector<Comparison> comparisons;
   std::vector<Refusal> refusals;

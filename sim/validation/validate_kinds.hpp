@@ -58,4 +58,8 @@ void compare_runs(const JsonValue& json, ValidationReport& report);
 /// prompts, and "decode_step_ms" halfway through the output. A deployment alone: "kv_cache_tokens".
 void compare_serving(const JsonValue& json, ValidationReport& report);
 
+/// Predicts steps of reinforcement learning and their phases: "step_time_s", "generation_s",
+/// "logprobs_s" of the policy and a reference, "training_s", "transfer_s" of the weights.
+void compare_rl_steps(const JsonValue& json, ValidationReport& report);
+
 }  // namespace orrery

@@ -74,11 +74,18 @@ std::set<std::string> peers_of(const ValidationReport& report) {
   return peers;
 }
 
+// A phase of a step of reinforcement learning.
+bool is_phase(const Comparison& comparison) {
+  const std::string& quantity = comparison.quantity;
+  return quantity == "generation_s" || quantity == "logprobs_s" || quantity == "training_s" ||
+         quantity == "transfer_s";
+}
+
 // Figures of one served case are distinguished by their names.
 std::string quantity_suffix(const Comparison& comparison) {
   const std::string& quantity = comparison.quantity;
-  const bool is_one_of_several = quantity.ends_with("_ms") || quantity == "duration_s" ||
-                                 quantity == "requests_per_s" ||
+  const bool is_one_of_several = quantity.ends_with("_ms") || is_phase(comparison) ||
+                                 quantity == "duration_s" || quantity == "requests_per_s" ||
                                  quantity.find("tokens_per_s") != std::string::npos;
   return is_one_of_several ? " " + quantity : "";
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """usage: take_screens.py ORRERY FOLDER [NAME ...]
 
-Makes the pictures of docs/tutorials/explorer.md, and three of docs/guides/explorer.md, again: starts the
+Makes the pictures of docs/guides/explorer.md again: starts the
 explorer of the program ORRERY, does in a headless Chromium what the pages say, and writes
 FOLDER/NAME.png with at most 256 colours. Needs chromium; nothing beside Python's own library.
 """

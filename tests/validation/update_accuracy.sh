@@ -23,6 +23,7 @@ famous=tests/validation/training/famous.json
 hybrid="tests/validation/training/hybrid.json tests/validation/training/automodel.json"
 recent=$(echo tests/validation/recent/*.json)
 finetuning=$(echo tests/validation/finetuning/*.json)
+posttraining=$(echo tests/validation/posttraining/*.json)
 published="$files $famous $hybrid $recent $finetuning"
 
 work=$(mktemp -d)
@@ -80,6 +81,8 @@ sed -n '/^### /,$p' "$work/all" | sed 's/^###/##/' > "$work/rows"
 "$orrery" validate --markdown $hybrid $recent > "$work/recent"
 # shellcheck disable=SC2086  # A list of files.
 "$orrery" validate --markdown $finetuning > "$work/finetuning"
+# shellcheck disable=SC2086  # A list of files.
+"$orrery" validate --markdown $posttraining > "$work/posttraining"
 # shellcheck disable=SC2086  # A list of files.
 "$orrery" validate --markdown $published | sed -n '/^| ranges /,/^$/p' | sed '/^$/d' \
   > "$work/ranges"
@@ -143,6 +146,7 @@ page $generated/accuracy-training.md training "$work/summary"
 page $generated/accuracy-famous.md famous "$work/famous"
 page $generated/accuracy-recent.md recent "$work/recent"
 page $generated/accuracy-finetuning.md finetuning "$work/finetuning"
+page $generated/accuracy-posttraining.md posttraining "$work/posttraining"
 page docs/explanation/ranges.md ranges "$work/ranges"
 page docs/explanation/ranges.md serving-ranges "$work/serving-ranges"
 page $generated/accuracy-serving.md serving "$work/serving"

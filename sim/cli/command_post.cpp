@@ -1,0 +1,122 @@
+#include <iostream>
+
+#include "sim/cli/options.hpp"
+#include "sim/cli/scenario_options.hpp"
+#include "sim/cli/terminal.hpp"
+#include "sim/formats/requests/read_requests.hpp"
+#include "sim/posttraining/rl_text.hpp"
+#include "sim/serving/pools.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr int most_gpus = 1 << 20;
+
+// The options of `orrery post`.
+struct PostOptions {
+  std::optional<std::string> model, system, framework, job, lengths;
+  std::optional<int> gpus;
+  RlRequest request;
+  bool json = false;
+};
+
+void add_post(Options& options, PostOptions& into) {
+  options.group("What is trained, and where");
+  options.add("job", "FILE",
+              "a JSON file of orrery.post/1 with the keys below, as orrery import writes it; "
+              "options override it",
+              into.job);
+  options.add("model", "NAME|FILE", "a model: orrery list models", into.model);
+  options.add("system", "NAME|FILE", "a cluster: orrery list systems", into.system);
+  options.add("gpus", "N", "GPUs in all", into.gpus, whole<int>(1, most_gpus));
+  options.add("framework", "NAME|FILE", "what runs the loop: orrery list frameworks",
+              into.framework);
+  options.group("Loop");
+  for (const Field<RlRequest>& key : rl_keys())
+    options.add(key.name, key.values.size() < 20 ? key.values : "NAME", key.help,
+                [&into, &key](const std::string& text, const Place&) {
+                  key.read(into.request, value_of_flag(key.name, text));
+                });
+  options.add("sample_lengths", "FILE",
+              "lengths of prompts and answers, a line for each sample, in place of distributions",
+              into.lengths);
+  options.group("Its two halves");
+  options.add("training", "LIST", "keys of the training plan: tp=4,pp=2,zero=1 (orrery estimate)",
+              [&into](const std::string& text, const Place& at) {
+                parse_training_keys(text, into.request.training, at);
+              });
+  options.add("rollout", "LIST", "keys of the deployment that generates: tp=2 (orrery serve)",
+              [&into](const std::string& text, const Place& at) {
+                parse_pool(text, into.request.rollout, at);
+              });
+  options.group("Output");
+  options.add("json", "print orrery.post-result/1", into.json);
+  options.help();
+}
+
+// The file's values of what no option says.
+void take_job_file(PostOptions& into) {
+  const JsonValue file = JsonValue::read_file(*into.job);
+  read_rl_request(into.request, file, {"model", "system", "gpus", "framework", "sample_lengths"});
+  const auto take = [&](const char* key, std::optional<std::string>& value) {
+    if (const auto found = file.find(key)) value = found->text();
+  };
+  take("model", into.model);
+  take("system", into.system);
+  take("framework", into.framework);
+  take("sample_lengths", into.lengths);
+  if (const auto gpus = file.find("gpus"))
+    into.gpus = static_cast<int>(gpus->integer(1, most_gpus));
+}
+
+const std::string& needed(const std::optional<std::string>& value, const std::string& option) {
+  if (!value)
+    fail_input(command_line, "--" + option + " is missing",
+               "name one: orrery list " + option + "s");
+  return *value;
+}
+
+std::vector<Sample> samples_of_file(const std::string& path) {
+  const RequestTrace trace = read_request_trace(path, {});
+  std::vector<Sample> samples;
+  for (const Request& request : trace.list.requests)
+    samples.push_back({request.prompt_tokens, request.output_tokens});
+  return samples;
+}
+
+}  // namespace
+
+int run_post(const Arguments& arguments) {
+  PostOptions given;
+  Options options{""};
+  add_post(options, given);
+  options.basic({"model", "system", "gpus", "framework", "job", "prompts", "samples", "train_batch",
+                 "prompt_length", "response_length", "mean_response", "max_response",
+                 "rollout_gpus", "training", "rollout", "json", "help"});
+  if (!options.parse(arguments,
+                     "usage: orrery post --model M --system S --gpus N --framework F --prompts P "
+                     "--samples G\n"
+                     "                   --prompt_length LENGTHS --mean_response N --max_response "
+                     "N [options]\n\n"
+                     "A step of reinforcement learning: how long it takes, why, and whether it "
+                     "fits\n(docs/guides/post-train.md)."))
+    return exit_ok;
+  options.refuse_words("see orrery post --help");
+  if (options.has("job")) {
+    given.job = options.text("job");
+    take_job_file(given);
+  }
+  options.fill();
+  if (given.lengths) given.request.lengths = samples_of_file(*given.lengths);
+  const Model model = read_model(needed(given.model, "model"), command_line / "model");
+  const System system = read_system(needed(given.system, "system"), command_line / "system");
+  if (!given.gpus) fail_input(command_line / "gpus", "is missing", "write how many: --gpus 16");
+  const RlFramework framework =
+      read_rl_framework(needed(given.framework, "framework"), command_line / "framework");
+  const RlJob job = make_rl_job(model, system, framework, given.request, *given.gpus, command_line);
+  const RlStep step = long_work([&] { return rl_step(job); });
+  std::cout << (given.json ? rl_step_json(step) : rl_step_text(step));
+  return exit_ok;
+}
+
+}  // namespace orrery

@@ -1,0 +1,391 @@
+#include "sim/posttraining/rl_job.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/core/nearest.hpp"
+#include "sim/core/number_text.hpp"
+#include "sim/core/value_list.hpp"
+#include "sim/layers/step_cost.hpp"
+#include "sim/plan/plan_keys.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr std::int64_t most_samples = 1 << 20;
+// Sigma of answers of which only a mean and a limit are known: the coefficient of variation, 0.8,
+// is in the middle of what length histograms of published rollouts show (0.5 to 1.1).
+constexpr double usual_sigma = 0.7;
+
+Notation<LengthDistribution> lengths_of() {
+  return written<LengthDistribution>(
+      "LENGTHS",
+      [](const JsonValue& v) {
+        return parse_length_distribution(
+            v.is_number() ? std::to_string(v.integer(1, 1 << 24)) : v.text(), v.place());
+      },
+      length_distribution_text);
+}
+
+std::int64_t round_up(std::int64_t value, std::int64_t to) { return (value + to - 1) / to * to; }
+
+void need_divides(const Place& at, std::int64_t whole, const std::string& what, std::int64_t part,
+                  const std::string& remedy) {
+  if (whole % part != 0)
+    fail_infeasible(at, grouped(whole) + " " + what + " do not divide by " + grouped(part), remedy);
+}
+
+class JobMaker {
+ public:
+  JobMaker(const Model& model, const System& system, const RlFramework& framework,
+           const RlRequest& request, int gpus, const Place& at)
+      : request_{request}, at_{at} {
+    job_.model = model;
+    job_.system = system;
+    job_.framework = framework;
+    job_.request = request;
+    job_.gpus = gpus;
+  }
+
+  RlJob make() {
+    split_gpus();
+    choose_parts();
+    draw();
+    overlap();
+    job_.rollout = rollout();
+    plan_training();
+    return std::move(job_);
+  }
+
+ private:
+  void split_gpus() {
+    job_.colocated = !request_.rollout_gpus;
+    job_.rollout_gpus = request_.rollout_gpus.value_or(job_.gpus);
+    job_.train_gpus = job_.colocated ? job_.gpus : job_.gpus - job_.rollout_gpus;
+    if (job_.train_gpus < 1)
+      fail_input(at_ / "rollout_gpus", "leaves no GPU to train", "use fewer than --gpus");
+  }
+
+  // Prompts under way: a batch for each step that answers may be behind.
+  void overlap() {
+    if (request_.max_staleness == 0) {
+      if (request_.prompts_in_flight)
+        fail_input(at_ / "prompts_in_flight", "is of a loop that generates while it trains",
+                   "add max_staleness, or leave it out");
+      if (request_.in_flight_updates)
+        fail_input(at_ / "in_flight_updates", "is of a loop that generates while it trains",
+                   "add max_staleness, or leave it out");
+      return;
+    }
+    if (job_.colocated)
+      fail_input(at_ / "max_staleness", "needs GPUs that generate while others train",
+                 "add rollout_gpus, or leave it out");
+    const double most =
+        static_cast<double>(request_.prompts) * static_cast<double>(request_.max_staleness + 1);
+    job_.prompts_in_flight = request_.prompts_in_flight.value_or(
+        static_cast<double>(request_.prompts) * static_cast<double>(request_.max_staleness));
+    if (job_.prompts_in_flight > most)
+      fail_infeasible(
+          at_ / "prompts_in_flight",
+          fixed(job_.prompts_in_flight, 0) + " prompts under way are more than those of " +
+              plural(request_.max_staleness + 1, "step") + ": the last ones would be staler than " +
+              plural(request_.max_staleness, "step"),
+          "use at most " + fixed(most, 0));
+  }
+
+  void choose_parts() {
+    const RlFramework& usual = job_.framework;
+    job_.critic = request_.algorithm == RlAlgorithm::ppo;
+    job_.reference =
+        request_.reference.value_or(usual.reference && request_.algorithm != RlAlgorithm::dapo);
+    job_.old_logprobs = request_.old_logprobs.value_or(usual.old_logprobs);
+    job_.transfer = transfer_of(usual, request_, at_);
+    job_.frees_weights = job_.colocated && request_.free_weights.value_or(usual.frees_weights);
+    job_.frees_optimizer =
+        job_.colocated && request_.free_optimizer.value_or(usual.frees_optimizer);
+  }
+
+  void draw() {
+    const std::int64_t prompts = request_.prompts, samples = request_.samples;
+    if (prompts < 1) fail_input(at_ / "prompts", "is missing", "write how many prompts a step has");
+    if (prompts * samples > most_samples)
+      fail_input(at_ / "samples", "makes " + grouped(prompts * samples) + " samples of a step",
+                 "use at most " + grouped(most_samples));
+    const SampleLengths lengths = lengths_of_samples();
+    job_.max_response = lengths.max_response;
+    const auto more = static_cast<std::int64_t>(
+        std::ceil(static_cast<double>(prompts) * request_.oversampling - 1e-9));
+    job_.generated = draw_samples(lengths, more, samples, request_.seed);
+    job_.samples = job_.generated;
+    if (more > prompts) job_.samples = draw_samples(lengths, prompts, samples, request_.seed);
+    job_.statistics = statistics_of(job_.samples, job_.max_response);
+    const std::int64_t batch = request_.train_batch.value_or(prompts * samples);
+    if (batch > prompts * samples)
+      fail_input(at_ / "train_batch",
+                 "is more than the " + grouped(prompts * samples) + " samples of a step",
+                 "use at most as many");
+    need_divides(at_ / "train_batch", prompts * samples, "samples of a step", batch,
+                 "use a divisor of them");
+    job_.optimizer_steps = prompts * samples / batch;
+  }
+
+  SampleLengths lengths_of_samples() const {
+    SampleLengths lengths;
+    lengths.given = request_.lengths;
+    if (!lengths.given.empty()) {
+      std::uint32_t longest = 1;
+      for (const Sample& sample : lengths.given) longest = std::max(longest, sample.response);
+      lengths.max_response = request_.max_response.value_or(longest);
+      return lengths;
+    }
+    if (!request_.prompt_length)
+      fail_input(at_ / "prompt_length", "is missing",
+                 "write its tokens, or give lengths as a file");
+    lengths.prompt = *request_.prompt_length;
+    if (request_.mean_response) {
+      if (request_.response_length)
+        fail_input(at_ / "mean_response", "is said by response_length, too", "keep one of them");
+      if (!request_.max_response)
+        fail_input(at_ / "max_response", "is missing",
+                   "write the tokens at which an answer is cut");
+      const double mean = *request_.mean_response;
+      const auto most = static_cast<double>(*request_.max_response);
+      if (mean >= most)
+        fail_input(at_ / "mean_response",
+                   fixed(mean, 0) + " is not below the " + fixed(most, 0) +
+                       " tokens at which answers are cut",
+                   "raise max_response, or write response_length");
+      lengths.response.kind = LengthDistribution::Kind::lognormal;
+      lengths.response.sigma = usual_sigma;
+      lengths.response.low = median_of_cut_mean(mean, usual_sigma, most);
+    } else if (request_.response_length) {
+      lengths.response = *request_.response_length;
+    } else {
+      fail_input(at_ / "response_length", "is missing",
+                 "write it, or mean_response and max_response");
+    }
+    const bool ends = lengths.response.kind != LengthDistribution::Kind::lognormal;
+    if (!request_.max_response && !ends)
+      fail_input(at_ / "max_response", "is missing", "write the tokens at which an answer is cut");
+    lengths.max_response =
+        request_.max_response.value_or(static_cast<std::int64_t>(std::ceil(lengths.response.high)));
+    return lengths;
+  }
+
+  ServingSetup rollout() {
+    const RlFramework& usual = job_.framework;
+    const RolloutMode& mode =
+        request_.async_engine.value_or(usual.async_engine) ? usual.asynchronous : usual.in_process;
+    job_.routing = request_.routing.value_or(mode.routing);
+    DeploymentRequest request = request_.rollout;
+    if (!request.max_seqs) request.max_seqs = mode.max_seqs;
+    if (!request.budget) request.budget = mode.budget;
+    if (!request.tp) request.tp = 1;
+    if (!request.weights) request.weights = Dtype::bf16;
+    if (!request.kv_share) request.kv_share = usual.kv_share;
+    const std::string engine = request_.engine.value_or(usual.engine);
+    ServingSetup setup{job_.model, job_.system, read_serving_engine(engine, at_ / "engine"), {}};
+    setup.deployment = make_deployment(setup.model, setup.system, setup.engine, request,
+                                       job_.rollout_gpus, at_ / "rollout");
+    setup.engine.host.gap_per_request += mode.each_token;
+    return setup;
+  }
+
+  // Tokens of a document at which its attention takes as many operations as its products.
+  double square() const {
+    constexpr std::int64_t one = 1024;
+    const double short_one = model_flop(job_.model, 1, one, true).si() / one;
+    const double long_one = model_flop(job_.model, 1, 2 * one, true).si() / (2 * one);
+    const double slope = (long_one - short_one) / one;  // Flop a token and token of the document.
+    return slope > 0.0 ? (short_one - slope * one) / slope : 1e18;
+  }
+
+  void plan_training() {
+    PlanRequest request = request_.training;
+    const Place at = at_ / "training";
+    if (request.software.empty()) request.software = job_.framework.software;
+    if (request.gbs || request.seq || request.documents.given())
+      fail_input(at, "says gbs, seq or documents, which follow from the samples", "leave them out");
+    const std::int64_t longest = longest_sample();
+    const int model_ranks = request.tp * request.pp * request.cp;
+    need_divides(at, job_.train_gpus, "GPUs that train", model_ranks,
+                 "choose tp, pp and cp that divide them");
+    const int ranks = job_.train_gpus / model_ranks;
+    const std::int64_t micro = request.mbs.value_or(1);
+    const std::int64_t steps_of = job_.optimizer_steps;
+    const std::int64_t batch = static_cast<std::int64_t>(job_.samples.size()) / steps_of;
+    PackingRule rule;
+    rule.packing = request_.packing.value_or(job_.framework.packing);
+    rule.samples = request_.micro_samples.value_or(micro);
+    rule.round = job_.framework.round_tokens;
+    rule.longest = round_up(longest, rule.round);
+    rule.tokens = request_.train_tokens.value_or(rule.longest * micro);
+    rule.ranks = ranks;
+    rule.square = square();
+    rule.equal_bins = request.pp > 1;
+    rule.meets_each = request.zero.value_or(0) == 3 || request.ep > 1;
+    need_room(rule.tokens, longest, "train_tokens");
+    if (batch < ranks)
+      fail_infeasible(at_ / "train_batch",
+                      grouped(batch) + " samples of an optimizer step are fewer than the " +
+                          grouped(ranks) + " data-parallel ranks",
+                      "use a larger one, or larger tp, pp or cp");
+    job_.batches = pack_samples(job_.samples, batch, rule);
+    job_.training = scenario(request, job_.batches, job_.batches.tokens);
+    job_.fullest = scenario(request, job_.batches, largest_micro_batch(rule));
+
+    PlanRequest forward = request;
+    forward.vpp.reset();
+    forward.schedule.reset();
+    PackingRule pass = rule;
+    pass.samples = request_.pass_samples.value_or(rule.samples);
+    pass.tokens = request_.pass_tokens.value_or(rule.tokens);
+    need_room(pass.tokens, longest, "pass_tokens");
+    job_.pass_batches =
+        pack_samples(job_.samples, static_cast<std::int64_t>(job_.samples.size()), pass);
+    job_.pass = scenario(forward, job_.pass_batches, job_.pass_batches.tokens);
+  }
+
+  std::int64_t longest_sample() const {
+    std::int64_t prompt = 1;
+    for (const Sample& sample : job_.samples)
+      prompt = std::max<std::int64_t>(prompt, sample.prompt);
+    return prompt + job_.max_response;
+  }
+
+  double largest_micro_batch(const PackingRule& rule) const {
+    const bool by_tokens =
+        rule.packing == SamplePacking::bins || rule.packing == SamplePacking::balanced;
+    return static_cast<double>(by_tokens ? rule.tokens : rule.longest * rule.samples);
+  }
+
+  void need_room(std::int64_t tokens, std::int64_t longest, const char* key) const {
+    if (tokens < longest)
+      fail_infeasible(at_ / key,
+                      "a micro-batch of " + grouped(tokens) + " tokens does not hold a sample of " +
+                          grouped(longest),
+                      "raise it, or lower max_response");
+  }
+
+  Scenario scenario(PlanRequest request, const MicroBatches& batches, double tokens) const {
+    const std::int64_t multiple = std::int64_t{2} * request.cp * request.tp;
+    request.seq = round_up(std::llround(std::ceil(tokens)), multiple);
+    request.mbs = 1;
+    const int ranks = job_.train_gpus / (request.tp * request.pp * request.cp);
+    request.gbs = batches.count * ranks;
+    request.documents.text = "samples";
+    request.documents.whole = true;
+    request.documents.lengths = std::make_shared<const std::vector<double>>(1, batches.attended);
+    return make_scenario(job_.model, job_.system, request, job_.train_gpus, at_ / "training");
+  }
+
+  const RlRequest& request_;
+  const Place at_;
+  RlJob job_;
+};
+
+}  // namespace
+
+const std::vector<Field<RlRequest>>& rl_keys() {
+  using R = RlRequest;
+  const auto tokens = whole(1, 1 << 24);
+  static const std::vector<Field<RlRequest>> keys{
+      field("algorithm", &R::algorithm, one_of<RlAlgorithm>(),
+            "grpo (default), dapo: without a reference, or ppo: with a critic"),
+      field("prompts", &R::prompts, whole(1, most_samples), "prompts of a step"),
+      field("samples", &R::samples, whole(1, most_samples), "answers to each of them (1)"),
+      field("train_batch", &R::train_batch, whole(1, most_samples),
+            "samples of an optimizer step (default: all of a step)"),
+      field("prompt_length", &R::prompt_length, lengths_of(),
+            "tokens of a prompt: 512, 100..900 or lognormal:300,0.5 (median, sigma)"),
+      field("response_length", &R::response_length, lengths_of(), "tokens of an answer, likewise"),
+      field("mean_response", &R::mean_response, real(1, 1 << 24),
+            "its mean, in place of response_length: log-normal of sigma 0.7, cut at max_response"),
+      field("max_response", &R::max_response, tokens, "tokens at which an answer is cut"),
+      field("train_tokens", &R::train_tokens, tokens,
+            "tokens of a micro-batch of packed samples (default: the longest sample)"),
+      field("pass_tokens", &R::pass_tokens, tokens, "the same for log-probabilities"),
+      field("micro_samples", &R::micro_samples, whole(1, most_samples),
+            "samples of a micro-batch, where they are not packed by tokens (mbs)"),
+      field("pass_samples", &R::pass_samples, whole(1, most_samples),
+            "the same for log-probabilities"),
+      field("packing", &R::packing, one_of<SamplePacking>(),
+            "how micro-batches are made (default: as the framework does)"),
+      field("sample_routing", &R::routing, one_of<SampleRouting>(),
+            "how samples are spread over replicas of the engine (likewise)"),
+      field("async_engine", &R::async_engine, truth(),
+            "the engine runs beside the process that calls it (likewise)"),
+      field("reference", &R::reference, truth(), "log-probabilities of a reference model"),
+      field("old_logprobs", &R::old_logprobs, truth(),
+            "the policy's log-probabilities are computed again before training"),
+      field("free_weights", &R::free_weights, truth(),
+            "the trainer's weights leave the GPUs for a rollout"),
+      field("free_optimizer", &R::free_optimizer, truth(), "the same of its optimizer's state"),
+      field("reward", &R::reward,
+            made_of(any_text(), [](const std::string& s) { return parse_duration(s, {}); }),
+            "time of a step's rewards, as 5s"),
+      field("oversampling", &R::oversampling, real(1.0, 16.0),
+            "samples generated for each that is trained on"),
+      field("rollout_gpus", &R::rollout_gpus, whole<int>(1, 1 << 20),
+            "GPUs that generate, apart from those that train (default: all do both)"),
+      field("weight_transfer", &R::transfer, any_text(),
+            "way of the weights to the engine, of those in the framework's file"),
+      field("max_staleness", &R::max_staleness, whole<int>(0, 1000),
+            "steps by which weights that began an answer may be behind (0: synchronous)"),
+      field("in_flight_updates", &R::in_flight_updates, truth(),
+            "answers go on while new weights arrive"),
+      field("prompts_in_flight", &R::prompts_in_flight, real(1, 1 << 20),
+            "prompts that are answered at a time (default: prompts x max_staleness)"),
+      field("engine", &R::engine, any_text(), "serving engine: orrery list engines"),
+      field("seed", &R::seed, whole(0, std::int64_t{1} << 53), "of the order of samples (1)"),
+  };
+  return keys;
+}
+
+void read_rl_request(RlRequest& request, const JsonValue& json, std::vector<std::string> others) {
+  require_schema(json, "orrery.post/1");
+  others.push_back("schema");
+  read_rl_keys(request, json, std::move(others));
+}
+
+void read_rl_keys(RlRequest& request, const JsonValue& json, std::vector<std::string> others) {
+  for (const char* key : {"training", "rollout"}) others.push_back(key);
+  std::vector<Field<RlRequest>> keys;
+  for (const Field<RlRequest>& key : rl_keys()) keys.push_back(optional(key));
+  read_fields(json, keys, request, std::move(others));
+  if (const auto training = json.find("training")) read_plan(request.training, *training);
+  if (const auto rollout = json.find("rollout")) read_deployment(request.rollout, *rollout);
+}
+
+WeightTransfer transfer_of(const RlFramework& framework, const RlRequest& request,
+                           const Place& at) {
+  const std::string way =
+      request.transfer.value_or(request.rollout_gpus ? framework.apart : framework.colocated);
+  const auto found = framework.transfers.find(way);
+  if (found != framework.transfers.end()) return found->second;
+  std::vector<std::string> names;
+  for (const auto& [name, transfer] : framework.transfers) names.push_back(name);
+  fail_input(at / "weight_transfer", "'" + shown_text(way) + "' is unknown to " + framework.name,
+             suggestion(way, names));
+}
+
+void parse_training_keys(const std::string& text, PlanRequest& plan, const Place& at) {
+  std::vector<std::string> seen;
+  for (const std::string& item : split_list(text, at)) {
+    const std::size_t sign = item.find('=');
+    if (sign == item.npos || sign == 0 || sign + 1 == item.size())
+      fail_input(at, "'" + item + "' says nothing of a plan", "write it like tp=4,pp=2");
+    const std::string key = item.substr(0, sign);
+    if (std::find(seen.begin(), seen.end(), key) != seen.end())
+      fail_input(at, "says '" + key + "' twice", "keep one of them");
+    seen.push_back(key);
+    set_plan_key(plan, key, value_of_text(item.substr(sign + 1), at.pointer + " " + key));
+  }
+}
+
+RlJob make_rl_job(const Model& model, const System& system, const RlFramework& framework,
+                  const RlRequest& request, int gpus, const Place& at) {
+  return JobMaker{model, system, framework, request, gpus, at}.make();
+}
+
+}  // namespace orrery

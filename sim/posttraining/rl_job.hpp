@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/field.hpp"
+#include "sim/plan/plan.hpp"
+#include "sim/plan/scenario.hpp"
+#include "sim/posttraining/rl_framework.hpp"
+#include "sim/posttraining/rl_samples.hpp"
+#include "sim/serving/serving_step.hpp"
+
+namespace orrery {
+
+/// Ways to train a policy on its own answers.
+enum class RlAlgorithm {
+  grpo,  ///< Rewards of a prompt's samples compared with each other (arXiv 2402.03300).
+  dapo,  ///< The same without a reference model (arXiv 2503.14476).
+  ppo    ///< With a critic of the policy's size (arXiv 2203.02155).
+};
+template <>
+inline const std::vector<std::string> enum_words<RlAlgorithm>{"grpo", "dapo", "ppo"};
+
+/// What a job says of its loop; make_rl_job() has defaults for the rest.
+struct RlRequest {
+  RlAlgorithm algorithm = RlAlgorithm::grpo;
+  std::int64_t prompts = 0, samples = 1;    ///< Prompts of a step, and samples of each.
+  std::optional<std::int64_t> train_batch;  ///< Samples of an optimizer step; else all.
+  std::optional<LengthDistribution> prompt_length, response_length;
+  std::optional<double> mean_response;  ///< In place of response_length.
+  std::vector<Sample> lengths;          ///< Of a file, in place of both distributions.
+  std::optional<std::int64_t> max_response;
+  std::optional<std::int64_t> train_tokens, pass_tokens;  ///< Of a micro-batch.
+  std::optional<std::int64_t> micro_samples, pass_samples;
+  std::optional<SamplePacking> packing;
+  std::optional<SampleRouting> routing;
+  std::optional<bool> async_engine, reference, old_logprobs;
+  std::optional<bool> free_weights, free_optimizer;  ///< They leave the GPUs for a rollout.
+  Seconds reward;                                    ///< Time of all rewards of a step.
+  double oversampling = 1.0;        ///< Samples generated for each that is trained on.
+  std::optional<int> rollout_gpus;  ///< GPUs of their own that generate; else all do both.
+  /// Steps that the weights which began an answer may be behind those that train on it; 0: a step
+  /// trains on answers of its own weights.
+  int max_staleness = 0;
+  bool in_flight_updates = false;           ///< Answers go on while new weights arrive.
+  std::optional<double> prompts_in_flight;  ///< Prompts that are answered at a time.
+  std::optional<std::string> engine, transfer;
+  std::uint64_t seed = 1;
+  PlanRequest training;
+  DeploymentRequest rollout;
+};
+
+/// Keys of a job, for options and files; `training` and `rollout` have keys of their own.
+const std::vector<Field<RlRequest>>& rl_keys();
+
+/// Reads the keys of an object of schema orrery.post/1 on top of `request`: those of rl_keys(),
+/// "training" (keys of a plan) and "rollout" (keys of a deployment). `others`: keys that the caller
+/// reads. Errors (bad_input): unknown keys, wrong values.
+void read_rl_request(RlRequest& request, const JsonValue& json, std::vector<std::string> others);
+/// The same without the schema, of an object within a file.
+void read_rl_keys(RlRequest& request, const JsonValue& json, std::vector<std::string> others);
+/// Reads "tp=4,pp=2", keys of a plan, into `plan`. Errors likewise.
+void parse_training_keys(const std::string& text, PlanRequest& plan, const Place& at);
+
+/// The way that weights take: the request's, else the framework's. Errors (bad_input): unknown.
+WeightTransfer transfer_of(const RlFramework& framework, const RlRequest& request, const Place& at);
+
+/// A complete, checked job: what remains to be found out is whether it fits in memory.
+struct RlJob {
+  Model model;
+  System system;
+  RlFramework framework;
+  RlRequest request;
+  ServingSetup rollout;
+  SampleRouting routing = SampleRouting::groups;
+  WeightTransfer transfer;
+  /// Plans of an optimizer step and of a pass for log-probabilities, each of the micro-batches that
+  /// others wait for; and that of the largest micro-batch, for memory.
+  Scenario training, pass, fullest;
+  MicroBatches batches, pass_batches;
+  std::vector<Sample> samples;    ///< That are trained on.
+  std::vector<Sample> generated;  ///< The same, or more with oversampling.
+  SampleStatistics statistics;
+  std::int64_t max_response = 0;
+  std::int64_t optimizer_steps = 1;
+  double prompts_in_flight = 0.0;  ///< 0: a synchronous loop.
+  bool colocated = true, reference = false, old_logprobs = true, critic = false;
+  bool frees_weights = false, frees_optimizer = false;
+  int gpus = 0, train_gpus = 0, rollout_gpus = 0;
+
+  bool is_asynchronous() const { return request.max_staleness > 0; }
+};
+
+/// Fills in what is left open and checks it. `gpus`: all. Errors: bad_input for what contradicts
+/// itself or is missing; infeasible for what does not divide; those of make_scenario() and
+/// make_deployment().
+RlJob make_rl_job(const Model& model, const System& system, const RlFramework& framework,
+                  const RlRequest& request, int gpus, const Place& at);
+
+}  // namespace orrery

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/posttraining/rl_job.hpp"
+#include "sim/posttraining/rl_overlap.hpp"
+#include "sim/training/context.hpp"
+#include "sim/training/result.hpp"
+
+namespace orrery {
+
+/// The phases of a step, in the order in which a synchronous loop runs them.
+enum class RlPhase {
+  refit,
+  generation,
+  reward,
+  old_logprobs,
+  reference,
+  values,
+  training,
+  critic,
+  moves,
+  loop
+};
+template <>
+inline const std::vector<std::string> enum_words<RlPhase>{
+    "weight_transfer", "generation", "reward", "old_logprobs", "reference",
+    "values",          "training",   "critic", "host_copies",  "loop"};
+/// Time of a model's weights in that format on their way.
+Seconds transfer_time(const Model& model, Dtype format, const WeightTransfer& way);
+
+/// As a table says it: "weights to the engine".
+const std::string& phase_text(RlPhase phase);
+
+struct RlPhaseTime {
+  RlPhase phase;
+  Seconds time;
+  double busy = 1.0;  ///< Share of this time in which the GPUs of its pool compute.
+};
+
+/// Memory of a GPU in the two phases that fill it.
+struct RlMemory {
+  Bytes capacity;
+  Bytes training;  ///< Peak of the trainer, with what the engine leaves behind.
+  Bytes rollout;   ///< What the engine takes, with what the trainer leaves behind.
+  Bytes left_by_trainer;
+};
+
+/// Both halves of a loop that generates while it trains.
+struct RlOverlap {
+  SteadyRollout generation;
+  Seconds trainer;  ///< Of a step, without waiting for samples.
+  /// Steps by which the weights that began an answer are behind those that train on it, on average:
+  /// by Little's law the prompts under way and in the buffer over those of a step.
+  double mean_age = 0.0;
+};
+
+/// A step, whose phases are the trainer's where both halves run at a time: generation is then the
+/// time that it waits for samples.
+struct RlStep {
+  RlJob job;
+  Rollout rollout;  ///< Of all samples at once: of a synchronous loop.
+  std::optional<RlOverlap> overlap;
+  Result training;  ///< Of one optimizer step.
+  std::vector<RlPhaseTime> phases;
+  Seconds time;
+  RlMemory memory;
+  Bytes weights;  ///< That the engine receives.
+
+  Seconds time_of(RlPhase phase) const;
+  double samples_per_s() const;
+  /// Tokens of prompts and answers, a second and GPU.
+  double tokens_per_s_per_gpu() const;
+};
+
+/// Simulates a step. Errors (infeasible): either half does not fit in memory.
+RlStep rl_step(const RlJob& job, EstimateContext& context, const PricedServing& rollout);
+RlStep rl_step(const RlJob& job);
+
+}  // namespace orrery

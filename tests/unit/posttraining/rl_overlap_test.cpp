@@ -1,0 +1,140 @@
+#include "sim/posttraining/rl_overlap.hpp"
+
+#include <gtest/gtest.h>
+
+#include "sim/posttraining/rl_step.hpp"
+#include "sim/posttraining/rollout.hpp"
+#include "sim/serving/steady_serving.hpp"
+#include "tests/support/error_text.hpp"
+
+namespace orrery::rl_overlap_test {
+namespace {
+
+PricedServing priced_of(int gpus, std::optional<std::int64_t> max_seqs = {}) {
+  DeploymentRequest request;
+  request.tp = 1;
+  request.max_seqs = max_seqs;
+  return PricedServing{
+      make_serving_setup("llama3.1-8b", "dgx-h100", "vllm-2025", request, gpus, {"", ""})};
+}
+
+std::vector<Sample> equal_samples(std::int64_t count, std::uint32_t response) {
+  return std::vector<Sample>(static_cast<std::size_t>(count), {128, response});
+}
+
+// Of answers of one length all samples of a prompt run until it ends: as many as are under way.
+TEST(SteadyRollout, EqualAnswersAllRun) {
+  const PricedServing priced = priced_of(4);
+  const SteadyRollout rollout = steady_rollout(priced, equal_samples(256, 512), 8, 32.0, {"", ""});
+  EXPECT_DOUBLE_EQ(rollout.running, 256.0);
+  EXPECT_DOUBLE_EQ(rollout.longest, 512.0);
+  const SteadyState state = steady_state(priced, {16, 512, 256}, {"", ""});
+  EXPECT_DOUBLE_EQ(rollout.time.si(), 512.0 * state.tpot.si());
+  EXPECT_FALSE(rollout.slots_full);
+}
+
+// As many prompts as a step has, which begin as others end, take as long as a burst of them, in
+// which all have the same phase: within a tenth for answers of one length.
+TEST(SteadyRollout, ABatchUnderWayTakesAsLongAsABurst) {
+  const PricedServing priced = priced_of(4);
+  for (const std::uint32_t response : {256u, 1024u}) {
+    const auto samples = equal_samples(256, response);
+    const Seconds steady = steady_rollout(priced, samples, 8, 32.0, {"", ""}).time;
+    const Seconds burst = replay_rollout(priced, samples, 8, SampleRouting::groups, {"", ""}).time;
+    EXPECT_NEAR(steady / burst, 1.0, 0.1) << response;
+  }
+}
+
+// More under way is never slower, and ends at the engine's own rate once its slots are full.
+TEST(SteadyRollout, SlotsBoundTheRate) {
+  const PricedServing priced = priced_of(1, 16);
+  const auto samples = equal_samples(256, 512);
+  Seconds before{1e9};
+  for (const double prompts : {1.0, 2.0, 4.0, 8.0, 32.0}) {
+    const SteadyRollout rollout = steady_rollout(priced, samples, 8, prompts, {"", ""});
+    EXPECT_LE(rollout.time.si(), before.si() * 1.001) << prompts;
+    EXPECT_EQ(rollout.slots_full, prompts > 2.0) << prompts;
+    before = rollout.time;
+  }
+  const SteadyState full = steady_state(priced, {16, 512, 16}, {"", ""});
+  EXPECT_NEAR(before.si(), 256.0 * 512.0 / full.output_tokens_per_s, 1e-6 * before.si());
+}
+
+RlRequest usual() {
+  RlRequest request;
+  request.prompts = 16;
+  request.samples = 8;
+  request.train_batch = 64;
+  request.prompt_length = LengthDistribution{LengthDistribution::Kind::fixed, 128, 128};
+  request.mean_response = 600.0;
+  request.max_response = 1920;
+  request.training.recompute = Recompute::full;
+  request.rollout_gpus = 8;
+  return request;
+}
+
+RlStep step_of(const RlRequest& request, int gpus = 16) {
+  return rl_step(make_rl_job(read_model("llama3.1-8b", {}), read_system("dgx-h100", {}),
+                             read_rl_framework("nemo-rl", {}), request, gpus, {"", ""}));
+}
+
+// Pools of the same GPUs that work at a time take the longer of their halves, which in turn they
+// would take one after the other.
+TEST(RlOverlap, TheSlowerPoolDecides) {
+  RlRequest request = usual();
+  const RlStep in_turn = step_of(request);
+  request.max_staleness = 1;
+  request.in_flight_updates = true;
+  const RlStep at_a_time = step_of(request);
+  ASSERT_TRUE(at_a_time.overlap);
+  const Seconds generation = at_a_time.overlap->generation.time;
+  const Seconds trainer = at_a_time.overlap->trainer;
+  EXPECT_DOUBLE_EQ(at_a_time.time.si(), std::max(generation, trainer).si());
+  EXPECT_LT(at_a_time.time, in_turn.time);
+  EXPECT_DOUBLE_EQ(in_turn.time.si(), (in_turn.time_of(RlPhase::generation) + trainer).si());
+  // Engines that stop for new weights lose the time of their way.
+  request.in_flight_updates = false;
+  const RlStep stopping = step_of(request);
+  EXPECT_DOUBLE_EQ(
+      stopping.time.si(),
+      std::max(generation + stopping.time_of(RlPhase::refit), stopping.overlap->trainer).si());
+}
+
+// A loop that may be ever staler tends to a step of the slower pool's rate.
+TEST(RlOverlap, MoreStalenessIsNeverSlower) {
+  RlRequest request = usual();
+  request.in_flight_updates = true;
+  Seconds before{1e9};
+  for (const int staleness : {1, 2, 4, 8}) {
+    request.max_staleness = staleness;
+    const RlStep step = step_of(request);
+    EXPECT_LE(step.time.si(), before.si() * 1.001) << staleness;
+    EXPECT_LE(step.overlap->mean_age, staleness + 1.0);
+    EXPECT_GT(step.overlap->mean_age, 0.0);
+    before = step.time;
+  }
+  const RlStep step = step_of(request);
+  EXPECT_DOUBLE_EQ(step.time.si(), step.overlap->trainer.si());
+}
+
+TEST(RlOverlap, LoopsThatCannotBeAreRefused) {
+  RlRequest request = usual();
+  request.max_staleness = 1;
+  request.rollout_gpus.reset();
+  EXPECT_EQ(error_text([&] { step_of(request); }),
+            "--max_staleness: needs GPUs that generate while others train; add rollout_gpus, or "
+            "leave it out");
+  request = usual();
+  request.max_staleness = 1;
+  request.prompts_in_flight = 33.0;
+  EXPECT_EQ(error_text([&] { step_of(request); }),
+            "--prompts_in_flight: 33 prompts under way are more than those of 2 steps: the last "
+            "ones would be staler than 1 step; use at most 32");
+  request.max_staleness = 0;
+  EXPECT_EQ(error_text([&] { step_of(request); }),
+            "--prompts_in_flight: is of a loop that generates while it trains; add max_staleness, "
+            "or leave it out");
+}
+
+}  // namespace
+}  // namespace orrery::rl_overlap_test

@@ -1,0 +1,139 @@
+#include "sim/posttraining/rl_step.hpp"
+
+#include <gtest/gtest.h>
+
+#include "sim/training/estimate.hpp"
+#include "tests/support/error_text.hpp"
+
+namespace orrery::rl_step_test {
+namespace {
+
+RlRequest usual() {
+  RlRequest request;
+  request.prompts = 16;
+  request.samples = 8;
+  request.train_batch = 64;
+  request.prompt_length = LengthDistribution{LengthDistribution::Kind::fixed, 128, 128};
+  request.mean_response = 600.0;
+  request.max_response = 1920;
+  request.training.recompute = Recompute::full;
+  return request;
+}
+
+RlJob job_of(const RlRequest& request, int gpus, const std::string& framework = "nemo-rl") {
+  return make_rl_job(read_model("llama3.1-8b", {}), read_system("dgx-h100", {}),
+                     read_rl_framework(framework, {}), request, gpus, {"", ""});
+}
+
+TEST(RlStep, PhasesAddUpToTheStep) {
+  for (const char* framework : {"nemo-rl", "verl-megatron", "verl-fsdp"})
+    for (const RlAlgorithm algorithm : {RlAlgorithm::grpo, RlAlgorithm::dapo, RlAlgorithm::ppo}) {
+      RlRequest request = usual();
+      request.algorithm = algorithm;
+      const RlStep step = rl_step(job_of(request, 8, framework));
+      Seconds sum;
+      for (const RlPhaseTime& phase : step.phases) {
+        EXPECT_GT(phase.time, Seconds{});
+        EXPECT_LE(phase.busy, 1.0 + 1e-9);
+        sum += phase.time;
+      }
+      EXPECT_DOUBLE_EQ(sum.si(), step.time.si());
+      EXPECT_EQ(step.time_of(RlPhase::critic) > Seconds{}, algorithm == RlAlgorithm::ppo);
+      EXPECT_GT(step.time_of(RlPhase::generation), Seconds{});
+      EXPECT_GT(step.time_of(RlPhase::training), Seconds{});
+    }
+}
+
+// The training half is the estimate of the packed batch, as often as there are optimizer steps.
+TEST(RlStep, TrainingIsTheEstimateOfThePackedBatch) {
+  RlRequest request = usual();
+  const RlJob job = job_of(request, 8, "verl-megatron");
+  EXPECT_EQ(job.optimizer_steps, 2);
+  const RlStep step = rl_step(job);
+  const Seconds alone = estimate(job.training, Detail{.most_memory = 1e9}).result.step_time;
+  EXPECT_DOUBLE_EQ(step.time_of(RlPhase::training).si(), 2.0 * alone.si());
+  EXPECT_EQ(job.training.plan.gbs, job.batches.count * 8);
+}
+
+// Equal samples that fill a micro-batch are an ordinary step of sequences of that length.
+TEST(RlStep, SamplesOfOneLengthAreAnOrdinaryStep) {
+  RlRequest request = usual();
+  request.mean_response.reset();
+  request.response_length = LengthDistribution{LengthDistribution::Kind::fixed, 1920, 1920};
+  request.train_batch.reset();
+  const RlJob job = job_of(request, 8, "verl-megatron");
+  PlanRequest plain = request.training;
+  plain.software = "megatron-core";
+  plain.seq = 2048;
+  plain.mbs = 1;
+  plain.gbs = 128;
+  const Scenario scenario = make_scenario(job.model, job.system, plain, 8, {});
+  EXPECT_EQ(job.training.plan.seq, 2048);
+  EXPECT_EQ(job.batches.count, 16);
+  EXPECT_NEAR(estimate(job.training).result.step_time / estimate(scenario).result.step_time, 1.0,
+              1e-9);
+}
+
+TEST(RlStep, WeightsTravelAsTheFrameworkSaysIt) {
+  RlRequest request = usual();
+  request.rollout_gpus = 4;
+  const RlJob job = job_of(request, 8, "verl-megatron");
+  EXPECT_FALSE(job.colocated);
+  EXPECT_EQ(job.train_gpus, 4);
+  const RlStep step = rl_step(job);
+  // 8.03 billion parameters in 16 bits; 3 tensors, and 11 of each of 32 layers.
+  EXPECT_NEAR(step.weights.si(), 2.0 * 8.03e9, 1e7);
+  const WeightTransfer& nccl = job.framework.transfers.at("nccl");
+  EXPECT_DOUBLE_EQ(step.time_of(RlPhase::refit).si(),
+                   nccl.time(3.0 + 11.0 * 32.0, step.weights).si());
+  EXPECT_EQ(step.time_of(RlPhase::moves), Seconds{});
+}
+
+TEST(RlStep, MoreGpusAreNeverSlower) {
+  Seconds before{1e9};
+  for (const int gpus : {8, 16, 32, 64}) {
+    const RlStep step = rl_step(job_of(usual(), gpus));
+    EXPECT_LE(step.time, before) << gpus;
+    before = step.time;
+  }
+}
+
+// Log-probabilities, a reference and rewards are phases of their own, and nothing else changes.
+TEST(RlStep, EachPartAddsItsPhaseAlone) {
+  RlRequest request = usual();
+  request.reference = false;
+  request.old_logprobs = false;
+  const RlStep least = rl_step(job_of(request, 8, "verl-megatron"));
+  request.reference = true;
+  const RlStep with_reference = rl_step(job_of(request, 8, "verl-megatron"));
+  const double share = 1.0 + least.job.framework.loop_share;
+  EXPECT_NEAR((with_reference.time - least.time).si(),
+              share * with_reference.time_of(RlPhase::reference).si(), 1e-9);
+  request.reward = Seconds{5.0};
+  const RlStep with_reward = rl_step(job_of(request, 8, "verl-megatron"));
+  EXPECT_NEAR((with_reward.time - with_reference.time).si(), share * 5.0, 1e-9);
+}
+
+TEST(RlStep, OversamplingGeneratesMoreAndTrainsTheSame) {
+  RlRequest request = usual();
+  const RlStep once = rl_step(job_of(request, 8));
+  request.oversampling = 2.0;
+  const RlStep twice = rl_step(job_of(request, 8));
+  EXPECT_EQ(twice.job.generated.size(), 2 * once.job.generated.size());
+  EXPECT_EQ(twice.time_of(RlPhase::training), once.time_of(RlPhase::training));
+  EXPECT_GT(twice.time_of(RlPhase::generation), once.time_of(RlPhase::generation));
+}
+
+TEST(RlStep, WhatDoesNotFitIsRefusedWithAWayOut) {
+  RlRequest request = usual();
+  request.training.recompute = Recompute::none;
+  request.max_response = 16'000;
+  request.mean_response = 8'000.0;
+  const std::string error = error_text([&] { rl_step(job_of(request, 8)); });
+  EXPECT_NE(error.find("--training: the plan does not fit"), std::string::npos) << error;
+  EXPECT_NE(error.find("; use "), std::string::npos) << error;
+  EXPECT_NE(error.find("in the training plan"), std::string::npos) << error;
+}
+
+}  // namespace
+}  // namespace orrery::rl_step_test
