@@ -11,13 +11,17 @@ namespace orrery {
 namespace {
 
 constexpr int most_gpus = 1 << 20;
+constexpr std::size_t listed_steps = 10;
 
 // The options of `orrery post`.
 struct PostOptions {
   std::optional<std::string> model, system, framework, job, lengths;
   std::optional<int> gpus;
   RlRequest request;
-  bool json = false;
+  std::vector<std::string> given;  ///< Keys of the training plan.
+  std::int64_t steps = 0;
+  std::string economics;
+  bool json = false, changes = false, searches = false;
 };
 
 void add_post(Options& options, PostOptions& into) {
@@ -44,13 +48,25 @@ void add_post(Options& options, PostOptions& into) {
   options.add("training", "LIST", "keys of the training plan: tp=4,pp=2,zero=1 (orrery estimate)",
               [&into](const std::string& text, const Place& at) {
                 parse_training_keys(text, into.request.training, at);
+                for (const std::string& item : split_list(text, at))
+                  into.given.push_back(item.substr(0, item.find('=')));
               });
   options.add("rollout", "LIST", "keys of the deployment that generates: tp=2 (orrery serve)",
               [&into](const std::string& text, const Place& at) {
                 parse_pool(text, into.request.rollout, at);
               });
   options.group("Output");
-  options.add("json", "print orrery.post-result/1", into.json);
+  options.add("steps", "N", "adds how long a run of so many steps takes, and its rent", into.steps,
+              whole(1, 1 << 30));
+  options.add("economics", "FILE[,FILE]",
+              "your prices and powers, over those of topologies/economics", into.economics);
+  options.add("changes", "try one change of the job at a time, and list what shortens the step",
+              into.changes);
+  options.add("search",
+              "the best split of the GPUs, degrees of the trainer and of the engine that are not "
+              "given",
+              into.searches);
+  options.add("json", "print orrery.post-result/1, or of a search orrery.post-search/1", into.json);
   options.help();
 }
 
@@ -65,6 +81,8 @@ void take_job_file(PostOptions& into) {
   take("system", into.system);
   take("framework", into.framework);
   take("sample_lengths", into.lengths);
+  if (const auto training = file.find("training"))
+    for (const std::string& key : training->keys()) into.given.push_back(key);
   if (const auto gpus = file.find("gpus"))
     into.gpus = static_cast<int>(gpus->integer(1, most_gpus));
 }
@@ -113,9 +131,29 @@ int run_post(const Arguments& arguments) {
   if (!given.gpus) fail_input(command_line / "gpus", "is missing", "write how many: --gpus 16");
   const RlFramework framework =
       read_rl_framework(needed(given.framework, "framework"), command_line / "framework");
+  if (given.json)
+    options.refuse({"changes"}, "prints a table, which --json has no place for",
+                   "leave one of them out");
+  const Economics economics = read_economics(system, given.economics);
+  if (given.searches) {
+    options.refuse({"changes", "steps"}, "is for one job", "leave it out, or --search");
+    const RlSearchRequest request{model,         system,      framework,
+                                  given.request, given.given, *given.gpus};
+    const RlSearchResult result = long_work([&] { return search_rl(request, listed_steps); });
+    if (result.best.empty())
+      fail_infeasible(command_line / "search", "no plan of both halves fits: " + result.refusal,
+                      "use more GPUs");
+    std::cout << (given.json ? rl_search_json(result, economics) : rl_search_text(request, result));
+    return exit_ok;
+  }
   const RlJob job = make_rl_job(model, system, framework, given.request, *given.gpus, command_line);
   const RlStep step = long_work([&] { return rl_step(job); });
-  std::cout << (given.json ? rl_step_json(step) : rl_step_text(step));
+  const RlBill bill = rl_bill(step, economics, given.steps);
+  std::cout << (given.json ? rl_step_json(step, bill) : rl_step_text(step, bill));
+  if (given.changes) {
+    const auto changes = long_work([&] { return rl_changes(step); });
+    std::cout << "\n" << rl_changes_text(step, changes);
+  }
   return exit_ok;
 }
 

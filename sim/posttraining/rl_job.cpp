@@ -13,10 +13,6 @@ namespace orrery {
 namespace {
 
 constexpr std::int64_t most_samples = 1 << 20;
-// Sigma of answers of which only a mean and a limit are known: the coefficient of variation, 0.8,
-// is in the middle of what length histograms of published rollouts show (0.5 to 1.1).
-constexpr double usual_sigma = 0.7;
-
 Notation<LengthDistribution> lengths_of() {
   return written<LengthDistribution>(
       "LENGTHS",
@@ -47,13 +43,13 @@ class JobMaker {
     job_.gpus = gpus;
   }
 
-  RlJob make() {
+  RlJob make(bool trains) {
     split_gpus();
     choose_parts();
     draw();
     overlap();
     job_.rollout = rollout();
-    plan_training();
+    if (trains) plan_training();
     return std::move(job_);
   }
 
@@ -156,8 +152,8 @@ class JobMaker {
                        " tokens at which answers are cut",
                    "raise max_response, or write response_length");
       lengths.response.kind = LengthDistribution::Kind::lognormal;
-      lengths.response.sigma = usual_sigma;
-      lengths.response.low = median_of_cut_mean(mean, usual_sigma, most);
+      lengths.response.sigma = RlRequest::usual_sigma;
+      lengths.response.low = median_of_cut_mean(mean, RlRequest::usual_sigma, most);
     } else if (request_.response_length) {
       lengths.response = *request_.response_length;
     } else {
@@ -181,12 +177,14 @@ class JobMaker {
     if (!request.max_seqs) request.max_seqs = mode.max_seqs;
     if (!request.budget) request.budget = mode.budget;
     if (!request.tp) request.tp = 1;
+    // Frameworks start the engine for the longest sample that there may be.
+    if (!request.max_length) request.max_length = longest_sample();
     if (!request.weights) request.weights = Dtype::bf16;
     if (!request.kv_share) request.kv_share = usual.kv_share;
     const std::string engine = request_.engine.value_or(usual.engine);
     ServingSetup setup{job_.model, job_.system, read_serving_engine(engine, at_ / "engine"), {}};
     setup.deployment = make_deployment(setup.model, setup.system, setup.engine, request,
-                                       job_.rollout_gpus, at_ / "rollout");
+                                       job_.rollout_gpus, Place{"--rollout", ""});
     setup.engine.host.gap_per_request += mode.each_token;
     return setup;
   }
@@ -385,7 +383,12 @@ void parse_training_keys(const std::string& text, PlanRequest& plan, const Place
 
 RlJob make_rl_job(const Model& model, const System& system, const RlFramework& framework,
                   const RlRequest& request, int gpus, const Place& at) {
-  return JobMaker{model, system, framework, request, gpus, at}.make();
+  return JobMaker{model, system, framework, request, gpus, at}.make(true);
+}
+
+RlJob make_rl_generator(const Model& model, const System& system, const RlFramework& framework,
+                        const RlRequest& request, int gpus, const Place& at) {
+  return JobMaker{model, system, framework, request, gpus, at}.make(false);
 }
 
 }  // namespace orrery

@@ -37,46 +37,56 @@ Bytes bytes_of(const Model& model, Dtype format) {
   return Bytes{static_cast<double>(count_parameters(model).total) * element_bytes(format)};
 }
 
-// "use --recompute full" as a key of the option that holds the plan.
+// "use --gpus 16 --pp 2" by the options that hold them: "add pp=2 to --training, with --gpus 16".
 std::string as_training_keys(const std::string& remedy) {
-  std::string text;
-  for (const std::string& word : words_in(remedy)) {
-    if (word.starts_with("--"))
-      text += (text.empty() ? "" : " ") + word.substr(2);
-    else if (word == "use")
-      text += "use";
+  const std::vector<std::string> words = words_in(remedy);
+  std::string keys, gpus;
+  for (std::size_t i = 1; i + 1 < words.size(); i += 2) {
+    if (words[i] == "--gpus")
+      gpus = ", with --gpus " + words[i + 1];
     else
-      text += "=" + word;
+      keys += (keys.empty() ? "" : ",") + words[i].substr(2) + "=" + words[i + 1];
   }
-  return text + " in the training plan";
+  return "add " + keys + " to --training" + gpus;
+}
+
+void need_training_memory(const RlJob& job, const MemoryReport& memory) {
+  if (memory.fits()) return;
+  const std::string remedy = nearest_fit(job.fullest);
+  fail_infeasible({"", "--training"}, shortfall_text(memory),
+                  remedy.empty() ? "use more GPUs, or smaller micro-batches (train_tokens)"
+                                 : as_training_keys(remedy));
 }
 
 class StepMaker {
  public:
-  StepMaker(const RlJob& job, EstimateContext& context, const PricedServing& rollout)
-      : context_{context}, rollout_{rollout} {
+  StepMaker(const RlJob& job, const TrainerHalf& trainer, const GeneratorHalf& generator)
+      : trainer_{trainer}, generator_{generator} {
     step_.job = job;
+    step_.training = trainer.training;
+    if (generator.burst) step_.rollout = *generator.burst;
   }
 
   RlStep make() {
-    check_memory();
     const RlJob& job = step_.job;
-    const Dtype format = rollout_.setup.deployment.weights;
+    check_memory();
+    const Dtype format = job.rollout.deployment.weights;
     step_.weights = bytes_of(job.model, format);
     const Seconds refit = transfer_time(job.model, format, job.transfer);
     if (!job.is_asynchronous()) {
       add(RlPhase::refit, refit);
-      generate();
+      add(RlPhase::generation, step_.rollout.time, step_.rollout.busy);
     }
-    if (job.request.reward > Seconds{}) add(RlPhase::reward, job.request.reward, 0.0);
-    const Seconds pass = forward_time(job.pass, context_);
-    if (job.old_logprobs) add(RlPhase::old_logprobs, pass);
-    if (job.reference) add(RlPhase::reference, pass + swapped());
-    if (job.critic) add(RlPhase::values, pass);
-    train();
+    add(RlPhase::reward, job.request.reward, 0.0);
+    if (job.old_logprobs) add(RlPhase::old_logprobs, trainer_.pass);
+    if (job.reference) add(RlPhase::reference, trainer_.pass + swapped());
+    if (job.critic) add(RlPhase::values, trainer_.pass);
+    const Seconds training = static_cast<double>(job.optimizer_steps) *
+                             (trainer_.training.step_time + job.framework.optimizer_step);
+    add(RlPhase::training, training);
+    if (job.critic) add(RlPhase::critic, training);
     add(RlPhase::moves, moved(), 0.0);
-    const Seconds sum = so_far();
-    add(RlPhase::loop, job.framework.loop + job.framework.loop_share * sum, 0.0);
+    add(RlPhase::loop, job.framework.loop + job.framework.loop_share * so_far(), 0.0);
     if (job.is_asynchronous()) {
       add(RlPhase::refit, refit);
       wait_for_samples(refit);
@@ -101,8 +111,7 @@ class StepMaker {
   void wait_for_samples(Seconds refit) {
     const RlJob& job = step_.job;
     RlOverlap overlap;
-    overlap.generation = steady_rollout(rollout_, job.generated, job.request.samples,
-                                        job.prompts_in_flight, {"", ""});
+    overlap.generation = *generator_.steady;
     overlap.trainer = so_far();
     const Seconds pool =
         overlap.generation.time + (job.request.in_flight_updates ? Seconds{} : refit);
@@ -114,32 +123,21 @@ class StepMaker {
     const double waiting = overlap.trainer > pool
                                ? prompts * (job.request.max_staleness + 1) - job.prompts_in_flight
                                : 0.0;
-    overlap.mean_age = (overlap.generation.prompt_time / step) + waiting / prompts;
-    overlap.mean_age =
-        std::min(overlap.mean_age, static_cast<double>(job.request.max_staleness) + 1.0);
+    overlap.mean_age = std::min(overlap.generation.prompt_time / step + waiting / prompts,
+                                static_cast<double>(job.request.max_staleness) + 1.0);
     step_.overlap = overlap;
   }
 
   void check_memory() {
     const RlJob& job = step_.job;
-    const MemoryReport training = memory_of(job.fullest);
-    const StageMemory& stage = training.stages[static_cast<std::size_t>(training.fullest_stage())];
     RlMemory& memory = step_.memory;
-    memory.capacity = training.capacity;
-    memory.training = training.peak();
-    if (!training.fits()) {
-      const std::string remedy = nearest_fit(job.fullest);
-      fail_infeasible({"", "--training"}, shortfall_text(training),
-                      remedy.empty() ? "use more GPUs, or smaller micro-batches (train_tokens)"
-                                     : as_training_keys(remedy));
-    }
-    if (!job.colocated) {
-      memory.rollout = rollout_.setup.deployment.kv_share * memory.capacity;
-      return;
-    }
-    memory.left_by_trainer = (job.frees_weights ? Bytes{} : stage.weights) +
-                             (job.frees_optimizer ? Bytes{} : stage.optimizer);
-    memory.rollout = rollout_.setup.deployment.kv_share * memory.capacity + memory.left_by_trainer;
+    memory.capacity = trainer_.training.memory.capacity;
+    memory.training = trainer_.peak;
+    memory.rollout = job.rollout.deployment.kv_share * memory.capacity;
+    if (!job.colocated) return;
+    memory.left_by_trainer = (job.frees_weights ? Bytes{} : trainer_.stage.weights) +
+                             (job.frees_optimizer ? Bytes{} : trainer_.stage.optimizer);
+    memory.rollout += memory.left_by_trainer;
     if (memory.rollout > memory.capacity)
       fail_infeasible(
           {"", "--rollout"},
@@ -149,31 +147,12 @@ class StepMaker {
           "use a smaller kv_share, or free_weights and free_optimizer");
   }
 
-  void generate() {
-    const RlJob& job = step_.job;
-    step_.rollout =
-        replay_rollout(rollout_, job.generated, job.request.samples, job.routing, {"", ""});
-    add(RlPhase::generation, step_.rollout.time, step_.rollout.busy);
-  }
-
-  void train() {
-    const RlJob& job = step_.job;
-    step_.training = estimate(job.training, context_, {.most_memory = 1e9}).result;
-    const Seconds all = static_cast<double>(job.optimizer_steps) *
-                        (step_.training.step_time + job.framework.optimizer_step);
-    add(RlPhase::training, all);
-    if (job.critic) add(RlPhase::critic, all);
-  }
-
-  StageMemory fullest() const {
-    const MemoryReport training = memory_of(step_.job.training);
-    return training.stages[static_cast<std::size_t>(training.fullest_stage())];
-  }
-
   // The policy's weights leave the GPU and come back; the reference's come in between.
   Seconds swapped() const {
     const RlFramework& framework = step_.job.framework;
-    return framework.swaps_reference ? 3.0 * fullest().weights / framework.host_copies : Seconds{};
+    // Adapters beside frozen weights are left out for the reference.
+    if (!framework.swaps_reference || !step_.job.training.plan.trains_weights()) return {};
+    return 3.0 * trainer_.stage.weights / framework.host_copies;
   }
 
   // What leaves a GPU for the rollout and comes back before training: copies to and from pages that
@@ -181,18 +160,52 @@ class StepMaker {
   Seconds moved() const {
     const RlJob& job = step_.job;
     if (!job.colocated) return {};
-    const StageMemory stage = fullest();
-    const Bytes pinned = rollout_.kv.memory.weights + (job.frees_weights ? stage.weights : Bytes{});
-    return 2.0 * (pinned / job.system.gpu.host +
-                  (job.frees_optimizer ? stage.optimizer : Bytes{}) / job.framework.host_copies);
+    const Bytes pinned =
+        generator_.weights + (job.frees_weights ? trainer_.stage.weights : Bytes{});
+    const Bytes pageable = job.frees_optimizer ? trainer_.stage.optimizer : Bytes{};
+    return 2.0 * (pinned / job.system.gpu.host + pageable / job.framework.host_copies);
   }
 
-  EstimateContext& context_;
-  const PricedServing& rollout_;
+  const TrainerHalf& trainer_;
+  const GeneratorHalf& generator_;
   RlStep step_;
 };
 
 }  // namespace
+
+TrainerHalf trainer_half(const RlJob& job, EstimateContext& context) {
+  const MemoryReport fullest = memory_of(job.fullest);
+  TrainerHalf half;
+  half.peak = fullest.peak();
+  // A critic of the policy's size keeps its weights and its state beside the policy's.
+  if (job.critic) {
+    const StageMemory& stage = fullest.stages[static_cast<std::size_t>(fullest.fullest_stage())];
+    half.peak += stage.weights + stage.optimizer;
+    if (half.peak > fullest.capacity)
+      fail_infeasible({"", "--training"},
+                      "the policy and a critic of its size need " + gigabytes_text(half.peak) +
+                          " on each GPU, which has " + gigabytes_text(fullest.capacity),
+                      "use more GPUs, or larger tp or pp");
+  }
+  need_training_memory(job, fullest);
+  const MemoryReport mean = memory_of(job.training);
+  half.stage = mean.stages[static_cast<std::size_t>(mean.fullest_stage())];
+  half.pass = forward_time(job.pass, context);
+  half.training = estimate(job.training, context, {.most_memory = 1e9}).result;
+  return half;
+}
+
+GeneratorHalf generator_half(const RlJob& job, const PricedServing& rollout) {
+  GeneratorHalf half;
+  half.weights = rollout.kv.memory.weights;
+  if (job.is_asynchronous())
+    half.steady = steady_rollout(rollout, job.generated, job.request.samples, job.prompts_in_flight,
+                                 Place{"--rollout", ""});
+  else
+    half.burst = replay_rollout(rollout, job.generated, job.request.samples, job.routing,
+                                Place{"--rollout", ""});
+  return half;
+}
 
 Seconds transfer_time(const Model& model, Dtype format, const WeightTransfer& way) {
   return way.time(tensors_of(model), bytes_of(model, format));
@@ -225,14 +238,14 @@ double RlStep::tokens_per_s_per_gpu() const {
   return static_cast<double>(job.statistics.tokens) / time.si() / job.gpus;
 }
 
-RlStep rl_step(const RlJob& job, EstimateContext& context, const PricedServing& rollout) {
-  return StepMaker{job, context, rollout}.make();
+RlStep rl_step(const RlJob& job, const TrainerHalf& trainer, const GeneratorHalf& generator) {
+  return StepMaker{job, trainer, generator}.make();
 }
 
 RlStep rl_step(const RlJob& job) {
   EstimateContext context{job.system};
-  const PricedServing rollout{job.rollout};
-  return rl_step(job, context, rollout);
+  const TrainerHalf trainer = trainer_half(job, context);
+  return rl_step(job, trainer, generator_half(job, PricedServing{job.rollout}));
 }
 
 }  // namespace orrery

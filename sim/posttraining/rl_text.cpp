@@ -1,5 +1,6 @@
 #include "sim/posttraining/rl_text.hpp"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "sim/core/number_text.hpp"
@@ -60,6 +61,29 @@ std::string phases_text(const RlStep& step) {
   return table.text();
 }
 
+std::string range_text(Range range, int decimals) {
+  const std::string low = fixed(range.low, decimals), high = fixed(range.high, decimals);
+  return low == high ? low : low + " .. " + high;
+}
+
+Json range_json(Range range) {
+  if (!range.known()) return nullptr;
+  return {{"low", rounded(range.low)}, {"high", rounded(range.high)}};
+}
+
+std::string bill_text(const RlBill& bill) {
+  std::string text;
+  if (bill.usd_per_thousand.known())
+    text = "$" + range_text(bill.usd_per_thousand, 2) + " a thousand samples";
+  if (bill.kwh_per_thousand.known())
+    text += (text.empty() ? "" : ", ") + range_text(bill.kwh_per_thousand, 2) + " kWh";
+  if (!text.empty()) text += "\n";
+  if (bill.steps > 0)
+    text += plural(bill.steps, "step") + ": " + span_text(bill.run) +
+            (bill.run_usd.known() ? ", $" + range_text(bill.run_usd, 0) : "") + "\n";
+  return text;
+}
+
 std::string memory_text(const RlStep& step) {
   const RlMemory& memory = step.memory;
   return wrapped_words(
@@ -78,9 +102,12 @@ std::string memory_text(const RlStep& step) {
 
 }  // namespace
 
-std::string rl_step_text(const RlStep& step) {
+std::string rl_step_text(const RlStep& step, const RlBill& bill) {
   const RlJob& job = step.job;
   std::string text = heading(job) + plan_text(job) + "\n" + phases_text(step) + "\n";
+  text += "Range " + fixed(step.time.si() * std::exp(-rl_step_error), 1) + " .. " +
+          fixed(step.time.si() * std::exp(rl_step_error), 1) +
+          " s, in which 87 % of published steps lie\n";
   text += fixed(step.samples_per_s(), 2) + " samples a second, " +
           fixed(step.tokens_per_s_per_gpu(), 0) +
           " tokens a second and GPU (prompts and answers)\n";
@@ -95,7 +122,7 @@ std::string rl_step_text(const RlStep& step) {
             fixed(both.generation.prompts_in_flight, 0) + " prompts under way; answers are " +
             fixed(both.mean_age, 1) + " steps old on average",
         text_columns);
-    return text + memory_text(step);
+    return text + memory_text(step) + bill_text(bill);
   }
   text += wrapped_words("",
                         "Half of the answers have ended after " + seconds(step.rollout.half) +
@@ -103,10 +130,12 @@ std::string rl_step_text(const RlStep& step) {
                             seconds(step.rollout.nine_tenths) + " s: the last tenth takes " +
                             percent(step.rollout.tail()) + " of it",
                         text_columns);
-  return text + memory_text(step);
+  return text + memory_text(step) + bill_text(bill);
 }
 
-std::string rl_step_json(const RlStep& step) {
+namespace {
+
+Json step_json(const RlStep& step, const RlBill& bill) {
   const RlJob& job = step.job;
   Json phases = Json::array();
   for (const RlPhaseTime& phase : step.phases)
@@ -124,6 +153,9 @@ std::string rl_step_json(const RlStep& step) {
             {"train_gpus", job.train_gpus},
             {"rollout_gpus", job.rollout_gpus},
             {"step_s", rounded(step.time.si())},
+            {"range_s",
+             {{"low", rounded(step.time.si() * std::exp(-rl_step_error))},
+              {"high", rounded(step.time.si() * std::exp(rl_step_error))}}},
             {"samples_per_s", rounded(step.samples_per_s())},
             {"tokens_per_s_per_gpu", rounded(step.tokens_per_s_per_gpu())},
             {"phases", phases},
@@ -152,7 +184,12 @@ std::string rl_step_json(const RlStep& step) {
               {"training_bytes", whole(step.memory.training)},
               {"rollout_bytes", whole(step.memory.rollout)},
               {"left_by_trainer_bytes", whole(step.memory.left_by_trainer)}}},
-            {"weights_bytes", whole(step.weights)}};
+            {"weights_bytes", whole(step.weights)},
+            {"cost",
+             {{"usd_per_thousand_samples", range_json(bill.usd_per_thousand)},
+              {"kwh_per_thousand_samples", range_json(bill.kwh_per_thousand)},
+              {"run_days", bill.steps > 0 ? Json(rounded(bill.run.si() / 86400.0)) : Json(nullptr)},
+              {"run_usd", bill.steps > 0 ? range_json(bill.run_usd) : Json(nullptr)}}}};
   if (step.overlap) {
     const RlOverlap& both = *step.overlap;
     json["overlap"] = {{"generation_s", rounded(both.generation.time.si())},
@@ -162,6 +199,93 @@ std::string rl_step_json(const RlStep& step) {
                        {"slots_full", both.generation.slots_full},
                        {"mean_age_steps", rounded(both.mean_age)}};
   }
+  return json;
+}
+
+}  // namespace
+
+std::string rl_step_json(const RlStep& step, const RlBill& bill) {
+  return step_json(step, bill).dump(2) + "\n";
+}
+
+RlBill rl_bill(const RlStep& step, const Economics& economics, std::int64_t steps) {
+  constexpr double hour = 3600.0;
+  const double gpu_hours = static_cast<double>(step.job.gpus) * step.time.si() / hour;
+  const double of_a_thousand = gpu_hours * 1000.0 / static_cast<double>(step.job.samples.size());
+  RlBill bill;
+  bill.usd_per_thousand = economics.rent_usd_per_gpu_hour * of_a_thousand;
+  bill.kwh_per_thousand = economics.server_watts_per_gpu * economics.pue * (of_a_thousand / 1e3);
+  bill.steps = steps;
+  bill.run = static_cast<double>(steps) * step.time;
+  bill.run_usd = economics.rent_usd_per_gpu_hour * (gpu_hours * static_cast<double>(steps));
+  return bill;
+}
+
+std::string rl_changes_text(const RlStep& step, const std::vector<RlChange>& changes) {
+  Table table{{{"one change", Align::left}, {"seconds"}, {"shorter by"}, {"option", Align::left}}};
+  std::string refused;
+  for (const RlChange& change : changes) {
+    if (change.refused.empty())
+      table.add_row({change.words, seconds(change.step),
+                     signed_percent(1.0 - change.step / step.time), change.options});
+    else
+      refused += wrapped_words("", "Not possible: " + change.options + ": " + change.refused,
+                               text_columns);
+  }
+  return table.text() + (refused.empty() ? "" : "\n" + refused);
+}
+
+namespace {
+
+// The keys of a step's plans that a search chooses.
+std::string options_of(const RlStep& step) {
+  const Plan& plan = step.job.training.plan;
+  std::string training = "tp=" + std::to_string(plan.tp) + ",pp=" + std::to_string(plan.pp);
+  if (plan.ep > 1) training += ",ep=" + std::to_string(plan.ep);
+  training += plan.recompute.kind == Recompute::full ? ",recompute=full" : ",recompute=none";
+  return (step.job.colocated ? std::string{}
+                             : "--rollout_gpus " + std::to_string(step.job.rollout_gpus) + " ") +
+         "--rollout tp=" + std::to_string(step.job.rollout.deployment.tp) + " --training " +
+         training;
+}
+
+}  // namespace
+
+std::string rl_search_text(const RlSearchRequest& request, const RlSearchResult& result) {
+  std::string text = request.model.name + " on " + plural(request.gpus, "GPU") + " of " +
+                     request.system.name + ", " + name(request.job.algorithm) + ", " +
+                     request.framework.name + "\n\n";
+  Table table{{{"seconds"}, {"generate"}, {"train"}, {"trainer waits"}, {"plan", Align::left}}};
+  for (const RlStep& step : result.best) {
+    const Seconds generation =
+        step.overlap ? step.overlap->generation.time : step.time_of(RlPhase::generation);
+    const Seconds trainer = step.overlap ? step.overlap->trainer : step.time - generation;
+    table.add_row({seconds(step.time), seconds(generation), seconds(trainer),
+                   step.overlap ? percent(step.time_of(RlPhase::generation) / step.time) : "",
+                   options_of(step)});
+  }
+  text += table.text() + "\n";
+  return text +
+         wrapped_words("",
+                       grouped(result.jobs) + " plans of both halves that divide: " +
+                           grouped(result.simulated) + " trainers simulated, of which " +
+                           grouped(result.fits) + " fit, and " + grouped(result.bounded_out) +
+                           " proven slower by their bound. The first is the shortest step "
+                           "of them all",
+                       text_columns);
+}
+
+std::string rl_search_json(const RlSearchResult& result, const Economics& economics) {
+  Json steps = Json::array();
+  for (const RlStep& step : result.best)
+    steps.push_back(step_json(step, rl_bill(step, economics, 0)));
+  const Json json{{"schema", "orrery.post-search/1"},
+                  {"steps", steps},
+                  {"space",
+                   {{"jobs", result.jobs},
+                    {"simulated", result.simulated},
+                    {"fits", result.fits},
+                    {"bounded_out", result.bounded_out}}}};
   return json.dump(2) + "\n";
 }
 

@@ -1,13 +1,32 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
+#include "sim/cluster/economics.hpp"
+#include "sim/posttraining/rl_search.hpp"
 #include "sim/posttraining/rl_step.hpp"
 
 namespace orrery {
 
-std::string rl_step_text(const RlStep& step);
+/// What a step costs at rent and power of its GPUs; `steps`: of a run, 0 for none.
+struct RlBill {
+  Range usd_per_thousand, kwh_per_thousand;  ///< Samples. Unknown if a price is.
+  std::int64_t steps = 0;
+  Seconds run;
+  Range run_usd;
+};
+RlBill rl_bill(const RlStep& step, const Economics& economics, std::int64_t steps);
+
+std::string rl_step_text(const RlStep& step, const RlBill& bill);
 /// orrery.post-result/1 (docs/reference/json.md).
-std::string rl_step_json(const RlStep& step);
+std::string rl_step_json(const RlStep& step, const RlBill& bill);
+/// A line for each change: the step with it, and by how much it is shorter.
+std::string rl_changes_text(const RlStep& step, const std::vector<RlChange>& changes);
+/// A line for each of the best steps, with what was searched.
+std::string rl_search_text(const RlSearchRequest& request, const RlSearchResult& result);
+/// orrery.post-search/1: the results of the best steps, and the space.
+std::string rl_search_json(const RlSearchResult& result, const Economics& economics);
 
 }  // namespace orrery

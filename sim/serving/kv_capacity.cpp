@@ -532,7 +532,8 @@ void need_kv(const Model& model, const System& system, const Deployment& plan,
             gigabytes_text(kv_of_request(model, plan, plan.max_length)) + " of KV cache, and " +
             gigabytes_text(kv.memory.kv) + " are left: the engine does not start",
         (longest < tokens ? better
-                          : "the largest that fits is --max_length " + std::to_string(longest) +
+                          : "the largest that fits is " +
+                                options_text({{"max_length", std::to_string(longest)}}, at) +
                                 (change.empty() ? ", or " + better : "; " + change + ", too")));
   }
   const std::int64_t longest = kv.longest(at_once(plan));

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sim/posttraining/rl_step.hpp"
+
+namespace orrery {
+
+/// One change of a job, and the step with it.
+struct RlChange {
+  std::string words;    ///< "one optimizer step"
+  std::string options;  ///< "--train_batch 2048"
+  Seconds step;
+  std::string refused;  ///< Why it cannot be; "": it can.
+};
+
+/// Tries one change of a job at a time: other degrees of the engine, twice the GPUs, fewer passes
+/// and optimizer steps, a lower limit of answers, both halves at a time, other splits. The shortest
+/// step first, those that cannot be last. `gpus` of all plans but one are the job's.
+std::vector<RlChange> rl_changes(const RlStep& step);
+
+/// What a search varies.
+struct RlSearchRequest {
+  Model model;
+  System system;
+  RlFramework framework;
+  RlRequest
+      job;  ///< Its keys stay as they are; so do those of `training` and `rollout` in `given`.
+  std::vector<std::string> given;
+  int gpus = 0;
+};
+
+struct RlSearchResult {
+  std::vector<RlStep> best;  ///< The shortest steps first, one for each split and engine degree.
+  std::int64_t jobs = 0;     ///< Of the space, that divide.
+  std::int64_t fits = 0;     ///< That fit, of those that were simulated,
+  std::int64_t simulated = 0;
+  std::int64_t bounded_out = 0;  ///< and those that a bound proves slower than the best.
+  std::string refusal;           ///< The last reason, where none fits.
+};
+
+/// The shortest step over all splits of the GPUs in whole nodes, tensor and pipeline degrees of the
+/// trainer (with expert parallelism where there are experts, recomputation only where nothing else
+/// fits) and tensor degrees of the engine within an NVLink domain. Without max_staleness all GPUs
+/// do both by turns.
+///
+/// A step is a sum or a maximum of its halves, each of which depends on its own plan alone, so that
+/// each half is simulated once. A split is left out if its engine, or the trainer's operations at
+/// the GPUs' peak, take longer than the best step: it is proven slower.
+RlSearchResult search_rl(const RlSearchRequest& request, std::size_t top);
+
+}  // namespace orrery
