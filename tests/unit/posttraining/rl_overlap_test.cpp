@@ -100,6 +100,18 @@ TEST(RlOverlap, TheSlowerPoolDecides) {
       std::max(generation + stopping.time_of(RlPhase::refit), stopping.overlap->trainer).si());
 }
 
+// By Little's law: prompts under way are as old as they take, in steps, and what waits in the buffer
+// is a batch where the trainer is slower and a batch may wait.
+TEST(RlOverlap, TheAgeOfAnswersIsThatOfTheirPrompts) {
+  RlRequest request = usual();
+  request.max_staleness = 1;
+  request.in_flight_updates = true;
+  const RlStep step = step_of(request);
+  const SteadyRollout& generation = step.overlap->generation;
+  const double waiting = step.overlap->trainer > generation.time ? 1.0 : 0.0;
+  EXPECT_NEAR(step.overlap->mean_age, generation.prompt_time / step.time + waiting, 1e-12);
+}
+
 // A loop that may be ever staler tends to a step of the slower pool's rate.
 TEST(RlOverlap, MoreStalenessIsNeverSlower) {
   RlRequest request = usual();

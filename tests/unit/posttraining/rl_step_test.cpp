@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/posttraining/rl_text.hpp"
 #include "sim/training/estimate.hpp"
 #include "tests/support/error_text.hpp"
 
@@ -122,6 +123,64 @@ TEST(RlStep, OversamplingGeneratesMoreAndTrainsTheSame) {
   EXPECT_EQ(twice.job.generated.size(), 2 * once.job.generated.size());
   EXPECT_EQ(twice.time_of(RlPhase::training), once.time_of(RlPhase::training));
   EXPECT_GT(twice.time_of(RlPhase::generation), once.time_of(RlPhase::generation));
+}
+
+// By turns the engine's weights and the trainer's leave the GPU and come back at the link's rate,
+// the optimizer's state at that of pages that are not pinned; for the reference the policy's leave
+// and come back, and the reference's come. 8 ranks hold 16.06 GB of weights each, and an eighth of
+// 12 bytes a parameter.
+TEST(RlStep, CopiesToTheHostAreCounted) {
+  const RlJob job = job_of(usual(), 8);
+  const RlStep step = rl_step(job);
+  const double parameters = 8.03e9;
+  const double link = job.system.gpu.host.si(), pages = job.framework.host_copies.si();
+  EXPECT_NEAR(step.time_of(RlPhase::moves).si(),
+              2.0 * (2.0 * 2.0 * parameters / link + 12.0 * parameters / 8.0 / pages),
+              0.01 * step.time_of(RlPhase::moves).si());
+  EXPECT_NEAR((step.time_of(RlPhase::reference) - step.time_of(RlPhase::old_logprobs)).si(),
+              3.0 * 2.0 * parameters / pages, 0.1);
+  // What stays on the GPU does not move, but takes the engine's memory.
+  RlRequest request = usual();
+  request.free_weights = request.free_optimizer = false;
+  request.rollout.kv_share = 0.5;
+  const RlStep staying = rl_step(job_of(request, 8));
+  EXPECT_NEAR(staying.time_of(RlPhase::moves).si(), 2.0 * 2.0 * parameters / link, 0.1);
+  EXPECT_NEAR(staying.memory.left_by_trainer.si(), 2.0 * parameters + 12.0 * parameters / 8.0,
+              0.02 * staying.memory.left_by_trainer.si());
+  EXPECT_NEAR((staying.memory.rollout - staying.memory.left_by_trainer).si(),
+              0.5 * staying.memory.capacity.si(), 1.0);
+}
+
+// Adapters beside frozen weights: the reference is the model without them, and no copy of it comes.
+TEST(RlStep, AdaptersNeedNoOtherReference) {
+  RlRequest request = usual();
+  request.training.finetune = Finetune::lora;
+  const RlStep step = rl_step(job_of(request, 8));
+  EXPECT_EQ(step.time_of(RlPhase::reference), step.time_of(RlPhase::old_logprobs));
+}
+
+// A critic takes its passes, its training, and its weights and state in memory.
+TEST(RlStep, ACriticIsAPolicyMore) {
+  RlRequest request = usual();
+  const RlStep alone = rl_step(job_of(request, 8));
+  request.algorithm = RlAlgorithm::ppo;
+  const RlStep both = rl_step(job_of(request, 8));
+  EXPECT_EQ(both.time_of(RlPhase::critic), alone.time_of(RlPhase::training));
+  EXPECT_EQ(both.time_of(RlPhase::values), alone.time_of(RlPhase::old_logprobs));
+  EXPECT_NEAR((both.memory.training - alone.memory.training).si(), (2.0 + 12.0 / 8.0) * 8.03e9,
+              0.02 * (2.0 + 12.0 / 8.0) * 8.03e9);
+}
+
+// Prices of a thousand samples are those of the GPUs' time.
+TEST(RlStep, CostsItsGpusTime) {
+  const RlStep step = rl_step(job_of(usual(), 8));
+  Economics economics;
+  economics.rent_usd_per_gpu_hour = {2.0, 3.0};
+  const RlBill bill = rl_bill(step, economics, 100);
+  const double hours = 8.0 * step.time.si() / 3600.0;
+  EXPECT_NEAR(bill.usd_per_thousand.low, 2.0 * hours * 1000.0 / 128.0, 1e-9);
+  EXPECT_NEAR(bill.run_usd.high, 3.0 * hours * 100.0, 1e-6);
+  EXPECT_FALSE(bill.kwh_per_thousand.known());
 }
 
 TEST(RlStep, WhatDoesNotFitIsRefusedWithAWayOut) {
