@@ -221,7 +221,10 @@ class JobMaker {
     rule.ranks = ranks;
     rule.square = square();
     rule.equal_bins = request.pp > 1;
-    rule.meets_each = request.zero.value_or(0) == 3 || request.ep > 1;
+    // Whether the plan shards weights is for its software to say, whatever the micro-batches.
+    const auto tokens = static_cast<double>(longest);
+    const Plan plan = scenario(request, {1, tokens, tokens, 1.0}, tokens).plan;
+    rule.meets_each = plan.shards_weights() || plan.ep > 1;
     need_room(rule.tokens, longest, "train_tokens");
     if (batch < ranks)
       fail_infeasible(at_ / "train_batch",

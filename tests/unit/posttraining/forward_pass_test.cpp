@@ -39,6 +39,13 @@ TEST(ForwardPass, APipelineFillsAndThenTakesItsLongestStage) {
   }
 }
 
+// Weights that ZeRO-1 gathers in a training step are whole in a pass without gradients.
+TEST(ForwardPass, GathersNothingThatIsWhole) {
+  const Scenario whole = scenario(1, 0, 64), sharded_state = scenario(1, 1, 64);
+  EstimateContext context{whole.system};
+  EXPECT_EQ(forward_time(whole, context), forward_time(sharded_state, context));
+}
+
 // It is less than half of a training step, and with shards it gathers weights as well.
 TEST(ForwardPass, IsAThirdOfAStepOrSo) {
   for (const int zero : {1, 3}) {

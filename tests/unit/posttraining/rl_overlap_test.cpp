@@ -33,6 +33,20 @@ TEST(SteadyRollout, EqualAnswersAllRun) {
   EXPECT_FALSE(rollout.slots_full);
 }
 
+// Of two answers of 100 and 300 tokens the shorter one has ended for two thirds of the time: 200 of
+// 300 tokens' time each, 4/3 samples of a prompt.
+TEST(SteadyRollout, ShorterAnswersLeaveTheirPlaceEmpty) {
+  const PricedServing priced = priced_of(1);
+  std::vector<Sample> samples;
+  for (int prompt = 0; prompt < 24; ++prompt) {
+    samples.push_back({128, 100});
+    samples.push_back({128, 300});
+  }
+  const SteadyRollout rollout = steady_rollout(priced, samples, 2, 24.0, {"", ""});
+  EXPECT_DOUBLE_EQ(rollout.running, 24.0 * 4.0 / 3.0);
+  EXPECT_DOUBLE_EQ(rollout.longest, 300.0);
+}
+
 // As many prompts as a step has, which begin as others end, take as long as a burst of them, in
 // which all have the same phase: within a tenth for answers of one length.
 TEST(SteadyRollout, ABatchUnderWayTakesAsLongAsABurst) {

@@ -75,6 +75,33 @@ TEST(RlStep, SamplesOfOneLengthAreAnOrdinaryStep) {
               1e-9);
 }
 
+// Ranks that gather shards, or exchange rows of experts, wait for each other in each micro-batch:
+// more is waited for than where they meet once a step. Bins of a pipeline are as long as the
+// longest.
+TEST(RlStep, WhatIsWaitedForDependsOnThePlan) {
+  RlRequest request = usual();
+  request.packing = SamplePacking::bins;
+  request.training.software = "megatron-core";
+  const auto useful = [&] { return job_of(request, 8, "verl-fsdp").batches.useful; };
+  const double once = useful();
+  request.training.software.clear();  // verl-fsdp shards weights unless it is told otherwise.
+  EXPECT_EQ(job_of(request, 8, "verl-fsdp").training.plan.zero, 3);
+  EXPECT_LT(useful(), once);
+  // {9} {6} {7} of ten tokens: a pipeline computes nine in each.
+  RlRequest few = usual();
+  few.lengths = {{100, 1700}, {100, 1100}, {100, 1300}};
+  few.prompts = 3;
+  few.samples = 1;
+  few.train_batch.reset();
+  few.packing = SamplePacking::bins;
+  few.training.tp = 4;
+  few.training.pp = 2;
+  EXPECT_EQ(job_of(few, 8).batches.tokens, 1800.0);
+  few.training.pp = 1;
+  few.training.tp = 8;
+  EXPECT_NEAR(job_of(few, 8).batches.tokens, 4400.0 / 3.0, 1e-9);
+}
+
 TEST(RlStep, WeightsTravelAsTheFrameworkSaysIt) {
   RlRequest request = usual();
   request.rollout_gpus = 4;
