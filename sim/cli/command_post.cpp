@@ -16,6 +16,7 @@ constexpr std::size_t listed_steps = 10;
 // The options of `orrery post`.
 struct PostOptions {
   std::optional<std::string> model, system, framework, job, lengths;
+  TraceReading reading;
   std::optional<int> gpus;
   RlRequest request;
   std::vector<std::string> given;  ///< Keys of the training plan.
@@ -44,6 +45,9 @@ void add_post(Options& options, PostOptions& into) {
   options.add("sample_lengths", "FILE",
               "lengths of prompts and answers, a line for each sample, in place of distributions",
               into.lengths);
+  options.add("trace-format", "NAME",
+              "lines, mooncake, azure, burstgpt, lengths or vllm (default: what it looks like)",
+              into.reading.format);
   options.group("Its two halves");
   options.add("training", "LIST", "keys of the training plan: tp=4,pp=2,zero=1 (orrery estimate)",
               [&into](const std::string& text, const Place& at) {
@@ -60,7 +64,7 @@ void add_post(Options& options, PostOptions& into) {
               whole(1, 1 << 30));
   options.add("economics", "FILE[,FILE]",
               "your prices and powers, over those of topologies/economics", into.economics);
-  options.add("changes", "try one change of the job at a time, and list what shortens the step",
+  options.add("changes", "try one change of the plan at a time, and list what shortens the step",
               into.changes);
   options.add("search",
               "the best split of the GPUs, degrees of the trainer and of the engine that are not "
@@ -94,8 +98,8 @@ const std::string& needed(const std::optional<std::string>& value, const std::st
   return *value;
 }
 
-std::vector<Sample> samples_of_file(const std::string& path) {
-  const RequestTrace trace = read_request_trace(path, {});
+std::vector<Sample> samples_of_file(const std::string& path, const TraceReading& reading) {
+  const RequestTrace trace = read_request_trace(path, reading);
   std::vector<Sample> samples;
   for (const Request& request : trace.list.requests)
     samples.push_back({request.prompt_tokens, request.output_tokens});
@@ -125,7 +129,9 @@ int run_post(const Arguments& arguments) {
     take_job_file(given);
   }
   options.fill();
-  if (given.lengths) given.request.lengths = samples_of_file(*given.lengths);
+  if (!given.lengths)
+    options.refuse({"trace-format"}, "is of a file of lengths", "add --sample_lengths FILE");
+  if (given.lengths) given.request.lengths = samples_of_file(*given.lengths, given.reading);
   const Model model = read_model(needed(given.model, "model"), command_line / "model");
   const System system = read_system(needed(given.system, "system"), command_line / "system");
   if (!given.gpus) fail_input(command_line / "gpus", "is missing", "write how many: --gpus 16");

@@ -12,7 +12,8 @@
 namespace orrery {
 namespace {
 
-constexpr std::int64_t most_samples = 1 << 20;
+// Far more than any step has; packing them takes seconds.
+constexpr std::int64_t most_samples = 1 << 16;
 Notation<LengthDistribution> lengths_of() {
   return written<LengthDistribution>(
       "LENGTHS",
@@ -21,6 +22,13 @@ Notation<LengthDistribution> lengths_of() {
             v.is_number() ? std::to_string(v.integer(1, 1 << 24)) : v.text(), v.place());
       },
       length_distribution_text);
+}
+
+Notation<Seconds> time_with_unit() {
+  return {Form::word, "TIME", {}, [](const JsonValue& v) {
+            if (v.is_number()) v.fail("has no unit", "write it like 5s");
+            return parse_duration(v.text(), v.place());
+          }};
 }
 
 std::int64_t round_up(std::int64_t value, std::int64_t to) { return (value + to - 1) / to * to; }
@@ -322,9 +330,7 @@ const std::vector<Field<RlRequest>>& rl_keys() {
       field("free_weights", &R::free_weights, truth(),
             "the trainer's weights leave the GPUs for a rollout"),
       field("free_optimizer", &R::free_optimizer, truth(), "the same of its optimizer's state"),
-      field("reward", &R::reward,
-            made_of(any_text(), [](const std::string& s) { return parse_duration(s, {}); }),
-            "time of a step's rewards, as 5s"),
+      field("reward", &R::reward, time_with_unit(), "time of a step's rewards, as 5s"),
       field("oversampling", &R::oversampling, real(1.0, 16.0),
             "samples generated for each that is trained on"),
       field("rollout_gpus", &R::rollout_gpus, whole<int>(1, 1 << 20),

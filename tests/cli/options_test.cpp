@@ -183,6 +183,7 @@ TEST(OptionNames, AreExplainedAlike) {
                                               "objective",
                                               "all-settings",
                                               "pareto",
+                                              "search",
                                               "fix",
                                               "deadline",
                                               "time-limit",

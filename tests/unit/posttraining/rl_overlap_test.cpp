@@ -114,8 +114,8 @@ TEST(RlOverlap, TheSlowerPoolDecides) {
       std::max(generation + stopping.time_of(RlPhase::refit), stopping.overlap->trainer).si());
 }
 
-// By Little's law: prompts under way are as old as they take, in steps, and what waits in the buffer
-// is a batch where the trainer is slower and a batch may wait.
+// By Little's law: prompts under way are as old as they take, in steps, and a batch waits in the
+// buffer where the trainer is slower.
 TEST(RlOverlap, TheAgeOfAnswersIsThatOfTheirPrompts) {
   RlRequest request = usual();
   request.max_staleness = 1;
