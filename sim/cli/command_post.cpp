@@ -40,7 +40,11 @@ void add_post(Options& options, PostOptions& into) {
   for (const Field<RlRequest>& key : rl_keys())
     options.add(key.name, key.values.size() < 20 ? key.values : "NAME", key.help,
                 [&into, &key](const std::string& text, const Place&) {
-                  key.read(into.request, value_of_flag(key.name, text));
+                  // "100..900" is a word, though it begins as a number does.
+                  const bool is_range = text.find("..") != text.npos;
+                  key.read(into.request, is_range
+                                             ? JsonValue::parse(json_quoted(text), "--" + key.name)
+                                             : value_of_flag(key.name, text));
                 });
   options.add("sample_lengths", "FILE",
               "lengths of prompts and answers, a line for each sample, in place of distributions",

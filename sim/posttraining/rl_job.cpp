@@ -227,11 +227,11 @@ class JobMaker {
     rule.longest = round_up(longest, rule.round);
     rule.tokens = request_.train_tokens.value_or(rule.longest * micro);
     rule.ranks = ranks;
-    rule.square = square();
     rule.equal_bins = request.pp > 1;
     // Whether the plan shards weights is for its software to say, whatever the micro-batches.
     const auto tokens = static_cast<double>(longest);
     const Plan plan = scenario(request, {1, tokens, tokens, 1.0}, tokens).plan;
+    rule.square = square();  // Of a model that training has prices for.
     rule.meets_each = plan.shards_weights() || plan.ep > 1;
     need_room(rule.tokens, longest, "train_tokens");
     if (batch < ranks)

@@ -214,6 +214,8 @@ class Search {
 
   // All operations of training and of passes at the peak of the GPUs.
   Seconds least_training(int gpus) const {
+    // Layers of several kinds may have no count of operations.
+    if (request_.model.pattern) return {};
     const PlanRequest& plan = request_.job.training;
     const Flop flop = tokens_ * model_flop(request_.model, 1, 1, true, plan.trains_weights());
     const Dtype dtype = plan.dtype.value_or(Dtype::bf16);

@@ -124,7 +124,7 @@ class StepMaker {
                                ? prompts * (job.request.max_staleness + 1) - job.prompts_in_flight
                                : 0.0;
     overlap.mean_age = std::min(overlap.generation.prompt_time / step + waiting / prompts,
-                                static_cast<double>(job.request.max_staleness) + 1.0);
+                                static_cast<double>(job.request.max_staleness));
     step_.overlap = overlap;
   }
 
