@@ -84,17 +84,16 @@ class JobMaker {
     if (job_.colocated)
       fail_input(at_ / "max_staleness", "needs GPUs that generate while others train",
                  "add rollout_gpus, or leave it out");
-    const double most =
-        static_cast<double>(request_.prompts) * static_cast<double>(request_.max_staleness + 1);
-    job_.prompts_in_flight = request_.prompts_in_flight.value_or(
-        static_cast<double>(request_.prompts) * static_cast<double>(request_.max_staleness));
+    const std::int64_t a_step = job_.generated_prompts();
+    const std::int64_t most = a_step * (request_.max_staleness + 1);
+    job_.prompts_in_flight = request_.prompts_in_flight.value_or(a_step * request_.max_staleness);
     if (job_.prompts_in_flight > most)
       fail_infeasible(
           at_ / "prompts_in_flight",
-          fixed(job_.prompts_in_flight, 0) + " prompts under way are more than those of " +
+          grouped(job_.prompts_in_flight) + " prompts under way are more than those of " +
               plural(request_.max_staleness + 1, "step") + ": the last ones would be staler than " +
               plural(request_.max_staleness, "step"),
-          "use at most " + fixed(most, 0));
+          "use at most " + grouped(most));
   }
 
   void choose_parts() {
@@ -179,7 +178,9 @@ class JobMaker {
   ServingSetup rollout() {
     const RlFramework& usual = job_.framework;
     const RolloutMode& mode =
-        request_.async_engine.value_or(usual.async_engine) ? usual.asynchronous : usual.in_process;
+        request_.async_engine.value_or(usual.async_engine || request_.max_staleness > 0)
+            ? usual.asynchronous
+            : usual.in_process;
     job_.routing = request_.routing.value_or(mode.routing);
     DeploymentRequest request = request_.rollout;
     if (!request.max_seqs) request.max_seqs = mode.max_seqs;
@@ -341,8 +342,8 @@ const std::vector<Field<RlRequest>>& rl_keys() {
             "steps by which weights that began an answer may be behind (0: synchronous)"),
       field("in_flight_updates", &R::in_flight_updates, truth(),
             "answers go on while new weights arrive"),
-      field("prompts_in_flight", &R::prompts_in_flight, real(1, 1 << 20),
-            "prompts that are answered at a time (default: prompts x max_staleness)"),
+      field("prompts_in_flight", &R::prompts_in_flight, whole(1, 1 << 26),
+            "prompts that are answered at a time (default: those of max_staleness steps)"),
       field("engine", &R::engine, any_text(), "serving engine: orrery list engines"),
       field("seed", &R::seed, whole(0, std::int64_t{1} << 53), "of the order of samples (1)"),
   };

@@ -48,8 +48,8 @@ struct RlRequest {
   /// Steps that the weights which began an answer may be behind those that train on it; 0: a step
   /// trains on answers of its own weights.
   int max_staleness = 0;
-  bool in_flight_updates = false;           ///< Answers go on while new weights arrive.
-  std::optional<double> prompts_in_flight;  ///< Prompts that are answered at a time.
+  bool in_flight_updates = false;                 ///< Answers go on while new weights arrive.
+  std::optional<std::int64_t> prompts_in_flight;  ///< Prompts that are answered at a time.
   std::optional<std::string> engine, transfer;
   std::uint64_t seed = 1;
   PlanRequest training;
@@ -89,11 +89,13 @@ struct RlJob {
   SampleStatistics statistics;
   std::int64_t max_response = 0;
   std::int64_t optimizer_steps = 1;
-  double prompts_in_flight = 0.0;  ///< 0: a synchronous loop.
+  std::int64_t prompts_in_flight = 0;  ///< 0: a synchronous loop.
   bool colocated = true, reference = false, old_logprobs = true, critic = false;
   bool frees_weights = false, frees_optimizer = false;
   int gpus = 0, train_gpus = 0, rollout_gpus = 0;
 
+  /// Prompts that a step generates answers to.
+  std::int64_t generated_prompts() const { return std::ssize(generated) / request.samples; }
   bool is_asynchronous() const { return request.max_staleness > 0; }
 };
 

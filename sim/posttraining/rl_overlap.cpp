@@ -1,48 +1,126 @@
 #include "sim/posttraining/rl_overlap.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
-#include "sim/serving/steady_serving.hpp"
-
 namespace orrery {
+namespace {
+
+// Prompts of a step, in their order, again and again.
+class Prompts {
+ public:
+  Prompts(const std::vector<Sample>& samples, std::int64_t each) : samples_{samples}, each_{each} {
+    for (std::size_t first = 0; first < samples.size(); first += size()) {
+      std::uint32_t longest = 1;
+      for (std::size_t i = first; i < first + size(); ++i)
+        longest = std::max(longest, samples[i].response);
+      longest_.push_back(longest);
+      all_ += longest;
+    }
+  }
+
+  std::int64_t count() const { return std::ssize(longest_); }
+
+  // Those of `clients` at a random moment. All longest answers, one behind the other, are cut into a
+  // part for each client, and a point in it is in some prompt, so many tokens after its begin. Where
+  // in the parts follows the golden ratio, which spreads evenly whatever the length of a part is.
+  void begin(std::int64_t clients, RequestList& list) const {
+    constexpr double golden = 0.6180339887498949;
+    std::size_t prompt = 0;
+    double begin = 0.0;
+    for (std::int64_t client = 0; client < clients; ++client) {
+      const auto place = static_cast<double>(client);
+      const double within = golden * place - std::floor(golden * place);
+      const double point = (place + within) / static_cast<double>(clients) * all_;
+      while (begin + longest_[prompt] <= point) begin += longest_[prompt++];
+      add(prompt, static_cast<std::uint32_t>(point - begin), list);
+    }
+  }
+
+  void next(std::int64_t count, RequestList& list) const {
+    for (std::int64_t i = 0; i < count; ++i)
+      add(static_cast<std::size_t>(i) % longest_.size(), 0, list);
+  }
+
+ private:
+  std::size_t size() const { return static_cast<std::size_t>(each_); }
+
+  // Answers that have ended by then have their last token left.
+  void add(std::size_t prompt, std::uint32_t made, RequestList& list) const {
+    const auto number = static_cast<std::uint64_t>(std::ssize(list.requests) / each_);
+    for (std::size_t i = prompt * size(); i < (prompt + 1) * size(); ++i) {
+      const std::uint32_t before = std::min(made, samples_[i].response - 1);
+      list.requests.push_back(
+          request_of({samples_[i].prompt + before, samples_[i].response - before},
+                     samples_[i].prompt, number, list));
+    }
+  }
+
+  const std::vector<Sample>& samples_;
+  std::int64_t each_;
+  std::vector<std::uint32_t> longest_;
+  double all_ = 0.0;
+};
+
+// The part of [from, to] within the window.
+double within(Seconds begin, Seconds end, Seconds from, Seconds to) {
+  return std::max(0.0, (std::min(end, to) - std::max(begin, from)).si());
+}
+
+}  // namespace
 
 SteadyRollout steady_rollout(const PricedServing& priced, const std::vector<Sample>& samples,
-                             std::int64_t samples_per_prompt, double prompts_in_flight,
-                             const Place& at) {
-  const auto each = static_cast<std::size_t>(samples_per_prompt);
-  const auto prompts = static_cast<double>(samples.size() / each);
-  double longest = 0.0, tokens = 0.0, input = 0.0;
-  for (std::size_t first = 0; first < samples.size(); first += each) {
-    std::uint32_t most = 1;
-    for (std::size_t i = first; i < first + each; ++i) {
-      most = std::max(most, samples[i].response);
-      tokens += samples[i].response;
-    }
-    longest += most;
-    input += samples[first].prompt;
-  }
+                             std::int64_t samples_per_prompt, std::int64_t prompts_in_flight,
+                             SampleRouting routing, const Place& at) {
+  const Prompts prompts{samples, samples_per_prompt};
+  const Deployment& plan = priced.setup.deployment;
+  // More than twice as many as the engine has places for wait without any effect.
+  const std::int64_t places =
+      std::int64_t{plan.replicas} * plan.dp * plan.pp * batch_limit(priced.setup.engine, plan);
+  const std::int64_t clients = std::min(prompts_in_flight, 2 * places + prompts.count());
+  const std::int64_t warm_up = std::max(clients, prompts.count());
+  const std::int64_t steps = (2 * warm_up + prompts.count() - 1) / prompts.count();
+  ServingLoad load;
+  load.list.clients = static_cast<std::uint32_t>(clients);
+  load.list.together = static_cast<std::uint32_t>(samples_per_prompt);
+  load.list.hash_tokens = prefix_hash_tokens;
+  prompts.begin(clients, load.list);
+  prompts.next(warm_up + steps * prompts.count(), load.list);
+  load.over_network = false;
+  load.prefix_cache = true;
+  load.replay.keeps_times = true;
+  load.replay.routing = routing == SampleRouting::groups ? Routing::session : Routing::round_robin;
+  const ServingRun run = serve_requests(priced, load, at);
+
+  const auto& times = run.replay.times;
+  const auto measured = static_cast<std::size_t>((clients + warm_up) * samples_per_prompt);
+  const Seconds begin = times[measured].arrival, end = times.back().arrival;
   SteadyRollout rollout;
   rollout.prompts_in_flight = prompts_in_flight;
-  rollout.longest = longest / prompts;
-  const double mean = tokens / static_cast<double>(samples.size());
-  const auto group = static_cast<double>(samples_per_prompt);
-  rollout.running = prompts_in_flight * group * mean / rollout.longest;
-  // A prompt's tokens are computed once, for all of its samples.
-  const auto tokens_of = [](double value) {
-    return std::max<std::int64_t>(1, std::llround(value));
-  };
-  const SteadyLoad load{tokens_of(input / prompts / group), tokens_of(mean),
-                        tokens_of(rollout.running)};
-  const SteadyState state = steady_state(priced, load, at);
-  rollout.prompt_time = rollout.longest * state.tpot;
-  rollout.time = prompts / prompts_in_flight * rollout.prompt_time;
-  const Seconds at_full_rate{tokens / state.output_tokens_per_s};
-  if (at_full_rate > 1.001 * rollout.time) {
-    rollout.slots_full = true;
-    rollout.prompt_time = prompts_in_flight / prompts * at_full_rate;
-    rollout.time = at_full_rate;
+  double made = 0.0;
+  for (const RequestTimes& one : times) {
+    const Seconds first = one.arrival + one.ttft, last = one.arrival + one.e2e;
+    const auto tokens = static_cast<double>(load.list.requests[one.request].output_tokens);
+    made += first > begin && first <= end ? 1.0 : 0.0;
+    if (last > first)
+      made += (tokens - 1.0) * within(begin, end, first, last) / (last - first).si();
+    const Seconds placed = one.arrival + one.queue;
+    rollout.running += within(begin, end, placed, last);
+    rollout.waiting += within(begin, end, one.arrival, placed);
   }
+  rollout.running /= (end - begin).si();
+  rollout.waiting /= (end - begin).si();
+  double wanted = 0.0;
+  for (const Sample& sample : samples) wanted += sample.response;
+  rollout.time = wanted / made * (end - begin);
+  rollout.prompt_time =
+      static_cast<double>(prompts_in_flight) / static_cast<double>(prompts.count()) * rollout.time;
+  const ReplayTotals& totals = run.replay.counts.totals;
+  rollout.kv_tokens = run.kv.tokens;
+  rollout.kv_share = totals.mean_kv_share();
+  rollout.preempted = static_cast<double>(totals.preemptions) *
+                      static_cast<double>(samples.size()) / static_cast<double>(times.size());
   return rollout;
 }
 

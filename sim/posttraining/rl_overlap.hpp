@@ -4,34 +4,34 @@
 #include <vector>
 
 #include "sim/posttraining/rl_samples.hpp"
+#include "sim/posttraining/rollout.hpp"
 #include "sim/serving/serving_step.hpp"
 
 namespace orrery {
 
 /// A pool of engines that always has the same number of prompts under way: where all samples of one
-/// have ended, the next begins, with the weights of that moment.
+/// have ended, the next begins, with the weights of that moment. Figures are means over time.
 struct SteadyRollout {
-  double prompts_in_flight = 0.0;
-  double running = 0.0;     ///< Samples that run at a time, of all replicas; the others of a prompt
-                            ///< have ended before its longest.
-  double longest = 0.0;     ///< Tokens of the longest answer to a prompt, on average.
-  Seconds prompt_time;      ///< From a prompt's begin to the end of its longest answer.
-  Seconds time;             ///< For as many prompts as a step trains on.
-  bool slots_full = false;  ///< The engine runs fewer at a time than are under way.
+  std::int64_t prompts_in_flight = 0;
+  /// Samples in the engine at a time, of all replicas, and those that wait for a place in it; the
+  /// others of the prompts under way have ended before the longest of their prompt.
+  double running = 0.0, waiting = 0.0;
+  double preempted = 0.0;      ///< Times that a sample loses its place, in a step.
+  std::int64_t kv_tokens = 0;  ///< That the cache of a replica holds.
+  double kv_share = 0.0;       ///< Share of the cache in use.
+  Seconds prompt_time;         ///< From a prompt's begin to the end of its last answer.
+  Seconds time;                ///< For as many prompts as a step generates.
 };
 
-/// With P prompts a step and F of them under way, each of whose longest of G answers has L tokens,
-/// m on average:
+/// Replays a closed loop: `prompts_in_flight` clients each send the samples of a prompt together,
+/// and the next prompt when all have ended. It begins in the middle of prompts as they are found
+/// at a random moment: longer ones more often, in proportion to their longest answer.
 ///
-///     running = F G m / L         samples at any time
-///     T = P / F x L x tpot(running)
-///
-/// with the time of a token in a steady state of so many requests (steady_serving.hpp), whose share
-/// of prompts counts each prompt once. If the engine's slots or its cache hold fewer, samples wait,
-/// and T is the tokens of a step at the engine's rate.
-/// Errors (infeasible): the cache does not hold one sample.
+/// What all begin at the same time, as every prompt of a synchronous step does, differs: at its end
+/// few samples run. Here new ones take the places of those that end.
+/// Errors (infeasible): the cache does not hold the longest sample.
 SteadyRollout steady_rollout(const PricedServing& priced, const std::vector<Sample>& samples,
-                             std::int64_t samples_per_prompt, double prompts_in_flight,
-                             const Place& at);
+                             std::int64_t samples_per_prompt, std::int64_t prompts_in_flight,
+                             SampleRouting routing, const Place& at);
 
 }  // namespace orrery

@@ -118,11 +118,11 @@ class StepMaker {
     if (pool > overlap.trainer)
       step_.phases.insert(step_.phases.begin(), {RlPhase::generation, pool - overlap.trainer, 0.0});
     const Seconds step = std::max(pool, overlap.trainer);
-    const auto prompts = static_cast<double>(job.request.prompts);
+    const auto prompts = static_cast<double>(job.generated_prompts());
     // What is not under way waits in the buffer, up to the staleness that is allowed.
-    const double waiting = overlap.trainer > pool
-                               ? prompts * (job.request.max_staleness + 1) - job.prompts_in_flight
-                               : 0.0;
+    const double waiting = overlap.trainer > pool ? prompts * (job.request.max_staleness + 1) -
+                                                        static_cast<double>(job.prompts_in_flight)
+                                                  : 0.0;
     overlap.mean_age = std::min(overlap.generation.prompt_time / step + waiting / prompts,
                                 static_cast<double>(job.request.max_staleness));
     step_.overlap = overlap;
@@ -200,7 +200,7 @@ GeneratorHalf generator_half(const RlJob& job, const PricedServing& rollout) {
   half.weights = rollout.kv.memory.weights;
   if (job.is_asynchronous())
     half.steady = steady_rollout(rollout, job.generated, job.request.samples, job.prompts_in_flight,
-                                 Place{"--rollout", ""});
+                                 job.routing, Place{"--rollout", ""});
   else
     half.burst = replay_rollout(rollout, job.generated, job.request.samples, job.routing,
                                 Place{"--rollout", ""});

@@ -93,10 +93,13 @@ std::string memory_text(const RlStep& step) {
           (memory.left_by_trainer > Bytes{}
                ? " (of which the trainer leaves " + gigabytes_text(memory.left_by_trainer) + ")"
                : "") +
-          (step.overlap ? ""
-                        : "; a KV cache of " + grouped(step.rollout.run.kv.tokens) + " tokens, " +
-                              percent(step.rollout.run.replay.counts.totals.kv_peak) +
-                              " of it in use at the peak"),
+          "; a KV cache of " +
+          (step.overlap
+               ? grouped(step.overlap->generation.kv_tokens) + " tokens, " +
+                     percent(step.overlap->generation.kv_share) + " of it in use on average"
+               : grouped(step.rollout.run.kv.tokens) + " tokens, " +
+                     percent(step.rollout.run.replay.counts.totals.kv_peak) +
+                     " of it in use at the peak"),
       text_columns);
 }
 
@@ -118,9 +121,16 @@ std::string rl_step_text(const RlStep& step, const RlBill& bill) {
         "The pools need " + seconds(both.generation.time) + " s to generate and " +
             seconds(both.trainer) + " s to train a step: the " +
             (both.generation.time > both.trainer ? "trainer waits" : "engine waits") + ". " +
-            fixed(both.generation.running, 0) + " samples run at a time, of " +
-            fixed(both.generation.prompts_in_flight, 0) + " prompts under way; answers are " +
-            fixed(both.mean_age, 1) + " steps old on average",
+            fixed(both.generation.running, 0) + " samples run at a time" +
+            (both.generation.waiting > 0.5
+                 ? " and " + fixed(both.generation.waiting, 0) + " wait for a place"
+                 : "") +
+            ", of " + plural(both.generation.prompts_in_flight, "prompt") + " under way" +
+            (both.generation.preempted > 0.5
+                 ? "; " + grouped(std::llround(both.generation.preempted)) +
+                       " a step lose their place in the cache and are computed again"
+                 : "") +
+            "; answers are " + fixed(both.mean_age, 1) + " steps old on average",
         text_columns);
     return text + memory_text(step) + bill_text(bill);
   }
@@ -194,9 +204,11 @@ Json step_json(const RlStep& step, const RlBill& bill) {
     const RlOverlap& both = *step.overlap;
     json["overlap"] = {{"generation_s", rounded(both.generation.time.si())},
                        {"trainer_s", rounded(both.trainer.si())},
-                       {"prompts_in_flight", rounded(both.generation.prompts_in_flight)},
+                       {"prompts_in_flight", both.generation.prompts_in_flight},
                        {"running_samples", rounded(both.generation.running)},
-                       {"slots_full", both.generation.slots_full},
+                       {"waiting_samples", rounded(both.generation.waiting)},
+                       {"preemptions", rounded(both.generation.preempted)},
+                       {"kv_mean_share", rounded(both.generation.kv_share)},
                        {"mean_age_steps", rounded(both.mean_age)}};
   }
   return json;

@@ -72,20 +72,26 @@ RequestList requests_of(const std::vector<Sample>& samples, const Shares& shares
     for (const auto& share : shares) {
       if (row >= share.size()) continue;
       const std::uint32_t index = share[row];
-      Request request;
-      request.prompt_tokens = samples[index].prompt;
-      request.output_tokens = samples[index].response;
-      request.first_hash = static_cast<std::uint32_t>(list.hashes.size());
-      request.hashes = request.prompt_tokens / prefix_hash_tokens;
       const std::uint64_t prompt = index / static_cast<std::uint64_t>(samples_per_prompt);
-      for (std::uint32_t block = 0; block < request.hashes; ++block)
-        list.hashes.push_back(hash_of(prompt, block));
-      list.requests.push_back(request);
+      list.requests.push_back(request_of(samples[index], samples[index].prompt, prompt, list));
     }
   return list;
 }
 
 }  // namespace
+
+Request request_of(const Sample& sample, std::uint32_t shared, std::uint64_t number,
+                   RequestList& list) {
+  Request request;
+  request.prompt_tokens = sample.prompt;
+  request.output_tokens = sample.response;
+  request.session = static_cast<std::uint32_t>(number);
+  request.first_hash = static_cast<std::uint32_t>(list.hashes.size());
+  request.hashes = shared / prefix_hash_tokens;
+  for (std::uint32_t block = 0; block < request.hashes; ++block)
+    list.hashes.push_back(hash_of(number, block));
+  return request;
+}
 
 Rollout replay_rollout(const PricedServing& priced, const std::vector<Sample>& samples,
                        std::int64_t samples_per_prompt, SampleRouting routing, const Place& at) {

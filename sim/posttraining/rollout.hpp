@@ -29,6 +29,11 @@ struct Rollout {
   double tail() const { return time > Seconds{} ? 1.0 - nine_tenths / time : 0.0; }
 };
 
+/// A request of `list` for a prompt and answer, of which `shared` tokens at the begin are the same
+/// for all samples of prompt `number`.
+Request request_of(const Sample& sample, std::uint32_t shared, std::uint64_t number,
+                   RequestList& list);
+
 /// Replays the samples. All of a prompt's samples have its prefix in common.
 /// Errors (infeasible): the KV cache does not hold the longest sample.
 Rollout replay_rollout(const PricedServing& priced, const std::vector<Sample>& samples,

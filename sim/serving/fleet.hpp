@@ -55,7 +55,7 @@ class Fleet {
       if (now == Replica::never) return;
       // All completions of this moment precede the routing of its arrivals.
       complete_all(now, [&](const Replica& replica, std::uint32_t) {
-        source.ended(replica.ended().size(), now);
+        source.ended(replica.ended(), now);
         ended(replica);
       });
       while (source.next() <= now) deliver(source.take(), now);

@@ -38,7 +38,7 @@ PooledReplay replay_pools(const RequestList& list, const PooledShape& shape, KvR
       for (const RequestTimes& of : replica.ended()) result.times[of.request] = of;
   };
   if (list.clients > 0) {
-    ClosedLoop source{all, list.clients, shape.prefill.replica.client};
+    ClosedLoop source{list, all, list.clients, shape.prefill.replica.client};
     fleet.run(source, ended);
   } else {
     OwnTimes source{list, all, shape.prefill.replica.client};

@@ -84,7 +84,7 @@ class PooledFleet {
       arrived_.clear();
       for (const std::uint32_t transfer : links_.complete()) arrived_.push_back(moving_[transfer]);
       const auto note_ended = [&](const Replica& replica) {
-        source.ended(replica.ended().size(), now);
+        source.ended(replica.ended(), now);
         ended(replica);
       };
       prefill_.complete_all(now, [&](const Replica& replica, std::uint32_t number) {

@@ -30,7 +30,7 @@ void drive(Replica& replica, Source& source, const std::function<void()>& ended)
     }
     if (!arrives) {
       replica.complete();
-      source.ended(replica.ended().size(), replica.now());
+      source.ended(replica.ended(), replica.now());
       ended();
     }
     const Seconds now = arrives ? next : replica.now();
@@ -108,7 +108,7 @@ template <class Drive>
 void send(const RequestList& list, const ReplayShape& shape, const Share& share,
           const Drive& drive) {
   if (share.clients > 0) {
-    ClosedLoop source{share.requests, share.clients, shape.replica.client};
+    ClosedLoop source{list, share.requests, share.clients, shape.replica.client};
     drive(source);
   } else {
     OwnTimes source{list, share.requests, shape.replica.client};
@@ -238,8 +238,9 @@ RequestReplay replay_together(const RequestList& list, const ReplayShape& shape,
 
 RequestReplay replay_requests(const RequestList& list, const ReplayShape& shape, StepTimes& times) {
   assert(!list.requests.empty() && shape.replicas >= 1);
-  return looks_at_replicas(shape.replica.replay.routing) ? replay_together(list, shape, times)
-                                                         : replay_apart(list, shape, times);
+  // Requests that a client sends together may be at several replicas.
+  const bool on_one_clock = looks_at_replicas(shape.replica.replay.routing) || list.together > 1;
+  return on_one_clock ? replay_together(list, shape, times) : replay_apart(list, shape, times);
 }
 
 RequestReplay replay_requests(const RequestList& list, const ReplayShape& shape,

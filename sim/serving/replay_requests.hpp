@@ -25,7 +25,7 @@ class OwnTimes {
                                     : Replica::never;
   }
   std::uint32_t take() { return requests_[next_++]; }
-  void ended(std::size_t, Seconds) {}
+  void ended(std::span<const RequestTimes>, Seconds) {}
 
  private:
   const RequestList& list_;
@@ -34,11 +34,18 @@ class OwnTimes {
   std::size_t next_ = 0;
 };
 
-/// Clients that each send the next request when the last one is answered; all begin at once.
+/// Clients that each send the next request, or the next ones, when the last are answered; all begin
+/// at once.
 class ClosedLoop {
  public:
-  ClosedLoop(std::span<const std::uint32_t> requests, std::uint32_t clients, Seconds client)
-      : requests_{requests}, client_{client}, times_(clients, client) {}
+  /// `clients`: those of `list` that send `requests`, which are all of them where clients send
+  /// several together.
+  ClosedLoop(const RequestList& list, std::span<const std::uint32_t> requests,
+             std::uint32_t clients, Seconds client)
+      : requests_{requests}, client_{client}, together_{list.together} {
+    for (std::uint32_t i = 0; i < clients; ++i) send_at(client);
+    if (together_ > 1) unanswered_.assign(list.requests.size() / together_ + 1, together_);
+  }
 
   Seconds next() const {
     return next_ < requests_.size() && !times_.empty() ? times_.front() : Replica::never;
@@ -47,14 +54,23 @@ class ClosedLoop {
     times_.pop_front();
     return requests_[next_++];
   }
-  void ended(std::size_t requests, Seconds now) {
-    times_.insert(times_.end(), requests, now + client_);
+  void ended(std::span<const RequestTimes> requests, Seconds now) {
+    if (together_ == 1) {
+      times_.insert(times_.end(), requests.size(), now + client_);
+      return;
+    }
+    for (const RequestTimes& one : requests)
+      if (--unanswered_[one.request / together_] == 0) send_at(now + client_);
   }
 
  private:
+  void send_at(Seconds time) { times_.insert(times_.end(), together_, time); }
+
   std::span<const std::uint32_t> requests_;
   Seconds client_;
-  std::deque<Seconds> times_;  // Next sending times, which rise as client_ is constant.
+  std::uint32_t together_;
+  std::vector<std::uint32_t> unanswered_;  // Of requests that were sent together.
+  std::deque<Seconds> times_;              // Next sending times, which rise as client_ is constant.
   std::size_t next_ = 0;
 };
 

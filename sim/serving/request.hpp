@@ -34,6 +34,8 @@ struct RequestList {
   std::uint32_t hash_tokens = 0;  ///< 0: no prompt has hashes.
   std::int64_t failed = 0;        ///< Rows of a trace without an answer, which are left out.
   std::uint32_t clients = 0;      ///< A closed loop has some; 0: requests come at their own times.
+  /// Requests that a client sends at a time: the next ones when all of them are answered.
+  std::uint32_t together = 1;
   std::uint64_t seed = 1;         ///< The seed of routers that choose at random.
 };
 
