@@ -141,9 +141,6 @@ int run_post(const Arguments& arguments) {
   if (!given.gpus) fail_input(command_line / "gpus", "is missing", "write how many: --gpus 16");
   const RlFramework framework =
       read_rl_framework(needed(given.framework, "framework"), command_line / "framework");
-  if (given.json)
-    options.refuse({"changes"}, "prints a table, which --json has no place for",
-                   "leave one of them out");
   const Economics economics = read_economics(system, given.economics);
   if (given.searches) {
     options.refuse({"changes", "steps"}, "is for one job", "leave it out, or --search");
@@ -152,18 +149,17 @@ int run_post(const Arguments& arguments) {
     const RlSearchResult result = long_work([&] { return search_rl(request, listed_steps); });
     if (result.best.empty())
       fail_infeasible(command_line / "search", "no plan of both halves fits: " + result.refusal,
-                      "use more GPUs");
+                      "");
     std::cout << (given.json ? rl_search_json(result, economics) : rl_search_text(request, result));
     return exit_ok;
   }
   const RlJob job = make_rl_job(model, system, framework, given.request, *given.gpus, command_line);
   const RlStep step = long_work([&] { return rl_step(job); });
   const RlBill bill = rl_bill(step, economics, given.steps);
-  std::cout << (given.json ? rl_step_json(step, bill) : rl_step_text(step, bill));
-  if (given.changes) {
-    const auto changes = long_work([&] { return rl_changes(step); });
-    std::cout << "\n" << rl_changes_text(step, changes);
-  }
+  std::vector<RlChange> changes;
+  if (given.changes) changes = long_work([&] { return rl_changes(step); });
+  std::cout << (given.json ? rl_step_json(step, bill, changes) : rl_step_text(step, bill));
+  if (given.changes && !given.json) std::cout << "\n" << rl_changes_text(step, changes);
   return exit_ok;
 }
 

@@ -136,6 +136,11 @@ class JobMaker {
     SampleLengths lengths;
     lengths.given = request_.lengths;
     if (!lengths.given.empty()) {
+      for (const auto& [key, given] :
+           {std::pair{"prompt_length", request_.prompt_length.has_value()},
+            {"response_length", request_.response_length.has_value()},
+            {"mean_response", request_.mean_response.has_value()}})
+        if (given) fail_input(at_ / key, "is said by the file of lengths, too", "keep one of them");
       std::uint32_t longest = 1;
       for (const Sample& sample : lengths.given) longest = std::max(longest, sample.response);
       lengths.max_response = request_.max_response.value_or(longest);
@@ -183,6 +188,14 @@ class JobMaker {
             : usual.in_process;
     job_.routing = request_.routing.value_or(mode.routing);
     DeploymentRequest request = request_.rollout;
+    const int engine_gpus =
+        request.tp.value_or(1) * request.pp.value_or(1) * request.dp.value_or(1);
+    if (!job_.colocated && job_.rollout_gpus % engine_gpus != 0)
+      fail_infeasible(
+          at_ / "rollout_gpus",
+          plural(job_.rollout_gpus, "GPU") + " do not divide into engines of " +
+              std::to_string(engine_gpus),
+          "use a multiple of " + std::to_string(engine_gpus) + ", or smaller degrees in --rollout");
     if (!request.max_seqs) request.max_seqs = mode.max_seqs;
     if (!request.budget) request.budget = mode.budget;
     if (!request.tp) request.tp = 1;
@@ -223,6 +236,7 @@ class JobMaker {
     const std::int64_t batch = static_cast<std::int64_t>(job_.samples.size()) / steps_of;
     PackingRule rule;
     rule.packing = request_.packing.value_or(job_.framework.packing);
+    refuse_unused(rule.packing);
     rule.samples = request_.micro_samples.value_or(micro);
     rule.round = job_.framework.round_tokens;
     rule.longest = round_up(longest, rule.round);
@@ -254,6 +268,20 @@ class JobMaker {
     job_.pass_batches =
         pack_samples(job_.samples, static_cast<std::int64_t>(job_.samples.size()), pass);
     job_.pass = scenario(forward, job_.pass_batches, job_.pass_batches.tokens);
+    job_.fullest_pass = scenario(forward, job_.pass_batches, largest_micro_batch(pass));
+  }
+
+  void refuse_unused(SamplePacking packing) const {
+    const bool by_tokens = packs_by_tokens(packing);
+    const auto refuse = [&](const char* key, bool given, const char* other) {
+      if (given)
+        fail_input(at_ / key, "says nothing where packing is " + name(packing),
+                   std::string{"use "} + other + ", or leave it out");
+    };
+    refuse("micro_samples", by_tokens && request_.micro_samples, "train_tokens");
+    refuse("pass_samples", by_tokens && request_.pass_samples, "pass_tokens");
+    refuse("train_tokens", !by_tokens && request_.train_tokens, "micro_samples");
+    refuse("pass_tokens", !by_tokens && request_.pass_tokens, "pass_samples");
   }
 
   std::int64_t longest_sample() const {
@@ -264,9 +292,8 @@ class JobMaker {
   }
 
   double largest_micro_batch(const PackingRule& rule) const {
-    const bool by_tokens =
-        rule.packing == SamplePacking::bins || rule.packing == SamplePacking::balanced;
-    return static_cast<double>(by_tokens ? rule.tokens : rule.longest * rule.samples);
+    return static_cast<double>(packs_by_tokens(rule.packing) ? rule.tokens
+                                                             : rule.longest * rule.samples);
   }
 
   void need_room(std::int64_t tokens, std::int64_t longest, const char* key) const {
@@ -313,7 +340,8 @@ const std::vector<Field<RlRequest>>& rl_keys() {
             "its mean, in place of response_length: log-normal of sigma 0.7, cut at max_response"),
       field("max_response", &R::max_response, tokens, "tokens at which an answer is cut"),
       field("train_tokens", &R::train_tokens, tokens,
-            "tokens of a micro-batch of packed samples (default: the longest sample)"),
+            "tokens of a micro-batch of packed samples (default: the longest prompt and "
+            "max_response)"),
       field("pass_tokens", &R::pass_tokens, tokens, "the same for log-probabilities"),
       field("micro_samples", &R::micro_samples, whole(1, most_samples),
             "samples of a micro-batch, where they are not packed by tokens (mbs)"),

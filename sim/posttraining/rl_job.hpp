@@ -81,8 +81,8 @@ struct RlJob {
   SampleRouting routing = SampleRouting::groups;
   WeightTransfer transfer;
   /// Plans of an optimizer step and of a pass for log-probabilities, each of the micro-batches that
-  /// others wait for; and that of the largest micro-batch, for memory.
-  Scenario training, pass, fullest;
+  /// others wait for; and those of the largest micro-batches, for memory.
+  Scenario training, pass, fullest, fullest_pass;
   MicroBatches batches, pass_batches;
   std::vector<Sample> samples;    ///< That are trained on.
   std::vector<Sample> generated;  ///< The same, or more with oversampling.

@@ -20,6 +20,11 @@ template <>
 inline const std::vector<std::string> enum_words<SamplePacking>{"bins", "balanced", "fixed",
                                                                 "padded"};
 
+/// By tokens, or by the number of samples.
+inline bool packs_by_tokens(SamplePacking packing) {
+  return packing == SamplePacking::bins || packing == SamplePacking::balanced;
+}
+
 /// What micro-batches are made by.
 struct PackingRule {
   SamplePacking packing = SamplePacking::bins;

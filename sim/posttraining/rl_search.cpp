@@ -104,10 +104,14 @@ class Changes {
     }
     if (!job.is_asynchronous())
       attempt("both pools at a time", "--max_staleness 1 --in_flight_updates true", at_a_time);
-    else
+    else {
+      if (!job.request.in_flight_updates)
+        attempt("answers go on while weights arrive", "--in_flight_updates true",
+                [](RlRequest& r) { r.in_flight_updates = true; });
       attempt("a step more of staleness",
               "--max_staleness " + std::to_string(job.request.max_staleness + 1),
               [](RlRequest& r) { ++r.max_staleness; });
+    }
     const int unit = std::min(job.system.gpus_per_node, job.gpus / 2);
     for (const int other : {job.rollout_gpus - unit, job.rollout_gpus + unit})
       if (other > 0 && other < job.gpus)
@@ -136,9 +140,10 @@ class Search {
 
   RlSearchResult run() {
     std::vector<Split> splits;
+    if (generating_gpus().empty()) result_.refusal = "pools that work at a time need two GPUs";
     for (const int gpus : generating_gpus()) {
       Split split{gpus, generators(gpus), {}};
-      if (split.generators.empty()) continue;
+      if (split.generators.empty()) continue;  // Why not is in the refusal.
       split.bound = bound(split);
       splits.push_back(std::move(split));
     }
@@ -178,8 +183,9 @@ class Search {
   std::vector<Generator> generators(int rollout_gpus) {
     std::vector<Generator> all;
     const int gpus = rollout_gpus > 0 ? rollout_gpus : request_.gpus;
-    const int most = std::min(gpus, request_.system.nvlink_domain);
-    for (int tp = 1; tp <= most; tp *= 2) {
+    // Engines over nodes are for models that no node holds.
+    const int domain = request_.system.nvlink_domain;
+    for (int tp = 1; tp <= gpus && (tp <= domain || all.empty()); tp *= 2) {
       RlRequest request = base(rollout_gpus);
       if (request.rollout.tp) {
         if (tp > 1) break;

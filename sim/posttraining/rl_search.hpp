@@ -35,7 +35,7 @@ struct RlSearchRequest {
 
 struct RlSearchResult {
   std::vector<RlStep> best;  ///< The shortest steps first, one for each split and engine degree.
-  std::int64_t jobs = 0;     ///< Of the space, that divide.
+  std::int64_t jobs = 0;     ///< Trainers of the space.
   std::int64_t fits = 0;     ///< That fit, of those that were simulated,
   std::int64_t simulated = 0;
   std::int64_t bounded_out = 0;  ///< and those that a bound proves slower than the best.
@@ -44,7 +44,8 @@ struct RlSearchResult {
 
 /// The shortest step over all splits of the GPUs in whole nodes, tensor and pipeline degrees of the
 /// trainer (with expert parallelism where there are experts, recomputation only where nothing else
-/// fits) and tensor degrees of the engine within an NVLink domain. Without max_staleness all GPUs
+/// fits) and tensor degrees of the engine within an NVLink domain, or over nodes where
+/// no domain holds the model. Without max_staleness all GPUs
 /// do both by turns.
 ///
 /// A step is a sum or a maximum of its halves, each of which depends on its own plan alone, so that

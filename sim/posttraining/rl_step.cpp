@@ -58,6 +58,22 @@ void need_training_memory(const RlJob& job, const MemoryReport& memory) {
                                  : as_training_keys(remedy));
 }
 
+// A pass keeps no activations for a backward; its logits are those of more tokens than training's.
+void need_pass_memory(const RlJob& job) {
+  if (!job.old_logprobs && !job.reference && !job.critic) return;
+  const MemoryReport memory = memory_of(job.fullest_pass);
+  for (const StageMemory& stage : memory.stages) {
+    const Bytes needed = stage.peak() - stage.activations;
+    if (needed > tolerated_share_of_memory * memory.capacity)
+      fail_infeasible({"", "--pass_tokens"},
+                      "log-probabilities of " + grouped(job.fullest_pass.plan.seq) +
+                          " tokens at a time need " + gigabytes_text(needed) + " on each GPU (" +
+                          gigabytes_text(stage.other) + " of it logits and buffers), which has " +
+                          gigabytes_text(memory.capacity),
+                      "use fewer of them (pass_tokens, pass_samples), or larger tp or pp");
+  }
+}
+
 class StepMaker {
  public:
   StepMaker(const RlJob& job, const TrainerHalf& trainer, const GeneratorHalf& generator)
@@ -77,7 +93,8 @@ class StepMaker {
       add(RlPhase::refit, refit);
       add(RlPhase::generation, step_.rollout.time, step_.rollout.busy);
     }
-    add(RlPhase::reward, job.request.reward, 0.0);
+    // Answers are scored beside a rollout that goes on.
+    if (!job.is_asynchronous()) add(RlPhase::reward, job.request.reward, 0.0);
     if (job.old_logprobs) add(RlPhase::old_logprobs, trainer_.pass);
     if (job.reference) add(RlPhase::reference, trainer_.pass + swapped());
     if (job.critic) add(RlPhase::values, trainer_.pass);
@@ -135,8 +152,9 @@ class StepMaker {
     memory.training = trainer_.peak;
     memory.rollout = job.rollout.deployment.kv_share * memory.capacity;
     if (!job.colocated) return;
-    memory.left_by_trainer = (job.frees_weights ? Bytes{} : trainer_.stage.weights) +
-                             (job.frees_optimizer ? Bytes{} : trainer_.stage.optimizer);
+    const double models = job.critic ? 2.0 : 1.0;
+    memory.left_by_trainer = models * ((job.frees_weights ? Bytes{} : trainer_.stage.weights) +
+                                       (job.frees_optimizer ? Bytes{} : trainer_.stage.optimizer));
     memory.rollout += memory.left_by_trainer;
     if (memory.rollout > memory.capacity)
       fail_infeasible(
@@ -160,9 +178,10 @@ class StepMaker {
   Seconds moved() const {
     const RlJob& job = step_.job;
     if (!job.colocated) return {};
+    const double models = job.critic ? 2.0 : 1.0;
     const Bytes pinned =
-        generator_.weights + (job.frees_weights ? trainer_.stage.weights : Bytes{});
-    const Bytes pageable = job.frees_optimizer ? trainer_.stage.optimizer : Bytes{};
+        generator_.weights + (job.frees_weights ? models * trainer_.stage.weights : Bytes{});
+    const Bytes pageable = job.frees_optimizer ? models * trainer_.stage.optimizer : Bytes{};
     return 2.0 * (pinned / job.system.gpu.host + pageable / job.framework.host_copies);
   }
 
@@ -188,6 +207,7 @@ TrainerHalf trainer_half(const RlJob& job, EstimateContext& context) {
                       "use more GPUs, or larger tp or pp");
   }
   need_training_memory(job, fullest);
+  need_pass_memory(job);
   const MemoryReport mean = memory_of(job.training);
   half.stage = mean.stages[static_cast<std::size_t>(mean.fullest_stage())];
   half.pass = forward_time(job.pass, context);

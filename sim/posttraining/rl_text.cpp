@@ -23,11 +23,14 @@ std::string heading(const RlJob& job) {
                               std::to_string(job.train_gpus) + " train\n";
   const SampleStatistics& all = job.statistics;
   text += wrapped_words("",
-                        grouped(job.request.prompts) + " prompts x " +
+                        plural(job.request.prompts, "prompt") + " x " +
                             plural(job.request.samples, "sample") + ": answers of " +
                             fixed(all.mean_response, 0) + " tokens on average, the longest " +
-                            grouped(all.longest_response) + ", " + percent(all.cut) + " cut at " +
-                            grouped(job.max_response) + "; prompts of " + fixed(all.mean_prompt, 0),
+                            grouped(all.longest_response) +
+                            (all.cut > 0.0 && all.cut < 1.0
+                                 ? ", " + percent(all.cut) + " cut at " + grouped(job.max_response)
+                                 : "") +
+                            "; prompts of " + fixed(all.mean_prompt, 0),
                         text_columns);
   return text;
 }
@@ -153,6 +156,11 @@ Json step_json(const RlStep& step, const RlBill& bill) {
                       {"seconds", rounded(phase.time.si())},
                       {"busy_share", rounded(phase.busy)}});
   const SampleStatistics& all = job.statistics;
+  // Of a rollout that begins and ends with the step.
+  const ReplayTotals& totals = step.rollout.run.replay.counts.totals;
+  const auto of_burst = [&](double value) {
+    return step.overlap ? Json(nullptr) : Json(rounded(value));
+  };
   Json json{{"schema", "orrery.post-result/1"},
             {"model", job.model.name},
             {"system", job.system.name},
@@ -177,11 +185,11 @@ Json step_json(const RlStep& step, const RlBill& bill) {
               {"cut_share", rounded(all.cut)}}},
             {"rollout",
              {{"engine", job.rollout.engine.name},
-              {"half_ended_s", rounded(step.rollout.half.si())},
-              {"nine_tenths_ended_s", rounded(step.rollout.nine_tenths.si())},
-              {"tail_share", rounded(step.rollout.tail())},
-              {"preemptions", step.rollout.run.replay.counts.totals.preemptions},
-              {"kv_peak_share", rounded(step.rollout.run.replay.counts.totals.kv_peak)},
+              {"half_ended_s", of_burst(step.rollout.half.si())},
+              {"nine_tenths_ended_s", of_burst(step.rollout.nine_tenths.si())},
+              {"tail_share", of_burst(step.rollout.tail())},
+              {"preemptions", step.overlap ? Json(nullptr) : Json(totals.preemptions)},
+              {"kv_peak_share", of_burst(totals.kv_peak)},
               {"deployment", deployment_json(job.rollout.deployment, job.model)}}},
             {"training",
              {{"optimizer_steps", job.optimizer_steps},
@@ -216,8 +224,17 @@ Json step_json(const RlStep& step, const RlBill& bill) {
 
 }  // namespace
 
-std::string rl_step_json(const RlStep& step, const RlBill& bill) {
-  return step_json(step, bill).dump(2) + "\n";
+std::string rl_step_json(const RlStep& step, const RlBill& bill,
+                         const std::vector<RlChange>& changes) {
+  Json json = step_json(step, bill);
+  for (const RlChange& change : changes) {
+    const bool possible = change.refused.empty();
+    json["changes"].push_back(
+        {{"options", change.options},
+         {"step_s", possible ? Json(rounded(change.step.si())) : Json(nullptr)},
+         {"refused", possible ? Json(nullptr) : Json(change.refused)}});
+  }
+  return json.dump(2) + "\n";
 }
 
 RlBill rl_bill(const RlStep& step, const Economics& economics, std::int64_t steps) {
@@ -279,10 +296,11 @@ std::string rl_search_text(const RlSearchRequest& request, const RlSearchResult&
   text += table.text() + "\n";
   return text +
          wrapped_words("",
-                       grouped(result.jobs) + " plans of both halves that divide: " +
-                           grouped(result.simulated) + " trainers simulated, of which " +
-                           grouped(result.fits) + " fit, and " + grouped(result.bounded_out) +
-                           " proven slower by their bound. The first is the shortest step "
+                       grouped(result.jobs) + " plans of the trainer: " + grouped(result.fits) +
+                           " fit and were simulated, " + grouped(result.bounded_out) +
+                           " are proven slower by their bound, " +
+                           grouped(result.jobs - result.fits - result.bounded_out) +
+                           " do not fit or divide. The first is the shortest step "
                            "of them all",
                        text_columns);
 }

@@ -20,8 +20,9 @@ struct RlBill {
 RlBill rl_bill(const RlStep& step, const Economics& economics, std::int64_t steps);
 
 std::string rl_step_text(const RlStep& step, const RlBill& bill);
-/// orrery.post-result/1 (docs/reference/json.md).
-std::string rl_step_json(const RlStep& step, const RlBill& bill);
+/// orrery.post-result/1 (docs/reference/json.md), with "changes" if there are any.
+std::string rl_step_json(const RlStep& step, const RlBill& bill,
+                         const std::vector<RlChange>& changes);
 /// A line for each change: the step with it, and by how much it is shorter.
 std::string rl_changes_text(const RlStep& step, const std::vector<RlChange>& changes);
 /// A line for each of the best steps, with what was searched.

@@ -31,6 +31,8 @@ TEST(RlStep, PhasesAddUpToTheStep) {
     for (const RlAlgorithm algorithm : {RlAlgorithm::grpo, RlAlgorithm::dapo, RlAlgorithm::ppo}) {
       RlRequest request = usual();
       request.algorithm = algorithm;
+      // Two models beside an engine do not fit.
+      request.free_weights = request.free_optimizer = algorithm == RlAlgorithm::ppo;
       const RlStep step = rl_step(job_of(request, 8, framework));
       Seconds sum;
       for (const RlPhaseTime& phase : step.phases) {
@@ -90,6 +92,8 @@ TEST(RlStep, WhatIsWaitedForDependsOnThePlan) {
   // {9} {6} {7} of ten tokens: a pipeline computes nine in each.
   RlRequest few = usual();
   few.lengths = {{100, 1700}, {100, 1100}, {100, 1300}};
+  few.prompt_length.reset();
+  few.mean_response.reset();
   few.prompts = 3;
   few.samples = 1;
   few.train_batch.reset();
@@ -218,6 +222,41 @@ TEST(RlStep, WhatDoesNotFitIsRefusedWithAWayOut) {
   const std::string error = error_text([&] { rl_step(job_of(request, 8)); });
   EXPECT_NE(error.find("--training: the plan does not fit"), std::string::npos) << error;
   EXPECT_TRUE(error.ends_with("; add recompute=full to --training")) << error;
+}
+
+// A critic of the policy's size leaves the GPU and comes back, too.
+TEST(RlStep, TheCriticIsMovedWithThePolicy) {
+  RlRequest request = usual();
+  request.free_weights = request.free_optimizer = true;
+  const Seconds alone = rl_step(job_of(request, 8)).time_of(RlPhase::moves);
+  request.algorithm = RlAlgorithm::ppo;
+  const RlStep both = rl_step(job_of(request, 8));
+  const Seconds engine = 2.0 * (generator_half(both.job, PricedServing{both.job.rollout}).weights /
+                                both.job.system.gpu.host);
+  EXPECT_NEAR((both.time_of(RlPhase::moves) - engine).si(), 2.0 * (alone - engine).si(), 1e-9);
+}
+
+// Log-probabilities of so many tokens at a time that their logits fit no GPU are refused.
+TEST(RlStep, LogitsOfPassesNeedMemory) {
+  RlRequest request = usual();
+  request.packing = SamplePacking::bins;
+  request.training.tp = 2;
+  request.pass_tokens = 50000;
+  EXPECT_GT(rl_step(job_of(request, 8)).time, Seconds{});
+  request.pass_tokens = 400000;
+  EXPECT_THROW(rl_step(job_of(request, 8)), Error);
+  request.old_logprobs = request.reference = false;
+  EXPECT_GT(rl_step(job_of(request, 8)).time, Seconds{});
+}
+
+// Rewards are waited for in a synchronous loop alone.
+TEST(RlStep, RewardsAreBesideAnAsynchronousRollout) {
+  RlRequest request = usual();
+  request.reward = Seconds{100.0};
+  request.rollout_gpus = 8;
+  EXPECT_EQ(rl_step(job_of(request, 16)).time_of(RlPhase::reward).si(), 100.0);
+  request.max_staleness = 1;
+  EXPECT_EQ(rl_step(job_of(request, 16)).time_of(RlPhase::reward).si(), 0.0);
 }
 
 }  // namespace
