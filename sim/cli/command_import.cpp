@@ -22,6 +22,8 @@
 #include "sim/formats/megatron/megatron_run.hpp"
 #include "sim/formats/nanotron/nanotron_run.hpp"
 #include "sim/formats/nemo/nemo_run.hpp"
+#include "sim/formats/posttraining/nemo_rl_run.hpp"
+#include "sim/formats/posttraining/verl_run.hpp"
 #include "sim/formats/servers/server_reader.hpp"
 #include "sim/formats/torchtitan/torchtitan_run.hpp"
 #include "sim/profile/kernel_record.hpp"
@@ -163,12 +165,18 @@ struct Format {
   ImportedRun (*read)(const std::vector<RecipeFile>& files, const RecipeAnswers& answers);
   bool is_one_file = true;
   bool is_script = false;  ///< Variables are set, not settings.
+  bool is_loop = false;    ///< Of reinforcement learning.
 };
 
 template <ImportedRun (*read)(const std::string& text, const std::string& file,
                               const RecipeAnswers& answers)>
 ImportedRun of_one_file(const std::vector<RecipeFile>& files, const RecipeAnswers& answers) {
   return read(files.front().text, files.front().path, answers);
+}
+
+template <ImportedRun (*read)(const RecipeFile& file, const RecipeAnswers& answers)>
+ImportedRun of_one_recipe(const std::vector<RecipeFile>& files, const RecipeAnswers& answers) {
+  return read(files.front(), answers);
 }
 
 const std::vector<Format>& formats() {
@@ -187,7 +195,11 @@ const std::vector<Format>& formats() {
       {"nemo",
        "a recipe of NeMo or Megatron-Bridge (YAML), a log of Megatron-Bridge, or a script that\n"
        "starts one of its performance recipes",
-       of_one_file<import_nemo_run>}};
+       of_one_file<import_nemo_run>},
+      {"nemo-rl", "a configuration of NeMo-RL (YAML), with those that it goes on from",
+       of_one_recipe<import_nemo_rl_run>, true, false, true},
+      {"verl", "a script that starts a loop by verl, or its configuration (YAML)",
+       of_one_recipe<import_verl_run>, true, false, true}};
   return all;
 }
 
@@ -205,7 +217,9 @@ int import_recipe(const Format& format, const Arguments& arguments) {
   if (!options.read(arguments, "usage: orrery import " + format.name +
                                    (format.is_one_file ? " FILE" : " FILE...") +
                                    " [options]\n\nReads " + format.what +
-                                   "; writes a plan with its model, for --plan\nand --model."))
+                                   (format.is_loop ? "; writes a job, for orrery post --job."
+                                                   : "; writes a plan with its model, for --plan\n"
+                                                     "and --model.")))
     return exit_ok;
   const std::vector<std::string>& paths = some_words(options, "name a file");
   if (format.is_one_file && paths.size() != 1)

@@ -16,6 +16,7 @@ constexpr std::size_t listed_steps = 10;
 // The options of `orrery post`.
 struct PostOptions {
   std::optional<std::string> model, system, framework, job, lengths;
+  std::optional<Model> carried;  ///< A model within the job file.
   TraceReading reading;
   std::optional<int> gpus;
   RlRequest request;
@@ -85,7 +86,11 @@ void take_job_file(PostOptions& into) {
   const auto take = [&](const char* key, std::optional<std::string>& value) {
     if (const auto found = file.find(key)) value = found->text();
   };
-  take("model", into.model);
+  const auto model = file.find("model");
+  if (model && model->is_object())
+    into.carried = parse_model(*model);
+  else
+    take("model", into.model);
   take("system", into.system);
   take("framework", into.framework);
   take("sample_lengths", into.lengths);
@@ -136,7 +141,9 @@ int run_post(const Arguments& arguments) {
   if (!given.lengths)
     options.refuse({"trace-format"}, "is of a file of lengths", "add --sample_lengths FILE");
   if (given.lengths) given.request.lengths = samples_of_file(*given.lengths, given.reading);
-  const Model model = read_model(needed(given.model, "model"), command_line / "model");
+  const Model model = given.carried && !given.model
+                          ? *given.carried
+                          : read_model(needed(given.model, "model"), command_line / "model");
   const System system = read_system(needed(given.system, "system"), command_line / "system");
   if (!given.gpus) fail_input(command_line / "gpus", "is missing", "write how many: --gpus 16");
   const RlFramework framework =

@@ -21,7 +21,9 @@ constexpr std::string_view same_shape[] = {
 // section 2); Kimi-K2.5's text part has the shape of Kimi-K2, Llama 3.3 that of Llama 3.1, QwQ and
 // Kimi-Dev those of Qwen2.5, Qwen3.6 those of Qwen3.5, Qwen3-Coder-Next that of Qwen3-Next, Mistral
 // Small 3.1's text part that of Mistral Small 3, MiniMax-M2 and M2.7 that of M2.5 (their
-// config.json).
+// config.json). Qwen2.5-Math and Qwen2.5-Coder have the shapes of Qwen2.5 (arXiv 2409.12122 and
+// 2409.12186, table 1), R1's distilled models those of Qwen2.5 and Llama (arXiv 2501.12948, table
+// 5 and section 2.4); that of 1.5B alone does not share its tables.
 constexpr std::pair<std::string_view, std::string_view> same_sizes[] = {
     {"llama7b", "llama2-7b"},
     {"llama13b", "llama2-13b"},
@@ -32,6 +34,20 @@ constexpr std::pair<std::string_view, std::string_view> same_sizes[] = {
     {"llama3.370b", "llama3.1-70b"},
     {"qwq32b", "qwen2.5-32b"},
     {"kimidev72b", "qwen2.5-72b"},
+    {"qwen2.5math1.5b", "qwen2.5-1.5b"},
+    {"qwen2.5math7b", "qwen2.5-7b"},
+    {"qwen2.5math72b", "qwen2.5-72b"},
+    {"qwen2.5coder0.5b", "qwen2.5-0.5b"},
+    {"qwen2.5coder1.5b", "qwen2.5-1.5b"},
+    {"qwen2.5coder3b", "qwen2.5-3b"},
+    {"qwen2.5coder7b", "qwen2.5-7b"},
+    {"qwen2.5coder14b", "qwen2.5-14b"},
+    {"qwen2.5coder32b", "qwen2.5-32b"},
+    {"deepseekr1distillqwen7b", "qwen2.5-7b"},
+    {"deepseekr1distillqwen14b", "qwen2.5-14b"},
+    {"deepseekr1distillqwen32b", "qwen2.5-32b"},
+    {"deepseekr1distillllama8b", "llama3.1-8b"},
+    {"deepseekr1distillllama70b", "llama3.1-70b"},
     {"mistralsmall3.124b", "mistral-small-24b"},
     {"llama4scout17b16e", "llama4-scout"},
     {"ai21jamba1.5mini", "jamba-1.5-mini"},
@@ -85,6 +101,8 @@ std::optional<std::int64_t> longest_of_name(const std::string& name) {
   const auto has = [&](const char* word) {
     return std::find(words.begin(), words.end(), word) != words.end();
   };
+  // Qwen2.5-Math has 4K tokens (config.json, max_position_embeddings).
+  if (has("qwen2.5") && has("math")) return 4096;
   // Qwen2-7B, Qwen2-72B and Qwen2.5-7B as chat models have a quarter of their base models' tokens,
   // before YaRN is switched on; those of July 2025 have 256K ("natively", their model cards).
   if ((has("qwen2") || has("qwen2.5")) && has("instruct") && !has("1m")) return 32768;

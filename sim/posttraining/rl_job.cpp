@@ -121,7 +121,7 @@ class JobMaker {
     job_.generated = draw_samples(lengths, more, samples, request_.seed);
     job_.samples = job_.generated;
     if (more > prompts) job_.samples = draw_samples(lengths, prompts, samples, request_.seed);
-    job_.statistics = statistics_of(job_.samples, job_.max_response);
+    job_.statistics = statistics_of(job_.samples, lengths);
     const std::int64_t batch = request_.train_batch.value_or(prompts * samples);
     if (batch > prompts * samples)
       fail_input(at_ / "train_batch",
@@ -132,10 +132,23 @@ class JobMaker {
     job_.optimizer_steps = prompts * samples / batch;
   }
 
+  // Tokens at which an answer is cut, as far as limits say it; nothing: they do not.
+  std::optional<std::int64_t> limit_of_answers(double prompt) const {
+    std::optional<std::int64_t> most = request_.max_response;
+    if (request_.max_sample) {
+      const std::int64_t rest = *request_.max_sample - std::llround(prompt);
+      most = std::min(most.value_or(rest), std::max<std::int64_t>(1, rest));
+    }
+    return most;
+  }
+
   SampleLengths lengths_of_samples() const {
     SampleLengths lengths;
+    if (request_.max_sample) lengths.max_sample = *request_.max_sample;
     lengths.given = request_.lengths;
-    if (!lengths.given.empty()) {
+    if (lengths.given.empty()) {
+      lengths_of_distributions(lengths);
+    } else {
       for (const auto& [key, given] :
            {std::pair{"prompt_length", request_.prompt_length.has_value()},
             {"response_length", request_.response_length.has_value()},
@@ -143,21 +156,45 @@ class JobMaker {
         if (given) fail_input(at_ / key, "is said by the file of lengths, too", "keep one of them");
       std::uint32_t longest = 1;
       for (const Sample& sample : lengths.given) longest = std::max(longest, sample.response);
-      lengths.max_response = request_.max_response.value_or(longest);
-      return lengths;
+      lengths.max_response = longest;
     }
+    if (request_.max_sample) lengths.max_response = *request_.max_sample - 1;
+    if (request_.max_response) lengths.max_response = *request_.max_response;
+    if (const std::int64_t prompt = longest_prompt(lengths); prompt >= lengths.max_sample)
+      fail_input(at_ / "max_sample",
+                 "is " + grouped(lengths.max_sample) + ", which leaves no answer to a prompt of " +
+                     plural(prompt, "token"),
+                 "raise it, or use shorter prompts");
+    return lengths;
+  }
+
+  static std::int64_t longest_prompt(const SampleLengths& lengths) {
+    std::int64_t longest = 1;
+    for (const Sample& sample : lengths.given)
+      longest = std::max<std::int64_t>(longest, sample.prompt);
+    if (lengths.given.empty()) {
+      // A log-normal one has no longest: what a draw has is cut, its median must leave an answer.
+      const LengthDistribution& prompt = lengths.prompt;
+      const bool ends = prompt.kind == LengthDistribution::Kind::uniform;
+      longest = std::llround(ends ? prompt.high : prompt.low);
+    }
+    return longest;
+  }
+
+  void lengths_of_distributions(SampleLengths& lengths) const {
     if (!request_.prompt_length)
       fail_input(at_ / "prompt_length", "is missing",
                  "write its tokens, or give lengths as a file");
     lengths.prompt = *request_.prompt_length;
+    const std::optional<std::int64_t> limit = limit_of_answers(lengths.prompt.mean());
     if (request_.mean_response) {
       if (request_.response_length)
         fail_input(at_ / "mean_response", "is said by response_length, too", "keep one of them");
-      if (!request_.max_response)
+      if (!limit)
         fail_input(at_ / "max_response", "is missing",
                    "write the tokens at which an answer is cut");
       const double mean = *request_.mean_response;
-      const auto most = static_cast<double>(*request_.max_response);
+      const auto most = static_cast<double>(*limit);
       if (mean >= most)
         fail_input(at_ / "mean_response",
                    fixed(mean, 0) + " is not below the " + fixed(most, 0) +
@@ -173,11 +210,10 @@ class JobMaker {
                  "write it, or mean_response and max_response");
     }
     const bool ends = lengths.response.kind != LengthDistribution::Kind::lognormal;
-    if (!request_.max_response && !ends)
+    if (!limit && !ends)
       fail_input(at_ / "max_response", "is missing", "write the tokens at which an answer is cut");
     lengths.max_response =
-        request_.max_response.value_or(static_cast<std::int64_t>(std::ceil(lengths.response.high)));
-    return lengths;
+        limit.value_or(static_cast<std::int64_t>(std::ceil(lengths.response.high)));
   }
 
   ServingSetup rollout() {
@@ -288,12 +324,25 @@ class JobMaker {
     std::int64_t prompt = 1;
     for (const Sample& sample : job_.samples)
       prompt = std::max<std::int64_t>(prompt, sample.prompt);
-    return prompt + job_.max_response;
+    return std::min(prompt + job_.max_response, request_.max_sample.value_or(1 << 30));
   }
 
+  // Samples without padding come together by chance: four standard deviations above the mean, which
+  // one micro-batch of 30,000 exceeds, or the longest ones where there are few.
   double largest_micro_batch(const PackingRule& rule) const {
-    return static_cast<double>(packs_by_tokens(rule.packing) ? rule.tokens
-                                                             : rule.longest * rule.samples);
+    if (packs_by_tokens(rule.packing)) return static_cast<double>(rule.tokens);
+    const auto together = static_cast<double>(rule.samples);
+    const double padded = together * static_cast<double>(rule.longest);
+    if (rule.packing == SamplePacking::padded) return padded;
+    double sum = 0.0, squares = 0.0;
+    for (const Sample& sample : job_.samples) {
+      const auto tokens = static_cast<double>(round_up(sample.tokens(), rule.round));
+      sum += tokens;
+      squares += tokens * tokens;
+    }
+    const auto count = static_cast<double>(job_.samples.size());
+    const double mean = sum / count, variance = std::max(0.0, squares / count - mean * mean);
+    return std::min(padded, together * mean + 4.0 * std::sqrt(together * variance));
   }
 
   void need_room(std::int64_t tokens, std::int64_t longest, const char* key) const {
@@ -339,6 +388,8 @@ const std::vector<Field<RlRequest>>& rl_keys() {
       field("mean_response", &R::mean_response, real(1, 1 << 24),
             "its mean, in place of response_length: log-normal of sigma 0.7, cut at max_response"),
       field("max_response", &R::max_response, tokens, "tokens at which an answer is cut"),
+      field("max_sample", &R::max_sample, whole(2, 1 << 24),
+            "tokens of a prompt and its answer together at which it is cut, too"),
       field("train_tokens", &R::train_tokens, tokens,
             "tokens of a micro-batch of packed samples (default: the longest prompt and "
             "max_response)"),

@@ -35,7 +35,7 @@ struct RlRequest {
   std::optional<LengthDistribution> prompt_length, response_length;
   std::optional<double> mean_response;  ///< In place of response_length.
   std::vector<Sample> lengths;          ///< Of a file, in place of both distributions.
-  std::optional<std::int64_t> max_response;
+  std::optional<std::int64_t> max_response, max_sample;
   std::optional<std::int64_t> train_tokens, pass_tokens;  ///< Of a micro-batch.
   std::optional<std::int64_t> micro_samples, pass_samples;
   std::optional<SamplePacking> packing;

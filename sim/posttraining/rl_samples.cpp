@@ -38,6 +38,14 @@ std::vector<std::uint32_t> shuffled_quantiles(const LengthDistribution& lengths,
   return all;
 }
 
+Sample cut(Sample sample, const SampleLengths& limits) {
+  const std::int64_t most =
+      std::min(limits.max_response, limits.max_sample - std::int64_t{sample.prompt});
+  assert(most >= 1);
+  sample.response = std::min(sample.response, static_cast<std::uint32_t>(most));
+  return sample;
+}
+
 }  // namespace
 
 double median_of_cut_mean(double mean, double sigma, double most) {
@@ -61,31 +69,33 @@ std::vector<Sample> draw_samples(const SampleLengths& lengths, std::int64_t prom
   const std::int64_t count = prompts * samples_per_prompt;
   std::vector<Sample> samples(static_cast<std::size_t>(count));
   if (!lengths.given.empty()) {
-    const auto cut = static_cast<std::uint32_t>(lengths.max_response);
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      samples[i] = lengths.given[i % lengths.given.size()];
-      samples[i].response = std::min(samples[i].response, cut);
-    }
+    for (std::size_t i = 0; i < samples.size(); ++i)
+      samples[i] = cut(lengths.given[i % lengths.given.size()], lengths);
     return samples;
   }
   const auto prompt =
-      shuffled_quantiles(lengths.prompt, prompts, most_request_tokens, Random{seed, prompt_order});
+      shuffled_quantiles(lengths.prompt, prompts,
+                         static_cast<double>(std::min(most_request_tokens, lengths.max_sample - 1)),
+                         Random{seed, prompt_order});
   const auto response =
       shuffled_quantiles(lengths.response, count, static_cast<double>(lengths.max_response),
                          Random{seed, response_order});
   for (std::size_t i = 0; i < samples.size(); ++i)
-    samples[i] = {prompt[i / static_cast<std::size_t>(samples_per_prompt)], response[i]};
+    samples[i] =
+        cut({prompt[i / static_cast<std::size_t>(samples_per_prompt)], response[i]}, lengths);
   return samples;
 }
 
-SampleStatistics statistics_of(const std::vector<Sample>& samples, std::int64_t max_response) {
+SampleStatistics statistics_of(const std::vector<Sample>& samples, const SampleLengths& limits) {
   SampleStatistics all;
   for (const Sample& sample : samples) {
     all.mean_prompt += sample.prompt;
     all.mean_response += sample.response;
     all.longest_response = std::max<std::int64_t>(all.longest_response, sample.response);
     all.tokens += sample.tokens();
-    all.cut += sample.response >= max_response ? 1.0 : 0.0;
+    const bool ends_there =
+        sample.response >= limits.max_response || sample.tokens() >= limits.max_sample;
+    all.cut += ends_there ? 1.0 : 0.0;
   }
   const auto count = static_cast<double>(samples.size());
   all.mean_prompt /= count;

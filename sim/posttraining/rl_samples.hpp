@@ -20,7 +20,9 @@ struct Sample {
 /// The lengths that the samples of a step are drawn from.
 struct SampleLengths {
   LengthDistribution prompt, response;
-  std::int64_t max_response = 0;  ///< Longer answers are cut there.
+  std::int64_t max_response = 0;  ///< Longer answers are cut there,
+  /// and where a prompt and its answer have so many tokens. Requires that it leaves one to each.
+  std::int64_t max_sample = std::int64_t{1} << 30;
   /// Samples of a file, taken in turn in place of the distributions.
   std::vector<Sample> given = {};
 };
@@ -41,8 +43,8 @@ struct SampleStatistics {
   double mean_prompt = 0.0, mean_response = 0.0;
   std::int64_t longest_response = 0;
   std::int64_t tokens = 0;
-  double cut = 0.0;  ///< Share of answers that reach the limit.
+  double cut = 0.0;  ///< Share of answers that reach a limit.
 };
-SampleStatistics statistics_of(const std::vector<Sample>& samples, std::int64_t max_response);
+SampleStatistics statistics_of(const std::vector<Sample>& samples, const SampleLengths& limits);
 
 }  // namespace orrery

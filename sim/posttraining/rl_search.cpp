@@ -277,7 +277,7 @@ class Search {
           const RlJob job = make_rl_job(request_.model, request_.system, request_.framework, both,
                                         request_.gpus, {"", ""});
           if (!trainer) {
-            trainer = trainer_half(job, context_);
+            trainer = trainer_half(job, context_, 1.0);
             ++result_.simulated;
           }
           keep(rl_step(job, *trainer, generator.half));

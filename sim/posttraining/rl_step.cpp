@@ -50,8 +50,8 @@ std::string as_training_keys(const std::string& remedy) {
   return "add " + keys + " to --training" + gpus;
 }
 
-void need_training_memory(const RlJob& job, const MemoryReport& memory) {
-  if (memory.fits()) return;
+void need_training_memory(const RlJob& job, const MemoryReport& memory, double most) {
+  if (memory.peak() <= most * memory.capacity && memory.host_fits()) return;
   const std::string remedy = nearest_fit(job.fullest);
   fail_infeasible({"", "--training"}, shortfall_text(memory),
                   remedy.empty() ? "use more GPUs, or smaller micro-batches (train_tokens)"
@@ -192,7 +192,7 @@ class StepMaker {
 
 }  // namespace
 
-TrainerHalf trainer_half(const RlJob& job, EstimateContext& context) {
+TrainerHalf trainer_half(const RlJob& job, EstimateContext& context, double most_memory) {
   const MemoryReport fullest = memory_of(job.fullest);
   TrainerHalf half;
   half.peak = fullest.peak();
@@ -200,13 +200,13 @@ TrainerHalf trainer_half(const RlJob& job, EstimateContext& context) {
   if (job.critic) {
     const StageMemory& stage = fullest.stages[static_cast<std::size_t>(fullest.fullest_stage())];
     half.peak += stage.weights + stage.optimizer;
-    if (half.peak > fullest.capacity)
+    if (half.peak > most_memory * fullest.capacity)
       fail_infeasible({"", "--training"},
                       "the policy and a critic of its size need " + gigabytes_text(half.peak) +
                           " on each GPU, which has " + gigabytes_text(fullest.capacity),
                       "use more GPUs, or larger tp or pp");
   }
-  need_training_memory(job, fullest);
+  need_training_memory(job, fullest, most_memory);
   need_pass_memory(job);
   const MemoryReport mean = memory_of(job.training);
   half.stage = mean.stages[static_cast<std::size_t>(mean.fullest_stage())];

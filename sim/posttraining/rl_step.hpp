@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/layers/memory.hpp"
 #include "sim/posttraining/rl_job.hpp"
 #include "sim/posttraining/rl_overlap.hpp"
 #include "sim/training/context.hpp"
@@ -82,8 +83,9 @@ struct TrainerHalf {
   StageMemory stage;  ///< Of the GPUs with the most, in a mean micro-batch.
   Bytes peak;         ///< Of memory, in the largest micro-batch.
 };
-/// Errors (infeasible): it does not fit in memory.
-TrainerHalf trainer_half(const RlJob& job, EstimateContext& context);
+/// Errors (infeasible): it needs more than `most_memory` times the memory that there is.
+TrainerHalf trainer_half(const RlJob& job, EstimateContext& context,
+                         double most_memory = tolerated_share_of_memory);
 
 /// The same of its engine: one of both.
 struct GeneratorHalf {

@@ -22,16 +22,17 @@ std::string heading(const RlJob& job) {
                         : plural(job.rollout_gpus, "GPU") + " generate, " +
                               std::to_string(job.train_gpus) + " train\n";
   const SampleStatistics& all = job.statistics;
-  text += wrapped_words("",
-                        plural(job.request.prompts, "prompt") + " x " +
-                            plural(job.request.samples, "sample") + ": answers of " +
-                            fixed(all.mean_response, 0) + " tokens on average, the longest " +
-                            grouped(all.longest_response) +
-                            (all.cut > 0.0 && all.cut < 1.0
-                                 ? ", " + percent(all.cut) + " cut at " + grouped(job.max_response)
-                                 : "") +
-                            "; prompts of " + fixed(all.mean_prompt, 0),
-                        text_columns);
+  text += wrapped_words(
+      "",
+      plural(job.request.prompts, "prompt") + " x " + plural(job.request.samples, "sample") +
+          ": answers of " + fixed(all.mean_response, 0) + " tokens on average, the longest " +
+          grouped(all.longest_response) +
+          (all.cut > 0.0 && all.cut < 1.0
+               ? ", " + percent(all.cut) + " cut" +
+                     (job.request.max_response ? " at " + grouped(job.max_response) : std::string{})
+               : "") +
+          "; prompts of " + fixed(all.mean_prompt, 0),
+      text_columns);
   return text;
 }
 
@@ -92,7 +93,11 @@ std::string memory_text(const RlStep& step) {
   return wrapped_words(
       "",
       "Memory of a GPU with " + gigabytes_text(memory.capacity) + ": training " +
-          gigabytes_text(memory.training) + ", rollout " + gigabytes_text(memory.rollout) +
+          gigabytes_text(memory.training) +
+          (memory.training > memory.capacity
+               ? " (which may not fit: predicted peaks are up to a tenth too high)"
+               : "") +
+          ", rollout " + gigabytes_text(memory.rollout) +
           (memory.left_by_trainer > Bytes{}
                ? " (of which the trainer leaves " + gigabytes_text(memory.left_by_trainer) + ")"
                : "") +

@@ -6,6 +6,7 @@
 #include "sim/measurements/serving_table.hpp"
 #include "sim/model/model.hpp"
 #include "sim/plan/software.hpp"
+#include "sim/posttraining/rl_step.hpp"
 #include "sim/reliability/fault_trace.hpp"
 #include "sim/reliability/run_policy.hpp"
 #include "sim/serving/deployment.hpp"
@@ -179,6 +180,29 @@ bool fuzz_quantity(const std::string& text) {
 
 }  // namespace
 
+bool fuzz_rl_framework(const std::string& text) {
+  return is_accepted([&] { parse_rl_framework(parsed(text)); });
+}
+
+// A small accepted job has a step whose phases add up to it.
+bool fuzz_rl_job(const std::string& text) {
+  static const Model model = read_model("llama3.1-8b", {"", ""});
+  static const System system = read_system("dgx-h100", {"", ""});
+  static const RlFramework framework = read_rl_framework("nemo-rl", {"", ""});
+  return is_accepted([&] {
+    RlRequest request;
+    read_rl_request(request, parsed(text), {"model", "system", "gpus", "framework"});
+    constexpr std::int64_t few = 64, short_ones = 4096;
+    if (request.prompts > few || request.samples > few || request.max_staleness > 4) return;
+    if (request.max_response.value_or(short_ones) > short_ones) return;
+    if (request.oversampling > 2.0 || request.prompts_in_flight.value_or(1) > few) return;
+    const RlStep step = rl_step(make_rl_job(model, system, framework, request, 8, {"", ""}));
+    Seconds sum;
+    for (const RlPhaseTime& phase : step.phases) sum += phase.time;
+    if (!(step.time > Seconds{}) || sum != step.time) __builtin_trap();
+  });
+}
+
 std::vector<EntryPoint> catalog_entries() {
   using enum Shape;
   return {{"model", fuzz_model, json},
@@ -196,7 +220,9 @@ std::vector<EntryPoint> catalog_entries() {
           {"deployment", fuzz_deployment, json},
           {"reliability", fuzz_reliability, json},
           {"fault_trace", fuzz_fault_trace, json},
-          {"checkpoints", fuzz_checkpoints, bytes}};
+          {"checkpoints", fuzz_checkpoints, bytes},
+          {"rl_framework", fuzz_rl_framework, json},
+          {"rl_job", fuzz_rl_job, json, true}};
 }
 
 }  // namespace orrery

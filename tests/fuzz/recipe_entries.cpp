@@ -6,11 +6,14 @@
 #include "sim/formats/megatron/megatron_run.hpp"
 #include "sim/formats/nanotron/nanotron_run.hpp"
 #include "sim/formats/nemo/nemo_run.hpp"
+#include "sim/formats/posttraining/nemo_rl_run.hpp"
+#include "sim/formats/posttraining/verl_run.hpp"
 #include "sim/formats/servers/server_reader.hpp"
 #include "sim/formats/settings/settings_files.hpp"
 #include "sim/formats/torchtitan/torchtitan_run.hpp"
 #include "sim/model/model.hpp"
 #include "sim/plan/plan_keys.hpp"
+#include "sim/posttraining/rl_job.hpp"
 #include "sim/serving/deployment.hpp"
 #include "tests/fuzz/entry_groups.hpp"
 #include "tests/fuzz/fuzz_checks.hpp"
@@ -108,6 +111,31 @@ bool fuzz_servers(const std::string& text) {
   return any;
 }
 
+// What is written is a job that is read again, and a file that goes on from itself ends.
+void check_rl_job(const ImportedRun& run) {
+  const JsonValue job = parsed(run.json);
+  RlRequest request;
+  read_rl_request(request, job, {"model", "gpus", "framework"});
+  parse_model(job.at("model"));
+}
+template <ImportedRun (*import)(const RecipeFile&, const RecipeAnswers&)>
+bool loop_of(const std::string& text, const std::string& file) {
+  bool any = false;
+  for (const std::optional<std::string>& model : {std::optional<std::string>{}, {"llama3.1-8b"}})
+    any |= is_accepted([&] {
+      RecipeAnswers answers{"fuzz", model, std::nullopt, {}, {}};
+      answers.other_file = [&](const std::string&) { return std::optional{text}; };
+      check_rl_job(import({text, file}, answers));
+    });
+  return any;
+}
+bool fuzz_nemo_rl(const std::string& text) {
+  return loop_of<import_nemo_rl_run>(text, "fuzz.yaml");
+}
+bool fuzz_verl(const std::string& text) {
+  return loop_of<import_verl_run>(text, "fuzz.sh") | loop_of<import_verl_run>(text, "fuzz.yaml");
+}
+
 bool fuzz_benchmarks(const std::string& text) {
   return is_accepted([&] {
     const std::vector<BenchmarkResult> results = read_benchmark_results(text, "fuzz.json");
@@ -125,7 +153,8 @@ std::vector<EntryPoint> recipe_entries() {
           {"megatron", fuzz_megatron, bytes},   {"torchtitan", fuzz_torchtitan, bytes},
           {"nanotron", fuzz_nanotron, bytes},   {"automodel", fuzz_automodel, bytes},
           {"deepspeed", fuzz_deepspeed, bytes}, {"nemo", fuzz_nemo, bytes},
-          {"servers", fuzz_servers, bytes},     {"benchmarks", fuzz_benchmarks, bytes}};
+          {"servers", fuzz_servers, bytes},     {"benchmarks", fuzz_benchmarks, bytes},
+          {"nemo_rl", fuzz_nemo_rl, bytes},     {"verl", fuzz_verl, bytes}};
 }
 
 }  // namespace orrery

@@ -15,12 +15,6 @@ namespace orrery {
 MegatronArguments nemo_arguments(const Settings& settings, std::optional<std::int64_t> gpus,
                                  const std::map<std::string, std::string>& nccl = {});
 
-/// Puts the values of other settings where a recipe of Hydra refers to them: "${model.seq_length}",
-/// "${.hidden_size}" of the same map, "${..x}" of the one above, "${multiply:4, ${.hidden_size}}".
-/// A path that begins with a name that a launcher puts before it ("training.model.x") is also
-/// looked up without it. What refers to nothing, or to itself, stays as it is.
-void resolve_references(Settings& settings);
-
 /// The run that a recipe of NeMo 1 or 2 or of Megatron-Bridge describes: its YAML, or a log of
 /// Megatron-Bridge, which prints its configuration ("Task Configuration"). `answers.set` are its
 /// settings as on their command lines: "model.tensor_model_parallel_size". Errors (bad_input): no

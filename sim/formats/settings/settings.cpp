@@ -182,7 +182,7 @@ Place Settings::place_of(const std::string& paths) const {
   if (given != given_.end() && (*given == path || given->starts_with(path + ".")))
     return {"--set", ""};
   const SettingsTree* value = below(tree_, path);
-  return value ? line_place(file_, value->line) : place();
+  return value ? line_place(value->file.empty() ? file_ : value->file, value->line) : place();
 }
 
 void Settings::fail(const std::string& paths, const std::string& problem,

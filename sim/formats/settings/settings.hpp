@@ -21,6 +21,7 @@ struct SettingsTree {
   std::string text;        ///< Text of a scalar as it is written, without quotes.
   bool is_quoted = false;  ///< "true" and "null" are then words.
   std::size_t line = 0;    ///< Counted from 0.
+  std::string file;        ///< Where it is not that of the Settings: of a file that these go on.
   std::vector<SettingsTree> items;
   std::vector<Entry> entries;  ///< Entries of a map in the order of the document.
 

@@ -54,7 +54,7 @@ TEST(RlSamples, SamplesOfAPromptShareItAndSeedsChangeTheOrderAlone) {
   lengths.prompt = {LengthDistribution::Kind::uniform, 100, 900};
   const auto one = draw_samples(lengths, 16, 8, 1), other = draw_samples(lengths, 16, 8, 2);
   EXPECT_NE(one, other);
-  EXPECT_EQ(statistics_of(one, 4096).tokens, statistics_of(other, 4096).tokens);
+  EXPECT_EQ(statistics_of(one, lengths).tokens, statistics_of(other, lengths).tokens);
   for (std::size_t i = 0; i < one.size(); ++i) EXPECT_EQ(one[i].prompt, one[i / 8 * 8].prompt) << i;
 }
 
@@ -65,11 +65,31 @@ TEST(RlSamples, AFileIsTakenInTurnAndCut) {
   const auto samples = draw_samples(lengths, 2, 2, 1);
   const std::vector<Sample> expected{{10, 100}, {20, 4096}, {10, 100}, {20, 4096}};
   EXPECT_EQ(samples, expected);
-  const SampleStatistics all = statistics_of(samples, 4096);
+  const SampleStatistics all = statistics_of(samples, lengths);
   EXPECT_EQ(all.longest_response, 4096);
   EXPECT_DOUBLE_EQ(all.cut, 0.5);
   EXPECT_DOUBLE_EQ(all.mean_response, 2098.0);
   EXPECT_EQ(all.tokens, 2 * (110 + 4116));
+}
+
+// A limit of both together cuts by what a prompt leaves: 2,090 of 2,100 tokens behind ten, 2,080
+// behind twenty.
+TEST(RlSamples, AnswersEndWhereTheirPromptLeavesNoRoom) {
+  SampleLengths lengths;
+  lengths.given = {{10, 100}, {20, 5000}, {10, 5000}};
+  lengths.max_response = 4096;
+  lengths.max_sample = 2100;
+  const auto samples = draw_samples(lengths, 3, 1, 1);
+  const std::vector<Sample> expected{{10, 100}, {20, 2080}, {10, 2090}};
+  EXPECT_EQ(samples, expected);
+  EXPECT_DOUBLE_EQ(statistics_of(samples, lengths).cut, 2.0 / 3.0);
+  lengths = lengths_of(lognormal(500, 0.7), 4095);
+  lengths.prompt = lognormal(1000, 2.0);
+  lengths.max_sample = 4096;
+  for (const Sample& sample : draw_samples(lengths, 64, 8, 1)) {
+    EXPECT_LE(sample.tokens(), 4096);
+    EXPECT_GE(sample.response, 1u);
+  }
 }
 
 }  // namespace

@@ -178,22 +178,6 @@ TEST(NemoRun, NotesWhatItDoesNotRead) {
   EXPECT_THAT(plan_text(run), HasSubstr("zero=3"));
 }
 
-TEST(HydraReferences, AreFollowed) {
-  Settings settings{read_yaml("a: {x: 3, y: '${.x}', z: '${..top}', w: '${multiply:2, ${.y}}'}\n"
-                              "top: '${launcher.a.x}'\nself: '${.self}'\nnow: '${now:%d}'\n"
-                              "gone: '${a.none}'\nhuge: '${multiply:1073741824, 1073741824}'\n",
-                              "run.yaml"),
-                    "run.yaml"};
-  resolve_references(settings);
-  EXPECT_EQ(settings.number("a.y", 0), 3);
-  EXPECT_EQ(settings.number("a.z", 0), 3);
-  EXPECT_EQ(settings.number("a.w", 0), 6);
-  EXPECT_EQ(settings.word("self", ""), "${.self}");
-  EXPECT_EQ(settings.word("now", ""), "${now:%d}");
-  EXPECT_EQ(settings.word("gone", ""), "${a.none}");
-  EXPECT_EQ(settings.word("huge", ""), "1099511627776");
-}
-
 TEST(NemoRun, Refusals) {
   EXPECT_EQ(refusal("train: {micro_batch_size: 1}\n"),
             "run.yaml: has no model.num_layers, and names no model that is known; give a whole "

@@ -1,0 +1,54 @@
+#include "sim/formats/posttraining/rl_recipe.hpp"
+
+#include <algorithm>
+
+#include "sim/core/number_text.hpp"
+
+namespace orrery {
+
+void read_outer_stages(const Settings& settings, const std::string& section, Recipe& recipe) {
+  const std::string first_key = section + "num_layers_in_first_pipeline_stage";
+  const std::string last_key = section + "num_layers_in_last_pipeline_stage";
+  const std::int64_t first = std::max<std::int64_t>(0, settings.number(first_key, 0));
+  const std::int64_t last = std::max<std::int64_t>(0, settings.number(last_key, 0));
+  if (recipe.pp <= 1 || (first == 0 && last == 0)) return;
+  const std::int64_t others = recipe.pp - (first > 0) - (last > 0);
+  const std::int64_t rest = recipe.model->layers - first - last;
+  const bool divides = others > 0 ? rest >= others && rest % others == 0 : rest == 0;
+  if (recipe.vpp > 1 || !divides)
+    settings.fail(first > 0 ? first_key : last_key,
+                  "leaves " + grouped(rest) + " layers to " + plural(others, "stage"),
+                  "choose numbers that leave a multiple");
+  if (first > 0) recipe.layers.of.push_back(static_cast<int>(first));
+  for (std::int64_t stage = 0; stage < others; ++stage)
+    recipe.layers.of.push_back(static_cast<int>(rest / others));
+  if (last > 0) recipe.layers.of.push_back(static_cast<int>(last));
+}
+
+ImportedRun written_rl_job(const RlRecipe& recipe, const Place& place) {
+  using Json = nlohmann::ordered_json;
+  // A plan's batch, which the samples of a step replace.
+  Recipe trainer = recipe.training;
+  trainer.mbs = trainer.seq = 1;
+  trainer.gbs = 1;
+  ImportedRun run = written_plan(trainer, place);
+  Json training = Json::parse(run.json);
+  Json job = Json::object();
+  job["schema"] = "orrery.post/1";
+  job["framework"] = recipe.framework;
+  job["model"] = training["model"];
+  if (training.contains("gpus"))
+    job["gpus"] = training["gpus"].get<std::int64_t>() + recipe.rollout_gpus;
+  if (recipe.rollout_gpus > 0) job["rollout_gpus"] = recipe.rollout_gpus;
+  for (const auto& [key, value] : recipe.loop.items()) job[key] = value;
+  for (const char* key : {"model", "gpus", "gbs", "mbs", "seq"}) training.erase(key);
+  job["training"] = training;
+  job["rollout"] = recipe.rollout;
+  run.json = job.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  run.notes.push_back(
+      "lengths are not in the file: give --prompt_length and --mean_response, or --sample_lengths, "
+      "and --system to orrery post --job");
+  return run;
+}
+
+}  // namespace orrery
