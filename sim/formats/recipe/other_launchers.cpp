@@ -12,6 +12,7 @@ constexpr const char* by_hand =
     "write the plan by hand: orrery estimate --model NAME with --tp, --pp, --zero and the like";
 constexpr const char* both_halves =
     "give lengths, batch and both plans to orrery post (docs/guides/post-train.md)";
+constexpr const char* by_verl = "read it by orrery import verl, for orrery post";
 
 constexpr const char* as_server =
     "write the deployment by hand for an engine of orrery list engines: orrery serve --model NAME "
@@ -25,7 +26,7 @@ struct OtherCommand {
   const char* remedy;
 };
 constexpr OtherCommand other_commands[] = {
-    {"verl.trainer.main_", "", "verl, whose reinforcement learning is not read", both_halves},
+    {"verl.trainer.main_", "", "verl, a loop of reinforcement learning", by_verl},
     {"verl.trainer.", "", "verl, whose settings are not read", by_hand},
     {"openrlhf.cli.train_sft", "", "OpenRLHF, whose settings are not read", by_hand},
     {"openrlhf.cli.train_ppo", "", "OpenRLHF, whose reinforcement learning is not read",
@@ -72,8 +73,9 @@ constexpr OtherFile other_files[] = {
      "give the YAML that it writes (--to-yaml FILE of NeMo-Run): orrery import nemo FILE"},
     {"from megatron.bridge", "", "Python of Megatron-Bridge, which is never run", "",
      "give a log of the run, which prints its configuration: orrery import nemo FILE"},
-    {"actor_rollout_ref:", "", "a configuration of verl, whose reinforcement learning is not read",
-     "", both_halves},
+    {"actor_rollout_ref:", "", "a configuration of verl", "verl", by_verl},
+    {"grpo:", "policy:", "a configuration of NeMo-RL", "nemo-rl",
+     "read it by orrery import nemo-rl, for orrery post"},
     {"dist_config:", "model:", "a configuration of LLaMA-Factory's v1, which is not read", "",
      by_hand},
     {"apiVersion:", "kind:", "a Kubernetes manifest, which is not read", "",

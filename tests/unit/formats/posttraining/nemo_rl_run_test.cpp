@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/core/text_file.hpp"
 #include "sim/formats/posttraining/layered_settings.hpp"
 #include "tests/unit/calibration/sample.hpp"
 #include "tests/unit/formats/recipe/plan_text.hpp"
@@ -15,37 +16,15 @@ using testing::HasSubstr;
 using testing::Not;
 
 // A recipe for two nodes, which goes on from one with the settings of the software.
-const std::string base = R"(grpo:
-  num_prompts_per_step: 64
-  num_generations_per_prompt: 32
-loss_fn: {reference_policy_kl_penalty: 0.01}
-policy:
-  model_name: meta-llama/Llama-3.1-8B-Instruct
-  train_global_batch_size: 512
-  train_micro_batch_size: 1
-  logprob_batch_size: ${policy.train_micro_batch_size}
-  max_total_sequence_length: 4096
-  megatron_cfg: {enabled: true, tensor_model_parallel_size: 1}
-  sequence_packing:
-    enabled: true
-    train_mb_tokens: ${mul:${policy.max_total_sequence_length}, ${policy.train_micro_batch_size}}
-    logprob_mb_tokens: ${mul:${policy.max_total_sequence_length}, ${policy.logprob_batch_size}}
-  generation:
-    max_new_tokens: ${policy.max_total_sequence_length}
-    vllm_cfg: {tensor_parallel_size: 1, gpu_memory_utilization: 0.6}
-)";
-const std::string recipe = R"(defaults: ../base.yaml
-policy:
-  logprob_batch_size: 2
-  megatron_cfg: {activation_checkpointing: true, pipeline_model_parallel_size: 2}
-cluster: {gpus_per_node: 8, num_nodes: 2}
-)";
+const std::string runs = std::string{ORRERY_TEST_SOURCE} + "/tests/unit/formats/posttraining/runs/";
+const std::string base = read_text_file(runs + "base.yaml");
+const std::string recipe = read_text_file(runs + "llama_8b_two_nodes.yaml");
 
 using Set = std::map<std::string, std::string>;
 RecipeAnswers answers_of(const Set& set) {
   RecipeAnswers answers{"run", std::nullopt, std::nullopt, set, {}};
   answers.other_file = [](const std::string& path) {
-    return path == "recipes/../base.yaml" ? std::optional{base} : std::nullopt;
+    return path == "recipes/base.yaml" ? std::optional{base} : std::nullopt;
   };
   return answers;
 }
@@ -138,7 +117,7 @@ TEST(NemoRlRun, WhatNothingPricesIsRefused) {
   EXPECT_THAT(refusal({{"policy.new_parallel_size", "4"}}),
               HasSubstr("policy.new_parallel_size decides parallelism"));
   // The line is that of the file that has the setting.
-  const std::string wrong = "defaults: ../base.yaml\ncluster: {num_nodes: 0}\n";
+  const std::string wrong = "defaults: base.yaml\ncluster: {num_nodes: 0}\n";
   EXPECT_THAT(refusal({}, wrong), HasSubstr("recipes/run.yaml: line 2: cluster.num_nodes is 0"));
   EXPECT_THAT(refusal_of([] {
                 RecipeAnswers answers = answers_of({});
@@ -147,7 +126,7 @@ TEST(NemoRlRun, WhatNothingPricesIsRefused) {
                 };
                 import_nemo_rl_run({recipe, "recipes/run.yaml"}, answers);
               }),
-              HasSubstr("recipes/../base.yaml: line 2: grpo.num_prompts_per_step is 'many'"));
+              HasSubstr("recipes/base.yaml: line 2: grpo.num_prompts_per_step is 'many'"));
 }
 
 TEST(LayeredSettings, LaterLayersWin) {
