@@ -3,6 +3,7 @@
 #include "sim/cli/options.hpp"
 #include "sim/cli/scenario_options.hpp"
 #include "sim/cli/terminal.hpp"
+#include "sim/core/write_file.hpp"
 #include "sim/formats/requests/read_requests.hpp"
 #include "sim/posttraining/rl_text.hpp"
 #include "sim/serving/pools.hpp"
@@ -23,7 +24,8 @@ struct PostOptions {
   std::vector<std::string> given;  ///< Keys of the training plan.
   std::int64_t steps = 0;
   std::string economics;
-  bool json = false, changes = false, searches = false;
+  std::optional<std::string> perfetto;
+  bool json = false, changes = false, searches = false, force = false;
 };
 
 void add_post(Options& options, PostOptions& into) {
@@ -69,6 +71,9 @@ void add_post(Options& options, PostOptions& into) {
               whole(1, 1 << 30));
   options.add("economics", "FILE[,FILE]",
               "your prices and powers, over those of topologies/economics", into.economics);
+  options.add("perfetto", "FILE",
+              "write the timeline as Chrome trace JSON; open it at ui.perfetto.dev", into.perfetto);
+  options.add("force", "replace files that Orrery did not write", into.force);
   options.add("changes", "try one change of the plan at a time, and list what shortens the step",
               into.changes);
   options.add("search",
@@ -150,7 +155,7 @@ int run_post(const Arguments& arguments) {
       read_rl_framework(needed(given.framework, "framework"), command_line / "framework");
   const Economics economics = read_economics(system, given.economics);
   if (given.searches) {
-    options.refuse({"changes", "steps"}, "is for one job", "leave it out, or --search");
+    options.refuse({"changes", "steps", "perfetto"}, "is for one job", "leave it out, or --search");
     const RlSearchRequest request{model,         system,      framework,
                                   given.request, given.given, *given.gpus};
     const RlSearchResult result = long_work([&] { return search_rl(request, listed_steps); });
@@ -163,6 +168,7 @@ int run_post(const Arguments& arguments) {
   const RlJob job = make_rl_job(model, system, framework, given.request, *given.gpus, command_line);
   const RlStep step = long_work([&] { return rl_step(job); });
   const RlBill bill = rl_bill(step, economics, given.steps);
+  if (given.perfetto) write_output(*given.perfetto, rl_trace(step), given.force);
   std::vector<RlChange> changes;
   if (given.changes) changes = long_work([&] { return rl_changes(step); });
   std::cout << (given.json ? rl_step_json(step, bill, changes) : rl_step_text(step, bill));

@@ -36,7 +36,7 @@ struct RequestList {
   std::uint32_t clients = 0;      ///< A closed loop has some; 0: requests come at their own times.
   /// Requests that a client sends at a time: the next ones when all of them are answered.
   std::uint32_t together = 1;
-  std::uint64_t seed = 1;         ///< The seed of routers that choose at random.
+  std::uint64_t seed = 1;  ///< The seed of routers that choose at random.
 };
 
 /// Limits of a request (a service-level objective), and the share that must keep to them.

@@ -10,7 +10,6 @@
 #include "sim/formats/nemo/performance_script.hpp"
 #include "sim/formats/recipe/decisive_keys.hpp"
 #include "sim/formats/recipe/other_launchers.hpp"
-#include "sim/formats/settings/references.hpp"
 #include "sim/formats/settings/settings_files.hpp"
 
 namespace orrery {

@@ -17,13 +17,32 @@ struct RlRecipe {
   nlohmann::ordered_json rollout = nlohmann::ordered_json::object();  ///< Keys of a deployment.
 };
 
-/// Layers of the first and the last stage of a pipeline, which Megatron's
-/// num_layers_in_first_pipeline_stage and num_layers_in_last_pipeline_stage in `section` choose; the
-/// others have equal ones. Errors (bad_input): they cannot.
+/// Layers of the first and the last stage of a pipeline, chosen by Megatron's
+/// num_layers_in_first_pipeline_stage and num_layers_in_last_pipeline_stage in `section`; others
+/// have equal ones. Errors (bad_input): they cannot.
 void read_outer_stages(const Settings& settings, const std::string& section, Recipe& recipe);
 
 /// The job file: what it does not say are lengths of prompts and answers and the system, which a
 /// note names. Errors (bad_input): see written_plan().
 ImportedRun written_rl_job(const RlRecipe& recipe, const Place& place);
+
+/// A YAML configuration with those that it names under `defaults`, from whose folder their paths
+/// count: maps are merged, its own values win, and `_override_: true` replaces a map as a whole.
+/// The user's answers win over all; references are resolved (references.hpp).
+/// Errors (bad_input): no YAML; a file that is not there; files that name each other.
+Settings read_layered_settings(const RecipeFile& file, const RecipeAnswers& answers);
+
+/// The loop (GRPO, DAPO, PPO) of a configuration of NeMo-RL and of those that it goes on from, with
+/// the defaults of release 0.6 for absent settings. `answers.set` are settings by their paths:
+/// "grpo.num_prompts_per_step". Errors (bad_input): no YAML; recipes of fine-tuning, preferences or
+/// distillation; a setting that nothing prices, by its line.
+ImportedRun import_nemo_rl_run(const RecipeFile& file, const RecipeAnswers& answers);
+
+/// The loop that a script starts by verl (verl.trainer.main_ppo, recipe.dapo.main_dapo and the
+/// one-step-off-policy trainer) with its settings on the command line, or that a configuration of
+/// verl (YAML) describes, with the defaults of trainer/config of January 2026 for absent settings.
+/// `answers.set`: settings by their paths, and variables of the script, which have no dot. Errors
+/// (bad_input): no such command; a setting that nothing prices, by its line.
+ImportedRun import_verl_run(const RecipeFile& file, const RecipeAnswers& answers);
 
 }  // namespace orrery

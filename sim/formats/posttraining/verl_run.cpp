@@ -1,5 +1,3 @@
-#include "sim/formats/posttraining/verl_run.hpp"
-
 #include <algorithm>
 
 #include "sim/core/number_text.hpp"
@@ -8,7 +6,6 @@
 #include "sim/formats/posttraining/rl_recipe.hpp"
 #include "sim/formats/recipe/adapter_settings.hpp"
 #include "sim/formats/recipe/decisive_keys.hpp"
-#include "sim/formats/settings/references.hpp"
 #include "sim/formats/settings/settings_files.hpp"
 #include "sim/formats/shell/launched_program.hpp"
 #include "sim/formats/shell/shell_script.hpp"

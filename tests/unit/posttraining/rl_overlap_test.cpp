@@ -121,7 +121,7 @@ TEST(SteadyRollout, TheCacheBoundsTheRate) {
   EXPECT_NEAR(rollout.time / burst.time, 1.0, 0.2);
 }
 
-// Seeds order the same lengths differently, so that the longest answer to a prompt changes a little.
+// Seeds order the same lengths differently: the longest answer to a prompt changes a little.
 TEST(SteadyRollout, OrdersHardlyMatter) {
   const PricedServing priced = priced_of(4);
   SampleLengths lengths;

@@ -1,9 +1,8 @@
-#include "sim/formats/posttraining/verl_run.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "sim/core/text_file.hpp"
+#include "sim/formats/posttraining/rl_recipe.hpp"
 #include "tests/unit/calibration/sample.hpp"
 #include "tests/unit/formats/recipe/plan_text.hpp"
 

@@ -1,7 +1,6 @@
-#include "sim/formats/settings/references.hpp"
-
 #include <gtest/gtest.h>
 
+#include "sim/formats/settings/settings.hpp"
 #include "sim/formats/settings/settings_files.hpp"
 
 namespace orrery::references_test {
