@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
+
+#include "sim/cluster/system.hpp"
 
 namespace orrery {
 
@@ -23,6 +26,17 @@ int run_buy(const Arguments& arguments);
 int run_run(const Arguments& arguments);
 int run_serve(const Arguments& arguments);
 int run_post(const Arguments& arguments);
+
+/// `orrery buy --post`: which machine runs a job of orrery.post/1 how fast and for how much.
+struct PostPurchase {
+  std::string job, economics;
+  std::vector<System> systems;
+  std::vector<int> gpus;
+  std::int64_t steps = 0;
+  bool json = false;
+};
+int buy_for_post(const PostPurchase& purchase);
+
 int run_schedule(const Arguments& arguments);
 int run_sweep(const Arguments& arguments);
 int run_calibrate(const Arguments& arguments);

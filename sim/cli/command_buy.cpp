@@ -59,6 +59,8 @@ struct BuyOptions {
   std::vector<std::string> systems, fixed;
   std::optional<std::string> gbs, dtype, html;
   std::optional<std::int64_t> batch_tokens;
+  std::optional<std::string> post;  ///< A job of reinforcement learning, in place of a training.
+  std::int64_t steps = 0;
   bool json = false, csv = false, force = false;
   TextWidth width = TextWidth::terminal;
 };
@@ -75,6 +77,12 @@ void add_buy(Options& options, BuyOptions& into) {
   options.add("system", "LIST", "what could be bought or rented: orrery list systems",
               into.systems);
   options.add("gpus", "N", "GPUs in all: 1024, 256,512 or 256..4096 (doubling)");
+  options.add(
+      "post", "FILE",
+      "instead of a model and tokens: a job of reinforcement learning, as orrery post --job",
+      into.post);
+  options.add("steps", "N", "adds how long a run of so many steps takes, and its rent", into.steps,
+              whole(1, 1 << 30));
   options.add("deadline", "TIME", "how long it may take, as 60d", request.deadline, parse_time);
   options.add("budget", "USD",
               "what this one training may cost by --pay, as 10M; for a purchase: --capital",
@@ -109,26 +117,10 @@ void add_buy(Options& options, BuyOptions& into) {
   options.add("force", "replace files that Orrery did not write", into.force);
   options.wide(into.width);
   options.help();
-  options.basic({"model",
-                 "tokens",
-                 "system",
-                 "gpus",
-                 "deadline",
-                 "budget",
-                 "pay",
-                 "capital",
-                 "reliability",
-                 "dtype",
-                 "fix",
-                 "gbs",
-                 "max-batch-tokens",
-                 "economics",
-                 "jobs",
-                 "json",
-                 "csv",
-                 "html",
-                 "force",
-                 "help"});
+  options.basic(
+      {"model",     "tokens",  "post",        "system", "gpus", "deadline", "budget",
+       "pay",       "capital", "reliability", "dtype",  "fix",  "gbs",      "max-batch-tokens",
+       "economics", "jobs",    "json",        "csv",    "html", "force",    "help"});
 }
 
 void read_systems(BuyOptions& given) {
@@ -170,14 +162,7 @@ void read_batches(const BuyOptions& given, PurchaseRequest& request) {
                "allow more, or shorter sequences (--fix seq=N)");
 }
 
-void complete(BuyOptions& given, const Options& options) {
-  PurchaseRequest& request = given.request;
-  options.required("model", "name one: orrery list models");
-  request.model = read_model(given.names.model, command_line / "model");
-  if (options.has("tokens"))
-    note_doubt(unlikely_tokens(request.tokens, default_sequence(request.model)));
-  options.required("tokens", "say how much to train: --tokens 15T");
-  read_systems(given);
+void read_gpus(PurchaseRequest& request, const Options& options) {
   for (const std::int64_t n :
        parse_numbers(options.required("gpus", "write how many: --gpus 1024, or 256..4096"), "gpus",
                      RangeRule{}.most)) {
@@ -187,6 +172,27 @@ void complete(BuyOptions& given, const Options& options) {
     request.gpus.push_back(static_cast<int>(n));
   }
   std::sort(request.gpus.begin(), request.gpus.end());
+}
+
+int buy_for_loop(BuyOptions& given, const Options& options) {
+  options.refuse({"model", "tokens", "deadline", "budget", "pay", "capital", "max-batch-tokens",
+                  "gbs", "reliability", "dtype", "fix", "max-memory", "csv", "html", "wide"},
+                 "is of a training run", "leave it out, or --post");
+  read_systems(given);
+  read_gpus(given.request, options);
+  return buy_for_post({*given.post, given.request.economics, given.request.systems,
+                       given.request.gpus, given.steps, given.json});
+}
+
+void complete(BuyOptions& given, const Options& options) {
+  PurchaseRequest& request = given.request;
+  options.required("model", "name one: orrery list models");
+  request.model = read_model(given.names.model, command_line / "model");
+  if (options.has("tokens"))
+    note_doubt(unlikely_tokens(request.tokens, default_sequence(request.model)));
+  options.required("tokens", "say how much to train: --tokens 15T");
+  read_systems(given);
+  read_gpus(request, options);
   request.fixed = fixed_by(given.fixed, request.gpus, RangeRule{}.most);
   if (given.dtype) {
     if (std::any_of(request.fixed.begin(), request.fixed.end(),
@@ -207,13 +213,16 @@ int run_buy(const Arguments& arguments) {
   add_simulator(options);
   point_plan_keys_to_fix(options, arguments, "a purchase");
   if (!options.read(arguments,
-                    "usage: orrery buy --model M --tokens T --system S,S --gpus N [options]\n\n"
+                    "usage: orrery buy --model M --tokens T --system S,S --gpus N [options]\n"
+                    "       orrery buy --post JOB --system S,S --gpus N [options]\n\n"
                     "Which machine trains a model in how many days for how much money "
                     "(docs/guides/buy.md)."))
     return exit_ok;
   options.refuse_words("see orrery buy --help");
   if (given.json)
     options.refuse({"csv"}, "and --json would be printed into each other", "leave one of them out");
+  if (given.post) return buy_for_loop(given, options);
+  options.refuse({"steps"}, "is of a job of reinforcement learning", "add --post FILE");
   complete(given, options);
   const PurchaseRequest& request = given.request;
   const Interruption interruption;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <iostream>
 
 #include "sim/cli/options.hpp"
@@ -121,6 +122,38 @@ std::vector<Sample> samples_of_file(const std::string& path, const TraceReading&
 }
 
 }  // namespace
+
+int buy_for_post(const PostPurchase& purchase) {
+  PostOptions given;
+  given.job = purchase.job;
+  take_job_file(given);
+  const Place job{purchase.job, ""};
+  if (given.lengths) given.request.lengths = samples_of_file(*given.lengths, given.reading);
+  if (!given.carried && !given.model) fail_input(job, "names no model", "add \"model\"");
+  if (!given.framework)
+    fail_input(job, "names no framework", "add one of orrery list frameworks as \"framework\"");
+  const Model model = given.carried ? *given.carried : read_model(*given.model, job / "model");
+  const RlSearchRequest request{model,
+                                purchase.systems.front(),
+                                read_rl_framework(*given.framework, job / "framework"),
+                                given.request,
+                                given.given,
+                                purchase.gpus.front()};
+  const auto offers =
+      long_work([&] { return rl_offers(request, purchase.systems, purchase.gpus); });
+  std::vector<RlBill> bills;
+  for (const RlOffer& offer : offers)
+    bills.push_back(
+        offer.best
+            ? rl_bill(*offer.best, read_economics(offer.system, purchase.economics), purchase.steps)
+            : RlBill{});
+  if (std::none_of(offers.begin(), offers.end(), [](const RlOffer& one) { return one.best; }))
+    fail_infeasible(command_line / "post", "no machine runs the job: " + offers.front().refusal,
+                    "");
+  std::cout << (purchase.json ? rl_offers_json(offers, bills)
+                              : rl_offers_text(request, offers, bills));
+  return exit_ok;
+}
 
 int run_post(const Arguments& arguments) {
   PostOptions given;

@@ -327,4 +327,32 @@ RlSearchResult search_rl(const RlSearchRequest& request, std::size_t top) {
   return Search{request, top}.run();
 }
 
+std::vector<RlOffer> rl_offers(const RlSearchRequest& request, const std::vector<System>& systems,
+                               const std::vector<int>& gpus) {
+  RlSearchRequest each = request;
+  PlanRequest& training = each.job.training;
+  training.tp = training.pp = training.ep = 1;
+  training.layers = {};
+  training.vpp.reset();
+  training.schedule.reset();
+  training.sp.reset();
+  training.recompute = {};
+  each.job.rollout.tp.reset();
+  each.job.rollout_gpus.reset();
+  std::erase_if(each.given, [](const std::string& key) {
+    return key == "tp" || key == "pp" || key == "ep" || key == "recompute";
+  });
+  std::vector<RlOffer> offers;
+  for (const System& system : systems)
+    for (const int number : gpus) {
+      each.system = system;
+      each.gpus = number;
+      RlSearchResult found = search_rl(each, 1);
+      RlOffer offer{system, number, {}, found.refusal};
+      if (!found.best.empty()) offer.best = std::move(found.best.front());
+      offers.push_back(std::move(offer));
+    }
+  return offers;
+}
+
 }  // namespace orrery

@@ -42,6 +42,19 @@ struct RlSearchResult {
   std::string refusal;           ///< The last reason, where none fits.
 };
 
+/// A machine that could run a job, with the shortest step of all plans for it.
+struct RlOffer {
+  System system;
+  int gpus = 0;
+  std::optional<RlStep> best;
+  std::string refusal;  ///< Why there is none.
+};
+
+/// The best step on each of `systems` with each number of GPUs. Degrees, stages and splits of
+/// `request.job` are those of the machine that it ran on, and are searched anew.
+std::vector<RlOffer> rl_offers(const RlSearchRequest& request, const std::vector<System>& systems,
+                               const std::vector<int>& gpus);
+
 /// The shortest step over all splits of the GPUs in whole nodes, tensor and pipeline degrees of the
 /// trainer (with expert parallelism where there are experts, recomputation only where nothing else
 /// fits) and tensor degrees of the engine within an NVLink domain, or over nodes where

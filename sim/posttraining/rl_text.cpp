@@ -1,5 +1,6 @@
 #include "sim/posttraining/rl_text.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -322,6 +323,81 @@ std::string rl_search_json(const RlSearchResult& result, const Economics& econom
                     {"fits", result.fits},
                     {"bounded_out", result.bounded_out}}}};
   return json.dump(2) + "\n";
+}
+
+namespace {
+
+// No other offer is both faster and cheaper at the midpoint of its range.
+bool is_best(std::size_t of, const std::vector<RlOffer>& offers, const std::vector<RlBill>& bills) {
+  const auto money = [&](std::size_t i) { return bills[i].usd_per_thousand.midpoint(); };
+  if (!offers[of].best || !bills[of].usd_per_thousand.known()) return false;
+  for (std::size_t other = 0; other < offers.size(); ++other)
+    if (other != of && offers[other].best && bills[other].usd_per_thousand.known() &&
+        offers[other].best->time <= offers[of].best->time && money(other) <= money(of) &&
+        (offers[other].best->time < offers[of].best->time || money(other) < money(of)))
+      return false;
+  return true;
+}
+
+std::string known_range(Range range, int decimals) {
+  return range.known() ? range_text(range, decimals) : "";
+}
+
+}  // namespace
+
+std::string rl_offers_text(const RlSearchRequest& request, const std::vector<RlOffer>& offers,
+                           const std::vector<RlBill>& bills) {
+  const bool has_run =
+      std::any_of(bills.begin(), bills.end(), [](const RlBill& bill) { return bill.steps > 0; });
+  std::vector<Column> columns{{"", Align::left}, {"system", Align::left}, {"GPUs"},
+                                     {"step, s"},       {"samples/s"},           {"$ a thousand"},
+                                     {"kWh a thousand"}};
+  if (has_run) columns.insert(columns.end(), {{"run"}, {"rent of it, $"}});
+  Table table{columns};
+  std::string plans, refused;
+  for (std::size_t i = 0; i < offers.size(); ++i) {
+    const RlOffer& offer = offers[i];
+    const std::string name = offer.system.name + ", " + plural(offer.gpus, "GPU");
+    if (!offer.best) {
+      refused += wrapped_words("", "Not possible: " + name + ": " + offer.refusal, text_columns);
+      continue;
+    }
+    const RlStep& step = *offer.best;
+    const RlBill& bill = bills[i];
+    std::vector<std::string> row{is_best(i, offers, bills) ? "*" : "",
+                                 offer.system.name,
+                                 grouped(offer.gpus),
+                                 seconds(step.time),
+                                 fixed(step.samples_per_s(), 1),
+                                 known_range(bill.usd_per_thousand, 2),
+                                 known_range(bill.kwh_per_thousand, 2)};
+    if (has_run) {
+      row.push_back(span_text(bill.run));
+      row.push_back(known_range(bill.run_usd, 0));
+    }
+    table.add_row(row);
+    plans += wrapped_words("  ", name + ": " + options_of(step), text_columns);
+  }
+  return request.model.name + ", " + name(request.job.algorithm) + ", " + request.framework.name +
+         ", " + plural(request.job.prompts, "prompt") + " x " +
+         plural(request.job.samples, "sample") + "\n\n" + table.text() +
+         "* no other is both faster and cheaper, at the midpoints of the ranges\n\n" +
+         (plans.empty() ? ""
+                        : "The best plans, with --gpus and --system of orrery post\n" + plans) +
+         (refused.empty() ? "" : "\n" + refused);
+}
+
+std::string rl_offers_json(const std::vector<RlOffer>& offers, const std::vector<RlBill>& bills) {
+  Json rows = Json::array();
+  for (std::size_t i = 0; i < offers.size(); ++i) {
+    const RlOffer& offer = offers[i];
+    Json row{{"system", offer.system.name}, {"gpus", offer.gpus}};
+    row["best"] = is_best(i, offers, bills);
+    row["step"] = offer.best ? step_json(*offer.best, bills[i]) : Json(nullptr);
+    row["refused"] = offer.best ? Json(nullptr) : Json(offer.refusal);
+    rows.push_back(std::move(row));
+  }
+  return Json{{"schema", "orrery.post-purchase/1"}, {"rows", rows}}.dump(2) + "\n";
 }
 
 }  // namespace orrery

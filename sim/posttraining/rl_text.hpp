@@ -30,6 +30,14 @@ std::string rl_search_text(const RlSearchRequest& request, const RlSearchResult&
 /// orrery.post-search/1: the results of the best steps, and the space.
 std::string rl_search_json(const RlSearchResult& result, const Economics& economics);
 
+/// A row for each offer, by system and size: the step, its samples a second, what a thousand samples
+/// cost, and the best plan; offers that no other one beats in time and money are marked. `bills`:
+/// of those that have a step.
+std::string rl_offers_text(const RlSearchRequest& request, const std::vector<RlOffer>& offers,
+                           const std::vector<RlBill>& bills);
+/// orrery.post-purchase/1: the same.
+std::string rl_offers_json(const std::vector<RlOffer>& offers, const std::vector<RlBill>& bills);
+
 /// A step as Chrome trace JSON, which ui.perfetto.dev opens: a process for each pool of GPUs with
 /// its phases and its waits, one after the other; how many samples run at each moment of a rollout;
 /// and the samples that end last, each with its prompt's wait and its answer. Of a loop that

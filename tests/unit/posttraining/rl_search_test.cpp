@@ -124,5 +124,24 @@ TEST(RlChanges, AreStepsOfChangedJobs) {
   EXPECT_LE(by_option.at("--max_response 960"), step.time);
 }
 
+// An offer is the search of its machine, whatever degrees the job had elsewhere.
+TEST(RlOffers, EachIsTheSearchOfItsMachine) {
+  const RlSearchRequest plain = on(usual(), 8);
+  RlSearchRequest imported = plain;
+  imported.job.training.tp = 4;
+  imported.job.training.pp = 2;
+  imported.job.rollout.tp = 8;
+  imported.given = {"tp", "pp", "recompute", "tp_overlap"};
+  const std::vector<System> systems{read_system("dgx-h100", {}), read_system("dgx-h200", {})};
+  const std::vector<RlOffer> offers = rl_offers(imported, systems, {1, 8, 16});
+  ASSERT_EQ(offers.size(), 6u);
+  EXPECT_FALSE(offers[0].best);  // The optimizer's state of 8B does not fit a GPU.
+  EXPECT_NE(offers[0].refusal, "");
+  ASSERT_TRUE(offers[1].best && offers[2].best && offers[4].best);
+  EXPECT_EQ(offers[1].best->time.si(), search_rl(plain, 1).best.front().time.si());
+  EXPECT_LE(offers[2].best->time, offers[1].best->time);  // More GPUs,
+  EXPECT_LE(offers[4].best->time, offers[1].best->time);  // more bandwidth.
+}
+
 }  // namespace
 }  // namespace orrery::rl_search_test
