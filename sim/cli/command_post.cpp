@@ -77,10 +77,11 @@ void add_post(Options& options, PostOptions& into) {
   options.add("force", "replace files that Orrery did not write", into.force);
   options.add("changes", "try one change of the plan at a time, and list what shortens the step",
               into.changes);
-  options.add("search",
-              "the best split of the GPUs, degrees of the trainer and of the engine that are not "
-              "given",
-              into.searches);
+  options.add(
+      "search",
+      "the best split of the GPUs, and tp, pp and ep of the trainer and tp of the engine that are "
+      "not typed (those of a job file are)",
+      into.searches);
   options.add("json", "print orrery.post-result/1, or of a search orrery.post-search/1", into.json);
   options.help();
 }
@@ -100,8 +101,6 @@ void take_job_file(PostOptions& into) {
   take("system", into.system);
   take("framework", into.framework);
   take("sample_lengths", into.lengths);
-  if (const auto training = file.find("training"))
-    for (const std::string& key : training->keys()) into.given.push_back(key);
   if (const auto gpus = file.find("gpus"))
     into.gpus = static_cast<int>(gpus->integer(1, most_gpus));
 }
@@ -174,6 +173,7 @@ int run_post(const Arguments& arguments) {
   if (options.has("job")) {
     given.job = options.text("job");
     take_job_file(given);
+    if (options.has("search")) free_degrees(given.request);
   }
   options.fill();
   if (!given.lengths)

@@ -281,7 +281,7 @@ class JobMaker {
     rule.equal_bins = request.pp > 1;
     // Whether the plan shards weights is for its software to say, whatever the micro-batches.
     const auto tokens = static_cast<double>(longest);
-    const Plan plan = scenario(request, {1, tokens, tokens, 1.0}, tokens).plan;
+    const Plan plan = scenario(request, {request.pp, tokens, tokens, 1.0}, tokens).plan;
     rule.square = square();  // Of a model that training has prices for.
     rule.meets_each = plan.shards_weights() || plan.ep > 1;
     need_room(rule.tokens, longest, "train_tokens");
@@ -291,8 +291,15 @@ class JobMaker {
                           grouped(ranks) + " data-parallel ranks",
                       "use a larger one, or larger tp, pp or cp");
     job_.batches = pack_samples(job_.samples, batch, rule);
+    // Chunks of an interleaved pipeline take turns in whole rounds of its ranks.
+    if (request.vpp.value_or(1) > 1) {
+      MicroBatches& all = job_.batches;
+      const std::int64_t rounds = round_up(all.count, request.pp);
+      all.tokens *= static_cast<double>(all.count) / static_cast<double>(rounds);
+      all.count = rounds;
+    }
     job_.training = scenario(request, job_.batches, job_.batches.tokens);
-    job_.fullest = scenario(request, job_.batches, largest_micro_batch(rule));
+    job_.fullest = scenario(request, job_.batches, largest_micro_batch(rule, batch));
 
     PlanRequest forward = request;
     forward.vpp.reset();
@@ -304,7 +311,9 @@ class JobMaker {
     job_.pass_batches =
         pack_samples(job_.samples, static_cast<std::int64_t>(job_.samples.size()), pass);
     job_.pass = scenario(forward, job_.pass_batches, job_.pass_batches.tokens);
-    job_.fullest_pass = scenario(forward, job_.pass_batches, largest_micro_batch(pass));
+    job_.fullest_pass =
+        scenario(forward, job_.pass_batches,
+                 largest_micro_batch(pass, static_cast<std::int64_t>(job_.samples.size())));
   }
 
   void refuse_unused(SamplePacking packing) const {
@@ -329,8 +338,16 @@ class JobMaker {
 
   // Samples without padding come together by chance: four standard deviations above the mean, which
   // one micro-batch of 30,000 exceeds, or the longest ones where there are few.
-  double largest_micro_batch(const PackingRule& rule) const {
-    if (packs_by_tokens(rule.packing)) return static_cast<double>(rule.tokens);
+  double largest_micro_batch(const PackingRule& rule, std::int64_t batch) const {
+    if (rule.packing == SamplePacking::bins) return static_cast<double>(rule.tokens);
+    if (rule.packing == SamplePacking::balanced) {
+      // A rank has its share of the batch, and a twentieth more, where that is less.
+      const double share = 1.05 * static_cast<double>(job_.statistics.tokens) *
+                           static_cast<double>(batch) /
+                           static_cast<double>(std::ssize(job_.samples) * rule.ranks);
+      return std::min(static_cast<double>(rule.tokens),
+                      std::max(static_cast<double>(rule.longest), share));
+    }
     const auto together = static_cast<double>(rule.samples);
     const double padded = together * static_cast<double>(rule.longest);
     if (rule.packing == SamplePacking::padded) return padded;

@@ -327,21 +327,24 @@ RlSearchResult search_rl(const RlSearchRequest& request, std::size_t top) {
   return Search{request, top}.run();
 }
 
-std::vector<RlOffer> rl_offers(const RlSearchRequest& request, const std::vector<System>& systems,
-                               const std::vector<int>& gpus) {
-  RlSearchRequest each = request;
-  PlanRequest& training = each.job.training;
+void free_degrees(RlRequest& job) {
+  PlanRequest& training = job.training;
   training.tp = training.pp = training.ep = 1;
   training.layers = {};
   training.vpp.reset();
   training.schedule.reset();
   training.sp.reset();
   training.recompute = {};
-  each.job.rollout.tp.reset();
+  job.rollout.tp.reset();
+  if (job.max_staleness > 0) job.rollout_gpus.reset();
+}
+
+std::vector<RlOffer> rl_offers(const RlSearchRequest& request, const std::vector<System>& systems,
+                               const std::vector<int>& gpus) {
+  RlSearchRequest each = request;
+  free_degrees(each.job);
   each.job.rollout_gpus.reset();
-  std::erase_if(each.given, [](const std::string& key) {
-    return key == "tp" || key == "pp" || key == "ep" || key == "recompute";
-  });
+  each.given.clear();
   std::vector<RlOffer> offers;
   for (const System& system : systems)
     for (const int number : gpus) {

@@ -50,6 +50,9 @@ struct RlOffer {
   std::string refusal;  ///< Why there is none.
 };
 
+/// Leaves degrees, stages and the split of a job to a search.
+void free_degrees(RlRequest& job);
+
 /// The best step on each of `systems` with each number of GPUs. Degrees, stages and splits of
 /// `request.job` are those of the machine that it ran on, and are searched anew.
 std::vector<RlOffer> rl_offers(const RlSearchRequest& request, const std::vector<System>& systems,

@@ -306,7 +306,8 @@ std::string rl_search_text(const RlSearchRequest& request, const RlSearchResult&
                            " fit and were simulated, " + grouped(result.bounded_out) +
                            " are proven slower by their bound, " +
                            grouped(result.jobs - result.fits - result.bounded_out) +
-                           " do not fit or divide. The first is the shortest step "
+                           " do not fit, divide or run by the software; cp, zero and other keys "
+                           "are as given. The first is the shortest step "
                            "of them all",
                        text_columns);
 }
@@ -350,8 +351,8 @@ std::string rl_offers_text(const RlSearchRequest& request, const std::vector<RlO
   const bool has_run =
       std::any_of(bills.begin(), bills.end(), [](const RlBill& bill) { return bill.steps > 0; });
   std::vector<Column> columns{{"", Align::left}, {"system", Align::left}, {"GPUs"},
-                                     {"step, s"},       {"samples/s"},           {"$ a thousand"},
-                                     {"kWh a thousand"}};
+                              {"step, s"},       {"samples/s"},           {"$ a thousand"},
+                              {"kWh a thousand"}};
   if (has_run) columns.insert(columns.end(), {{"run"}, {"rent of it, $"}});
   Table table{columns};
   std::string plans, refused;

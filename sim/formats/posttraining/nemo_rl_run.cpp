@@ -56,6 +56,9 @@ class LayerReader {
       fail_input(line_place(file.path, defaults->line),
                  "defaults name more than " + std::to_string(deepest) + " files in turn",
                  "mend those that name each other");
+    if (defaults->kind == SettingsTree::Kind::map)
+      fail_input(line_place(file.path, defaults->line), "defaults is a map",
+                 "write the file that it goes on from, or a list of them");
     SettingsTree whole;
     whole.kind = SettingsTree::Kind::map;
     const bool one = defaults->kind == SettingsTree::Kind::scalar;
@@ -108,7 +111,6 @@ constexpr PricedOtherwise nemo_rl_differences[] = {
     {"grpo.use_dynamic_sampling",
      "drops prompts whose answers are all right or all wrong, and generates more: give "
      "--oversampling; assumed: all are trained on"},
-    {"grpo.max_rollout_turns", "has several turns; assumed: one answer to a prompt"},
     {"env.should_use_nemo_gym", "has turns with tools; assumed: one answer to a prompt"},
     {"grpo.async_grpo.recompute_kv_cache_after_weight_updates",
      "computes the caches of running answers again after each update; assumed: they are kept"},
@@ -171,6 +173,10 @@ class NemoRlReader {
       : s_{settings}, answers_{answers}, t_{rl_.training} {}
 
   ImportedRun read() {
+    need_sections(s_, {"grpo", "ppo", "loss_fn", "cluster", "policy", "policy.megatron_cfg",
+                       "policy.dtensor_cfg", "policy.generation", "policy.generation.vllm_cfg",
+                       "policy.sequence_packing", "policy.dynamic_batching"});
+    refuse_sizes(s_, "policy.hf_config_overrides");
     kind();
     model();
     gpus();
@@ -213,7 +219,7 @@ class NemoRlReader {
   }
 
   std::int64_t count(const std::string& path, std::int64_t absent) const {
-    constexpr std::int64_t most = 1 << 20;
+    constexpr std::int64_t most = 1 << 24;
     const std::int64_t found = s_.number(path, absent);
     if (found < 1 || found > most)
       s_.fail(path, "is " + std::to_string(found), "write a number from 1 to " + grouped(most));
@@ -222,8 +228,9 @@ class NemoRlReader {
 
   void model() {
     t_.model = model_of_answer(answers_);
-    const std::string name = s_.word("policy.model_name", "Qwen/Qwen2.5-1.5B");
+    const std::string name = s_.word("policy.model_name", "");
     const std::string remedy = "give its model: --model NAME or its config.json";
+    if (!t_.model && name.empty()) fail_input(s_.place(), "has no policy.model_name", remedy);
     if (!t_.model) t_.model = model_by_name(name, answers_);
     if (!t_.model)
       s_.fail("policy.model_name", "is '" + shown_text(name) + "', which is not in the catalog",
@@ -263,8 +270,12 @@ class NemoRlReader {
     job["prompts"] = prompts;
     job["samples"] = samples;
     if (batch < product_of({prompts, samples})) job["train_batch"] = batch;
-    const std::int64_t answer = s_.number("policy.generation.max_new_tokens", length_);
-    if (answer > 0 && answer < length_) job["max_response"] = answer;
+    const std::int64_t answer = count("policy.generation.max_new_tokens", length_);
+    if (answer < length_) job["max_response"] = answer;
+    if (s_.number(loop_ + "max_rollout_turns", 1) > 1)
+      t_.notes.push_back(loop_ +
+                         "max_rollout_turns has several turns; assumed: one answer to a "
+                         "prompt");
     job["max_sample"] = length_;
     micro_ = count("policy.train_micro_batch_size", 4);
     pass_micro_ = count("policy.logprob_batch_size", micro_);
@@ -383,10 +394,9 @@ class NemoRlReader {
     const bool packed = s_.flag("policy.sequence_packing.enabled", true);
     const bool dynamic = s_.flag("policy.dynamic_batching.enabled", false);
     const std::string section = packed ? "policy.sequence_packing." : "policy.dynamic_batching.";
-    const std::int64_t tokens =
-        s_.number(section + "train_mb_tokens", product_of({length_, micro_}));
+    const std::int64_t tokens = count(section + "train_mb_tokens", product_of({length_, micro_}));
     const std::int64_t pass_tokens =
-        s_.number(section + "logprob_mb_tokens", product_of({length_, pass_micro_}));
+        count(section + "logprob_mb_tokens", product_of({length_, pass_micro_}));
     for (const char* other : {"policy.sequence_packing.", "policy.dynamic_batching."})
       for (const char* key : {"train_mb_tokens", "logprob_mb_tokens"})
         s_.find(std::string{other} + key);
@@ -459,7 +469,10 @@ class NemoRlReader {
     const std::string at = loop_ + (is_ppo_ ? "async_ppo." : "async_grpo.");
     const std::int64_t age = s_.number(at + "max_trajectory_age_steps", 1);
     const bool in_flight = s_.flag(at + "in_flight_weight_updates", false);
-    if (!s_.flag(at + "enabled", false)) return;
+    if (!s_.flag(at + "enabled", false) || age == 0) return;
+    if (rl_.rollout_gpus == 0)
+      s_.fail(at + "enabled", "generates while it trains, on the same GPUs",
+              "give the engine GPUs of its own: --set policy.generation.colocated.enabled=false");
     rl_.loop["max_staleness"] = age;
     rl_.loop["in_flight_updates"] = in_flight;
   }

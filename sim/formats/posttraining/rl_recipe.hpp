@@ -22,6 +22,13 @@ struct RlRecipe {
 /// have equal ones. Errors (bad_input): they cannot.
 void read_outer_stages(const Settings& settings, const std::string& section, Recipe& recipe);
 
+/// Errors (bad_input): one of `paths` is there and is no map of settings, which would hide all that
+/// the section decides.
+void need_sections(const Settings& settings, const std::vector<std::string>& paths);
+
+/// Errors (bad_input): a setting below `section` changes a size of the model.
+void refuse_sizes(const Settings& settings, const std::string& section);
+
 /// The job file: what it does not say are lengths of prompts and answers and the system, which a
 /// note names. Errors (bad_input): see written_plan().
 ImportedRun written_rl_job(const RlRecipe& recipe, const Place& place);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "sim/core/nearest.hpp"
 #include "sim/core/number_text.hpp"
 #include "sim/core/text_file.hpp"
 #include "sim/core/value_list.hpp"
@@ -25,6 +26,12 @@ constexpr PricedOtherwise verl_differences[] = {
     {"algorithm.filter_groups.enable",
      "drops prompts whose answers are all right or all wrong; assumed: what gen_batch_size "
      "generates beyond train_batch_size is dropped, once"},
+    {"actor_rollout_ref.rollout.skip_rollout|actor_rollout_ref.rollout.skip.enable",
+     "replays answers of an earlier step; assumed: they are generated"},
+    {"actor_rollout_ref.model.enable_activation_offload",
+     "sends activations to the host; assumed: they stay"},
+    {"actor_rollout_ref.rollout.engine_kwargs.vllm.kv_cache_dtype",
+     "has a format of its own for the cache (--rollout kv=fp8); assumed: bf16"},
     {"actor_rollout_ref.rollout.speculative_config|actor_rollout_ref.rollout.mtp",
      "drafts tokens; assumed: none"},
 };
@@ -53,7 +60,7 @@ const std::vector<std::string> verl_inactive_keys = words_in(R"(
     actor_rollout_ref.actor.tau actor_rollout_ref.actor.use_prefix
     actor_rollout_ref.actor.use_rollout actor_rollout_ref.actor.use_torch_compile
     actor_rollout_ref.hybrid_engine actor_rollout_ref.model.custom
-    actor_rollout_ref.model.enable_activation_offload actor_rollout_ref.model.external
+    actor_rollout_ref.model.external
     actor_rollout_ref.model.fused_kernel_options. actor_rollout_ref.model.lora_alpha
     actor_rollout_ref.model.lora. actor_rollout_ref.model.mtp.
     actor_rollout_ref.model.override_config. actor_rollout_ref.model.tiled
@@ -106,11 +113,14 @@ void add(SettingsTree& tree, const std::string& path, const std::string& text, s
   at->file = file;
 }
 
+constexpr std::ptrdiff_t most_settings = 5'000;  // Far more than verl has.
+
 // A command of verl, and what its name says.
 struct VerlCommand {
   Settings settings;
   bool is_megatron = false;  ///< By the name of the configuration that it begins with.
   bool is_one_step_off = false;
+  bool starts_more = false;  ///< Other runs follow.
 };
 
 VerlCommand command_of(const RecipeFile& file, const RecipeAnswers& answers) {
@@ -118,13 +128,19 @@ VerlCommand command_of(const RecipeFile& file, const RecipeAnswers& answers) {
   for (const auto& [name, value] : answers.set)
     if (name.find('.') == name.npos) variables[name] = value;
   const ShellScript script = read_shell_script(file.text, file.path, variables, answers.other_file);
+  std::optional<VerlCommand> found;
   for (const auto& command : script.commands) {
     const auto program = std::find_if(command.begin(), command.end(), [](const ShellWord& word) {
+      if (word.text.find_first_of(" \t\n") != word.text.npos) return false;
       return word.text.find("main_ppo") != word.text.npos ||
              word.text.find("main_dapo") != word.text.npos ||
              word.text.find("fully_async_main") != word.text.npos;
     });
     if (program == command.end() || program->text.find('=') != program->text.npos) continue;
+    if (found) {
+      found->starts_more = true;
+      continue;
+    }
     if (program->text.find("fully_async") != program->text.npos)
       fail_input(line_place(script.files[program->file], program->line),
                  "starts " + shown_text(program->text) +
@@ -133,19 +149,30 @@ VerlCommand command_of(const RecipeFile& file, const RecipeAnswers& answers) {
                  "--prompts_in_flight (docs/guides/post-train.md)");
     SettingsTree tree = empty_map();
     bool is_megatron = false;
+    if (command.end() - program > most_settings)
+      fail_input(line_place(script.files[program->file], program->line),
+                 "has more than " + grouped(most_settings) + " settings", "leave out some");
     for (auto word = program + 1; word != command.end(); ++word) {
       const std::size_t sign = word->text.find('=');
+      const Place place = line_place(script.files[word->file], word->line);
       if (word->text.starts_with("--config-name") || (word - 1)->text == "--config-name")
         is_megatron |= word->text.find("megatron") != word->text.npos;
+      if (word->text.starts_with('~'))
+        fail_input(place, shown_text(word->text) + " takes a default away, which is not read",
+                   "write the value that it shall have");
       if (word->text.starts_with('-') || sign == word->text.npos) continue;
+      if (word->text.find('{', sign) == sign + 1)
+        fail_input(place, shown_text(word->text) + " is a map, which is not read",
+                   "write each of its settings by its path");
       const std::string path = word->text.substr(word->text.find_first_not_of('+'),
                                                  sign - word->text.find_first_not_of('+'));
       if (path.empty() || path.find_first_of("$ \"'") != path.npos) continue;
       add(tree, path, word->text.substr(sign + 1), word->line, script.files[word->file]);
     }
-    return {Settings{std::move(tree), file.path}, is_megatron,
-            program->text.find("one_step_off") != program->text.npos};
+    found = VerlCommand{Settings{std::move(tree), file.path}, is_megatron,
+                        program->text.find("one_step_off") != program->text.npos};
   }
+  if (found) return std::move(*found);
   fail_input({file.path, ""}, "starts no trainer of verl",
              "give a script with python3 -m verl.trainer.main_ppo, or its configuration");
 }
@@ -156,6 +183,9 @@ class VerlReader {
       : s_{command.settings}, command_{command}, answers_{answers}, t_{rl_.training} {}
 
   ImportedRun read() {
+    need_sections(s_, {"actor_rollout_ref", "actor_rollout_ref.actor", "actor_rollout_ref.model",
+                       "actor_rollout_ref.rollout", "data", "algorithm", "trainer", "rollout"});
+    refuse_sizes(s_, "actor_rollout_ref.model.override_config");
     is_megatron_ =
         s_.word(actor_ + "strategy", command_.is_megatron ? "megatron" : "fsdp") == "megatron";
     model();
@@ -169,6 +199,8 @@ class VerlReader {
     passes();
     generation();
     rl_.framework = is_megatron_ ? "verl-megatron" : "verl-fsdp";
+    if (command_.starts_more)
+      t_.notes.push_back("the script starts several runs; this is the first");
     note_otherwise(s_, verl_differences, t_.notes);
     note_unread(s_, verl_inactive_keys, t_.notes);
     return written_rl_job(rl_, s_.place());
@@ -214,7 +246,18 @@ class VerlReader {
   void batch() {
     auto& job = rl_.loop;
     const std::string estimator = s_.word("algorithm.adv_estimator", "gae");
+    static const std::vector<std::string> known = words_in(
+        "gae grpo grpo_passk grpo_vectorized rloo rloo_vectorized opo gpg remax "
+        "reinforce_plus_plus reinforce_plus_plus_baseline optimal_token_baseline "
+        "tir_optimal_token_baseline gdpo");
+    if (std::find(known.begin(), known.end(), estimator) == known.end())
+      s_.fail("algorithm.adv_estimator", "is '" + shown_text(estimator) + "', which is unknown",
+              suggestion(estimator, known));
     job["algorithm"] = estimator == "gae" ? "ppo" : "grpo";
+    if (estimator == "gae")
+      t_.notes.push_back(
+          "critic: its settings are not read; assumed: a critic of the policy's "
+          "size, trained as the policy is");
     if (estimator == "remax")
       t_.notes.push_back(
           "algorithm.adv_estimator is remax, which generates a greedy answer to "
@@ -223,16 +266,26 @@ class VerlReader {
     const std::int64_t samples = count("actor_rollout_ref.rollout.n", 1);
     job["prompts"] = prompts;
     job["samples"] = samples;
-    const std::int64_t mini = count(actor_ + "ppo_mini_batch_size", 256);
+    const std::int64_t mini =
+        count(actor_ + "ppo_mini_batch_size", std::min<std::int64_t>(256, prompts));
+    if (mini > prompts || prompts % mini != 0)
+      s_.fail(actor_ + "ppo_mini_batch_size",
+              "is " + grouped(mini) + " prompts of the " + grouped(prompts) + " of a step",
+              "write a divisor of data.train_batch_size");
     if (mini < prompts) job["train_batch"] = product_of({mini, samples});
     const std::int64_t generated = s_.number("data.gen_batch_size", prompts);
+    if (generated < prompts)
+      s_.fail("data.gen_batch_size", "is less than data.train_batch_size",
+              "generate at least as many");
     if (generated > prompts)
       job["oversampling"] = static_cast<double>(generated) / static_cast<double>(prompts);
     if (const std::int64_t epochs = s_.number(actor_ + "ppo_epochs", 1); epochs != 1)
       s_.fail(actor_ + "ppo_epochs", "trains on each sample more than once",
               "write 1, and count its optimizer steps by hand");
     const std::int64_t prompt = count("data.max_prompt_length", 512);
-    const std::int64_t answer = count("data.max_response_length", 512);
+    const std::string own = "actor_rollout_ref.rollout.response_length";
+    const std::int64_t of_data = count("data.max_response_length", 512);
+    const std::int64_t answer = s_.has(own) ? count(own, of_data) : of_data;
     length_ = prompt + answer;
     job["max_response"] = answer;
     job["max_sample"] = length_;
@@ -248,6 +301,8 @@ class VerlReader {
     t_.zero = 3;
     t_.reshard = s_.flag(at + "reshard_after_forward", true);
     const std::int64_t shards = s_.number(at + "fsdp_size", -1);
+    if (shards == 0 || shards < -1)
+      s_.fail(at + "fsdp_size", "is " + std::to_string(shards), "write -1: all GPUs, or a divisor");
     if (shards > 0 && shards < *t_.gpus) {
       if (*t_.gpus % shards != 0)
         s_.fail(at + "fsdp_size", "does not divide " + plural(*t_.gpus, "GPU"), "write a divisor");
@@ -255,8 +310,11 @@ class VerlReader {
     }
     if (s_.flag("actor_rollout_ref.model.enable_gradient_checkpointing", true))
       t_.recompute = "full";
-    for (const char* key : {"model_dtype", "dtype", "mixed_precision", "strategy"})
-      s_.find(at + key);
+    for (const char* key : {"dtype", "mixed_precision", "strategy"}) s_.find(at + key);
+    const std::string format = s_.word(at + "model_dtype", "fp32");
+    if (format != "fp32" && format != "float32")
+      t_.notes.push_back(at + "model_dtype is " + shown_text(format) +
+                         ": weights and Adam's state in 16 bits; assumed: fp32");
     rl_.loop["free_weights"] = s_.flag(at + "param_offload", false);
     rl_.loop["free_optimizer"] = s_.flag(at + "optimizer_offload", false);
     if (s_.flag(at + "offload_policy", false)) {
@@ -382,7 +440,7 @@ class VerlReader {
     const std::int64_t dp = count(at + "data_parallel_size", 1);
     const std::int64_t pp = count(at + "pipeline_model_parallel_size", 1);
     const std::int64_t ep = count(at + "expert_parallel_size", 1);
-    if (dp > 1) engine["dp"] = dp;
+    if (dp > 1 && t_.model->experts) engine["dp"] = dp;  // Else its copies are replicas.
     if (pp > 1) engine["pp"] = pp;
     if (ep > 1 && t_.model->experts) engine["ep"] = ep;
     const std::string share = s_.word(at + "gpu_memory_utilization", "0.5");
@@ -396,6 +454,10 @@ class VerlReader {
     engine["max_seqs"] = count(at + "max_num_seqs", 256);
     for (const char* key : {"dtype", "quantization", "free_cache_engine"}) {
       const std::string word = s_.word(at + key, "null");
+      if (std::string{key} == "free_cache_engine" && (word == "False" || word == "false"))
+        t_.notes.push_back(at +
+                           "free_cache_engine is off: the cache stays beside training; "
+                           "assumed: it is freed");
       if (std::string{key} == "quantization" && word == "fp8") engine["weights"] = "fp8";
     }
   }

@@ -242,7 +242,16 @@ class ReferenceReader {
           return std::min(a * b, largest_product);
         });
     if (inside.starts_with("div:"))
-      return computed(inside, [](std::int64_t a, std::int64_t b) { return b > 0 ? a / b : 0; });
+      return computed(inside, [](std::int64_t a, std::int64_t b) -> std::optional<std::int64_t> {
+        if (b == 0) return std::nullopt;
+        return a / b;
+      });
+    // Of a variable of the environment only its default is known.
+    if (inside.starts_with("oc.env:")) {
+      const std::size_t comma = inside.find(',');
+      if (comma == inside.npos) return std::nullopt;
+      return std::string{trimmed(inside.substr(comma + 1))};
+    }
     if (inside.find_first_of(":{}") != inside.npos) return std::nullopt;
     const std::string target = absolute(path, inside);
     if (auto found = word_at(target, step)) return found;
@@ -276,7 +285,9 @@ class ReferenceReader {
     const auto a = plain_integer(trimmed(items[0]), 1 << 30);
     const auto b = plain_integer(trimmed(items[1]), 1 << 30);
     if (!a || !b) return std::nullopt;
-    return std::to_string(operation(*a, *b));
+    const std::optional<std::int64_t> result = operation(*a, *b);
+    if (!result) return std::nullopt;
+    return std::to_string(*result);
   }
 
   const Settings& s_;

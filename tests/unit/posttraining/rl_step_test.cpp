@@ -259,5 +259,30 @@ TEST(RlStep, RewardsAreBesideAnAsynchronousRollout) {
   EXPECT_EQ(rl_step(job_of(request, 16)).time_of(RlPhase::reward).si(), 0.0);
 }
 
+// Chunks of a pipeline take turns in whole rounds: as many micro-batches as its ranks divide.
+TEST(RlStep, InterleavedPipelinesHaveWholeRounds) {
+  RlRequest request = usual();
+  request.training.tp = 2;
+  request.training.pp = 4;
+  const RlJob plain = job_of(request, 8);
+  request.training.vpp = 2;
+  const RlJob chunks = job_of(request, 8);
+  EXPECT_EQ(chunks.batches.count % 4, 0);
+  EXPECT_GE(chunks.batches.count, plain.batches.count);
+  EXPECT_NEAR(chunks.batches.tokens * static_cast<double>(chunks.batches.count),
+              plain.batches.tokens * static_cast<double>(plain.batches.count), 1e-6 * 1e6);
+  EXPECT_GT(rl_step(chunks).time, Seconds{});
+}
+
+// A limit that no rank's share reaches needs no memory.
+TEST(RlStep, MicroBatchesAreNoLargerThanARanksShare) {
+  RlRequest request = usual();
+  request.packing = SamplePacking::balanced;
+  request.train_tokens = 1'000'000;
+  const Bytes peak = rl_step(job_of(request, 8)).memory.training;
+  request.train_tokens = 10'000'000;
+  EXPECT_EQ(rl_step(job_of(request, 8)).memory.training.si(), peak.si());
+}
+
 }  // namespace
 }  // namespace orrery::rl_step_test

@@ -114,17 +114,38 @@ TEST(NemoRlRun, WhatNothingPricesIsRefused) {
   EXPECT_THAT(refusal({{"policy.precision", "float16"}}), HasSubstr("has no prices"));
   EXPECT_THAT(refusal({{"policy.new_parallel_size", "4"}}),
               HasSubstr("policy.new_parallel_size decides parallelism"));
+  EXPECT_THAT(refusal({}, "grpo: {}\n"), HasSubstr("has no policy.model_name"));
+  EXPECT_THAT(refusal({}, "grpo: 3\npolicy: {model_name: Qwen/Qwen3-8B}\n"),
+              HasSubstr("grpo is no section of settings"));
+  EXPECT_THAT(refusal({}, "defaults: {a: b}\n"), HasSubstr("defaults is a map"));
+  EXPECT_THAT(refusal({{"policy.sequence_packing.train_mb_tokens", "-1"}}),
+              HasSubstr("train_mb_tokens is -1"));
+  EXPECT_THAT(refusal({{"policy.generation.max_new_tokens", "0"}}),
+              HasSubstr("max_new_tokens is 0"));
+  EXPECT_THAT(refusal({{"grpo.async_grpo.enabled", "true"}}),
+              HasSubstr("give the engine GPUs of its own"));
+  EXPECT_THAT(refusal({{"policy.hf_config_overrides.num_hidden_layers", "2"}}),
+              HasSubstr("changes the model's config.json"));
   // The line is that of the file that has the setting.
   const std::string wrong = "defaults: base.yaml\ncluster: {num_nodes: 0}\n";
   EXPECT_THAT(refusal({}, wrong), HasSubstr("recipes/run.yaml: line 2: cluster.num_nodes is 0"));
   EXPECT_THAT(refusal_of([] {
                 RecipeAnswers answers = answers_of({});
                 answers.other_file = [](const std::string&) {
-                  return std::optional<std::string>{"grpo:\n  num_prompts_per_step: many\n"};
+                  return std::optional<std::string>{
+                      "grpo:\n  num_prompts_per_step: many\npolicy: {model_name: Qwen/Qwen3-8B}\n"};
                 };
                 import_nemo_rl_run({recipe, "recipes/run.yaml"}, answers);
               }),
               HasSubstr("recipes/base.yaml: line 2: grpo.num_prompts_per_step is 'many'"));
+}
+
+TEST(NemoRlRun, TurnsAreNotedWhereThereAreSeveral) {
+  const auto notes = [](const char* turns) {
+    return run_of({{"grpo.max_rollout_turns", turns}}).notes;
+  };
+  EXPECT_THAT(notes("5"), Contains(HasSubstr("has several turns")));
+  EXPECT_THAT(notes("1"), Not(Contains(HasSubstr("has several turns"))));
 }
 
 TEST(LayeredSettings, LaterLayersWin) {

@@ -101,6 +101,21 @@ TEST(VerlRun, OneStepOffHasPoolsOfItsOwn) {
   EXPECT_THAT(job_of({}), Not(HasSubstr("max_staleness")));
 }
 
+TEST(VerlRun, TheFirstOfSeveralRunsIsRead) {
+  std::string other = script;
+  other.replace(other.find("rollout.n=5"), 11, "rollout.n=9");
+  const ImportedRun run = run_of({}, script + other);
+  EXPECT_THAT(plan_text(run), HasSubstr("samples=5"));
+  EXPECT_THAT(run.notes, testing::Contains(HasSubstr("starts several runs")));
+}
+
+TEST(VerlRun, CriticsAreNoted) {
+  EXPECT_THAT(run_of({{"algorithm.adv_estimator", "gae"}}).notes,
+              testing::Contains(HasSubstr("critic: its settings are not read")));
+  EXPECT_THAT(job_of({{"actor_rollout_ref.rollout.response_length", "2048"}}),
+              HasSubstr("max_response=2048"));
+}
+
 TEST(VerlRun, AConfiguration) {
   const std::string yaml =
       "actor_rollout_ref:\n  model: {path: Qwen/Qwen3-8B}\n  actor:\n"
@@ -121,6 +136,19 @@ TEST(VerlRun, WhatNothingPricesIsRefused) {
   EXPECT_THAT(refusal({{actor + "ppo_epochs", "2"}}), HasSubstr("more than once"));
   EXPECT_THAT(refusal({{actor + "fsdp_config.fsdp_size", "3"}}), HasSubstr("does not divide"));
   EXPECT_THAT(refusal({{"actor_rollout_ref.model.path", "a/b"}}), HasSubstr("not in the catalog"));
+  EXPECT_THAT(refusal({{"algorithm.adv_estimator", "zzz"}}), HasSubstr("which is unknown"));
+  EXPECT_THAT(refusal({{actor + "ppo_mini_batch_size", "2048"}}), HasSubstr("write a divisor"));
+  EXPECT_THAT(refusal({{"data.gen_batch_size", "10"}}), HasSubstr("generate at least as many"));
+  EXPECT_THAT(refusal({{actor + "fsdp_config.fsdp_size", "-7"}}), HasSubstr("write -1"));
+  EXPECT_THAT(refusal({{"actor_rollout_ref.model.override_config.num_hidden_layers", "4"}}),
+              HasSubstr("changes the model's config.json"));
+  const auto with = [](const std::string& words) {
+    std::string text = script;
+    return text.replace(text.find("trainer.n_gpus"), 0, words + " ");
+  };
+  EXPECT_THAT(refusal({}, with("'actor_rollout_ref.rollout={top_k:50}'")),
+              HasSubstr("is a map, which is not read"));
+  EXPECT_THAT(refusal({}, with("~algorithm")), HasSubstr("takes a default away"));
   EXPECT_THAT(refusal({{actor + "new_parallel_size", "4"}}), HasSubstr("decides parallelism"));
   std::string text = script;
   text.replace(text.find("ppo_micro_batch_size_per_gpu=8"), 30, "ppo_max_token_len_per_gpu=9");
