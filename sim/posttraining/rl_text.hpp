@@ -31,8 +31,8 @@ std::string rl_search_text(const RlSearchRequest& request, const RlSearchResult&
 std::string rl_search_json(const RlSearchResult& result, const Economics& economics);
 
 /// A row for each offer, by system and size: the step, its samples a second, what a thousand
-/// samples cost, and the best plan; offers that no other one beats in time and money are marked. `bills`:
-/// of those that have a step.
+/// samples cost, and the best plan. Marked are those that no other one beats in time and money.
+/// `bills`: of offers that have a step.
 std::string rl_offers_text(const RlSearchRequest& request, const std::vector<RlOffer>& offers,
                            const std::vector<RlBill>& bills);
 /// orrery.post-purchase/1: the same.
