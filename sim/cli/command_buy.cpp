@@ -118,9 +118,9 @@ void add_buy(Options& options, BuyOptions& into) {
   options.wide(into.width);
   options.help();
   options.basic(
-      {"model",     "tokens",  "post",        "system", "gpus", "deadline", "budget",
-       "pay",       "capital", "reliability", "dtype",  "fix",  "gbs",      "max-batch-tokens",
-       "economics", "jobs",    "json",        "csv",    "html", "force",    "help"});
+      {"model",     "tokens",  "post",        "system", "gpus",  "deadline", "budget",
+       "pay",       "capital", "reliability", "dtype",  "fix",   "gbs",      "max-batch-tokens",
+       "economics", "json",    "csv",         "html",   "force", "help"});
 }
 
 void read_systems(BuyOptions& given) {
