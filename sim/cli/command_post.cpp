@@ -79,8 +79,8 @@ void add_post(Options& options, PostOptions& into) {
               into.changes);
   options.add(
       "search",
-      "the best split of the GPUs, and tp, pp and ep of the trainer and tp of the engine that are "
-      "not typed (those of a job file are)",
+      "find the shortest step over splits of the GPUs, tp, pp and ep of the trainer and tp of the "
+      "engine; what you type stays as it is, the degrees of a job file do not",
       into.searches);
   options.add("json", "print orrery.post-result/1, or of a search orrery.post-search/1", into.json);
   options.help();

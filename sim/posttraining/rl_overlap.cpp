@@ -24,7 +24,7 @@ class Prompts {
 
   // Those of `clients` at a random moment. All longest answers, one behind the other, are cut into
   // a part for each client, and a point in it is in some prompt, so many tokens after its begin.
-  // Where in the parts follows the golden ratio, which spreads evenly whatever their length is.
+  // The golden ratio chooses the place within each part: it spreads evenly at any length.
   void begin(std::int64_t clients, RequestList& list) const {
     constexpr double golden = 0.6180339887498949;
     std::size_t prompt = 0;

@@ -27,8 +27,8 @@ struct SteadyRollout {
 /// and the next prompt when all have ended. It begins in the middle of prompts as they are found
 /// at a random moment: longer ones more often, in proportion to their longest answer.
 ///
-/// What all begin at the same time, as every prompt of a synchronous step does, differs: at its end
-/// few samples run. Here new ones take the places of those that end.
+/// A synchronous step, in which all prompts begin together, ends with few running samples. Here new
+/// samples take the places of those that have ended.
 /// Errors (infeasible): the cache does not hold the longest sample.
 SteadyRollout steady_rollout(const PricedServing& priced, const std::vector<Sample>& samples,
                              std::int64_t samples_per_prompt, std::int64_t prompts_in_flight,

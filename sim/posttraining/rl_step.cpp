@@ -93,7 +93,7 @@ class StepMaker {
       add(RlPhase::refit, refit);
       add(RlPhase::generation, step_.rollout.time, step_.rollout.busy);
     }
-    // Answers are scored beside a rollout that goes on.
+    // An asynchronous loop scores answers while the engine generates others.
     if (!job.is_asynchronous()) add(RlPhase::reward, job.request.reward, 0.0);
     if (job.old_logprobs) add(RlPhase::old_logprobs, trainer_.pass);
     if (job.reference) add(RlPhase::reference, trainer_.pass + swapped());
@@ -152,9 +152,9 @@ class StepMaker {
     memory.training = trainer_.peak;
     memory.rollout = job.rollout.deployment.kv_share * memory.capacity;
     if (!job.colocated) return;
-    const double models = job.critic ? 2.0 : 1.0;
-    memory.left_by_trainer = models * ((job.frees_weights ? Bytes{} : trainer_.stage.weights) +
-                                       (job.frees_optimizer ? Bytes{} : trainer_.stage.optimizer));
+    memory.left_by_trainer =
+        models() * ((job.frees_weights ? Bytes{} : trainer_.stage.weights) +
+                    (job.frees_optimizer ? Bytes{} : trainer_.stage.optimizer));
     memory.rollout += memory.left_by_trainer;
     if (memory.rollout > memory.capacity)
       fail_infeasible(
@@ -164,6 +164,9 @@ class StepMaker {
               " there, but a GPU has " + gigabytes_text(memory.capacity),
           "use a smaller kv_share, or free_weights and free_optimizer");
   }
+
+  // The critic is as large as the policy.
+  double models() const { return step_.job.critic ? 2.0 : 1.0; }
 
   // The policy's weights leave the GPU and come back; the reference's come in between.
   Seconds swapped() const {
@@ -178,10 +181,9 @@ class StepMaker {
   Seconds moved() const {
     const RlJob& job = step_.job;
     if (!job.colocated) return {};
-    const double models = job.critic ? 2.0 : 1.0;
     const Bytes pinned =
-        generator_.weights + (job.frees_weights ? models * trainer_.stage.weights : Bytes{});
-    const Bytes pageable = job.frees_optimizer ? models * trainer_.stage.optimizer : Bytes{};
+        generator_.weights + (job.frees_weights ? models() * trainer_.stage.weights : Bytes{});
+    const Bytes pageable = job.frees_optimizer ? models() * trainer_.stage.optimizer : Bytes{};
     return 2.0 * (pinned / job.system.gpu.host + pageable / job.framework.host_copies);
   }
 

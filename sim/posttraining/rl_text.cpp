@@ -162,7 +162,7 @@ Json step_json(const RlStep& step, const RlBill& bill) {
                       {"seconds", rounded(phase.time.si())},
                       {"busy_share", rounded(phase.busy)}});
   const SampleStatistics& all = job.statistics;
-  // Of a rollout that begins and ends with the step.
+  // These figures describe a rollout that begins and ends with the step; others have null.
   const ReplayTotals& totals = step.rollout.run.replay.counts.totals;
   const auto of_burst = [&](double value) {
     return step.overlap ? Json(nullptr) : Json(rounded(value));

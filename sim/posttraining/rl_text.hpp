@@ -40,9 +40,9 @@ std::string rl_offers_json(const std::vector<RlOffer>& offers, const std::vector
 
 /// A step as Chrome trace JSON, which ui.perfetto.dev opens: a process for each pool of GPUs with
 /// its phases and its waits, one after the other; how many samples run at each moment of a rollout;
-/// and the samples that end last, each with its prompt's wait and its answer. Of a loop that
-/// generates while it trains three equal steps are drawn, and of its samples nothing. Times are
-/// microseconds from the begin of the step.
+/// and the samples that end last, each with its prompt's wait and its answer. If a loop generates
+/// while it trains, the trace shows three equal steps and no samples. Times are microseconds from
+/// the begin of the step.
 ///
 /// Source   "Trace Event Format" (Chromium project, 2016): event types X, M, C, b and e.
 std::string rl_trace(const RlStep& step);

@@ -11,8 +11,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int trainer = 1, engine = 2;      // Processes.
-constexpr std::size_t last_samples = 32;    // That are drawn one by one.
-constexpr std::size_t most_points = 2'000;  // Of the number of samples.
+constexpr std::size_t last_samples = 32;    // The number of samples drawn one by one.
+constexpr std::size_t most_points = 2'000;  // The longest curve of running samples.
 
 double microseconds(Seconds time) { return std::round(time.si() * 1e9) / 1e3; }
 

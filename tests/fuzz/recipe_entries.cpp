@@ -110,7 +110,7 @@ bool fuzz_servers(const std::string& text) {
   return any;
 }
 
-// What is written is a job that is read again, and a file that goes on from itself ends.
+// An imported job can be read again, and a configuration that includes itself is refused.
 void check_rl_job(const ImportedRun& run) {
   const JsonValue job = parsed(run.json);
   RlRequest request;

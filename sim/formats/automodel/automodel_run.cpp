@@ -115,30 +115,17 @@ class AutomodelReader {
   }
 
   // A count from 1 to what any plan has.
-  std::int64_t count(const std::string& path, std::int64_t absent) {
-    constexpr std::int64_t most = 1 << 20;
-    const std::int64_t found = s_.number(path, absent);
-    if (found < 1 || found > most)
-      s_.fail(path, "is " + std::to_string(found), "write a number from 1 to " + grouped(most));
-    return found;
+  std::int64_t count(const std::string& path, std::int64_t absent) const {
+    return s_.count(path, absent, 1 << 20);
   }
 
   void model() {
     const std::string path =
         "model.pretrained_model_name_or_path|model.config.pretrained_model_name_or_path|"
         "model.config.name_or_path";
-    r_.model = model_of_answer(answers_);
-    const std::string name = s_.word(path, "");
-    const std::string remedy = "give its model: --model NAME or its config.json";
-    if (!r_.model) {
-      if (name.empty()) fail_input(s_.place(), "names no model", remedy);
-      r_.model = model_by_name(name, answers_);
-      if (!r_.model)
-        s_.fail(path, "is '" + shown_text(name) + "', which is not in the catalog", remedy);
-      for (const std::string& changed : s_.names_below("model.config"))
-        if (is_size(changed.substr(changed.rfind('.') + 1)))
-          s_.fail(changed, "changes the model's config.json", remedy);
-    }
+    r_.model = named_model(s_, path, answers_);
+    s_.find(path);
+    if (!answers_.model) refuse_model_sizes(s_, "model.config");
     s_.names_below("model.config");
     length();
   }
@@ -153,16 +140,6 @@ class AutomodelReader {
     if (r_.seq <= 0)
       fail_input(s_.place(), "does not say how long a sequence is",
                  "give it: --set dataset.seq_len=4096");
-  }
-
-  // True for a key that changes the model's shape; other keys of model.config say how it is loaded.
-  static bool is_size(const std::string& key) {
-    if (key == "num_nextn_predict_layers") return false;
-    constexpr std::string_view words[] = {"num_",  "n_",   "_size",  "_dim",   "_rank", "first_k",
-                                          "layer", "head", "expert", "window", "topk",  "top_k"};
-    return std::any_of(std::begin(words), std::end(words), [&](std::string_view word) {
-      return word.ends_with('_') ? key.starts_with(word) : key.find(word) != key.npos;
-    });
   }
 
   // distributed/config.py, and recipes/_dist_setup.py: all ranks that are not dp are given.

@@ -100,7 +100,7 @@ constexpr PricedOtherwise nemo_rl_differences[] = {
     {"policy.generation.vllm_cfg.enforce_eager",
      "launches the engine's kernels one by one; assumed: CUDA graphs"},
     {"policy.megatron_cfg.moe_shared_expert_overlap",
-     "runs the shared expert beside the exchange; assumed: one after the other"},
+     "overlaps the shared expert with dispatch and combine; assumed: no overlap"},
     {"policy.megatron_cfg.use_fused_linear_logprobs",
      "computes log-probabilities without whole logits; assumed: whole logits"},
     {"policy.logprob_chunk_size",
@@ -163,9 +163,8 @@ const std::vector<std::string> nemo_rl_inactive_keys = words_in(R"(
     policy.scheduler policy.sequence_packing.algorithm policy.sequence_packing.fuse
     policy.sequence_packing.microbatch policy.sequence_packing.sequence_length_round
     policy.tokenizer. ppo.adv_ ppo.async_ppo. ppo.batch ppo.cliprange ppo.dynamic ppo.gae ppo.max_
-    ppo.max_num ppo.max_val ppo.normalize ppo.overlong ppo.policy_training ppo.ppo_epochs
-    ppo.reward_ ppo.seed ppo.skip ppo.use_ ppo.use_leave ppo.val_ reward_penalties. teachers.
-    value. value_loss_fn.)");
+    ppo.normalize ppo.overlong ppo.policy_training ppo.reward_ ppo.seed ppo.skip ppo.use_ ppo.val_
+    reward_penalties. teachers. value. value_loss_fn.)");
 
 class NemoRlReader {
  public:
@@ -176,7 +175,7 @@ class NemoRlReader {
     need_sections(s_, {"grpo", "ppo", "loss_fn", "cluster", "policy", "policy.megatron_cfg",
                        "policy.dtensor_cfg", "policy.generation", "policy.generation.vllm_cfg",
                        "policy.sequence_packing", "policy.dynamic_batching"});
-    refuse_sizes(s_, "policy.hf_config_overrides");
+    refuse_model_sizes(s_, "policy.hf_config_overrides", true);
     kind();
     model();
     gpus();
@@ -219,22 +218,15 @@ class NemoRlReader {
   }
 
   std::int64_t count(const std::string& path, std::int64_t absent) const {
-    constexpr std::int64_t most = 1 << 24;
-    const std::int64_t found = s_.number(path, absent);
-    if (found < 1 || found > most)
-      s_.fail(path, "is " + std::to_string(found), "write a number from 1 to " + grouped(most));
-    return found;
+    return s_.count(path, absent, 1 << 24);
   }
 
   void model() {
-    t_.model = model_of_answer(answers_);
-    const std::string name = s_.word("policy.model_name", "");
-    const std::string remedy = "give its model: --model NAME or its config.json";
-    if (!t_.model && name.empty()) fail_input(s_.place(), "has no policy.model_name", remedy);
-    if (!t_.model) t_.model = model_by_name(name, answers_);
-    if (!t_.model)
-      s_.fail("policy.model_name", "is '" + shown_text(name) + "', which is not in the catalog",
-              remedy);
+    const std::string path = "policy.model_name";
+    const std::string name = s_.word(path, "");
+    if (!answers_.model && name.empty())
+      fail_input(s_.place(), "has no " + path, "give its model: --model NAME or its config.json");
+    t_.model = named_model(s_, path, answers_);
     const std::string value = s_.word("value.model_name", name);
     if (is_ppo_ && value != name)
       t_.notes.push_back("value.model_name is " + shown_text(value) +
@@ -319,16 +311,7 @@ class NemoRlReader {
       t_.dtype = recipe == "mxfp8" ? "mxfp8" : "fp8";
     }
     for (const std::string& path : s_.names_below(at + "fp8_cfg")) s_.find(path);
-    if (s_.flag(at + "peft.enabled", false))
-      read_adapters(s_,
-                    {.rank = at + "peft.dim",
-                     .dropout = at + "peft.dropout",
-                     .modules = at + "peft.target_modules",
-                     .all_linear = at + "peft.match_all_linear",
-                     .usual_rank = 8,
-                     .usual_modules = "*_proj",
-                     .section = at + "peft."},
-                    false, t_);
+    if (s_.flag(at + "peft.enabled", false)) adapters(at + "peft.");
   }
 
   // models/megatron/setup.py: "full" is of each layer, uniformly.
@@ -376,17 +359,21 @@ class NemoRlReader {
       t_.offload_weights = true;
       t_.offload_optimizer = 100;
     }
-    if (s_.flag(at + "lora_cfg.enabled", false))
-      read_adapters(s_,
-                    {.rank = at + "lora_cfg.dim",
-                     .dropout = at + "lora_cfg.dropout",
-                     .modules = at + "lora_cfg.target_modules",
-                     .all_linear = at + "lora_cfg.match_all_linear",
-                     .usual_rank = 8,
-                     .usual_modules = "*_proj",
-                     .section = at + "lora_cfg."},
-                    false, t_);
+    if (s_.flag(at + "lora_cfg.enabled", false)) adapters(at + "lora_cfg.");
     t_.notes.push_back(at + "enabled: FSDP2 through DTensor is priced as that of NeMo AutoModel");
+  }
+
+  // Both of its trainers take the settings of AutoModel's adapters.
+  void adapters(const std::string& section) {
+    read_adapters(s_,
+                  {.rank = section + "dim",
+                   .dropout = section + "dropout",
+                   .modules = section + "target_modules",
+                   .all_linear = section + "match_all_linear",
+                   .usual_rank = 8,
+                   .usual_modules = "*_proj",
+                   .section = section},
+                  false, t_);
   }
 
   void packing() {
@@ -444,12 +431,7 @@ class NemoRlReader {
       s_.fail(cfg + "expert_parallel_size", "is no multiple of tensor_parallel_size", "write one");
     if (ep > 1 && t_.model->experts) engine["ep"] = ep;
     if (ep > tp) engine["dp"] = ep / tp;
-    const std::string share = s_.word(cfg + "gpu_memory_utilization", "0.6");
-    const auto number = plain_number(share);
-    if (!number || *number <= 0.0 || *number > 1.0)
-      s_.fail(cfg + "gpu_memory_utilization", "is '" + shown_text(share) + "'",
-              "write a share above 0, at most 1");
-    engine["kv_share"] = *number;
+    engine["kv_share"] = memory_share(s_, cfg + "gpu_memory_utilization", "0.6");
     engine["max_length"] = s_.number(cfg + "max_model_len", length_);
     const std::string precision = s_.word(cfg + "precision", "bfloat16");
     if (precision == "fp8")

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/core/number_text.hpp"
+#include "sim/core/text_file.hpp"
 
 namespace orrery {
 
@@ -25,22 +26,19 @@ void read_outer_stages(const Settings& settings, const std::string& section, Rec
   if (last > 0) recipe.layers.of.push_back(static_cast<int>(last));
 }
 
+double memory_share(const Settings& settings, const std::string& path, const std::string& absent) {
+  const std::string text = settings.word(path, absent);
+  const auto share = plain_number(text);
+  if (!share || *share <= 0.0 || *share > 1.0)
+    settings.fail(path, "is '" + shown_text(text) + "'", "write a share above 0, at most 1");
+  return *share;
+}
+
 void need_sections(const Settings& settings, const std::vector<std::string>& paths) {
   for (const std::string& path : paths)
     if (const SettingsTree* found = settings.look(path);
         found && found->kind != SettingsTree::Kind::map && !found->is_null())
       settings.fail(path, "is no section of settings", "write its settings below it");
-}
-
-void refuse_sizes(const Settings& settings, const std::string& section) {
-  for (const std::string& path : settings.names_below(section)) {
-    const std::string key = path.substr(path.rfind('.') + 1);
-    for (const char* word : {"num_hidden", "num_layers", "hidden_size", "intermediate", "head",
-                             "expert", "vocab_size", "sliding_window"})
-      if (key.find(word) != key.npos)
-        settings.fail(path, "changes the model's config.json",
-                      "give the changed model: --model NAME or its config.json");
-  }
 }
 
 ImportedRun written_rl_job(const RlRecipe& recipe, const Place& place) {

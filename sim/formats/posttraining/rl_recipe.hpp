@@ -22,12 +22,12 @@ struct RlRecipe {
 /// have equal ones. Errors (bad_input): they cannot.
 void read_outer_stages(const Settings& settings, const std::string& section, Recipe& recipe);
 
+/// A share of a GPU's memory: above 0 and at most 1. Errors (bad_input): another value.
+double memory_share(const Settings& settings, const std::string& path, const std::string& absent);
+
 /// Errors (bad_input): one of `paths` is there and is no map of settings, which would hide all that
 /// the section decides.
 void need_sections(const Settings& settings, const std::vector<std::string>& paths);
-
-/// Errors (bad_input): a setting below `section` changes a size of the model.
-void refuse_sizes(const Settings& settings, const std::string& section);
 
 /// The job file: what it does not say are lengths of prompts and answers and the system, which a
 /// note names. Errors (bad_input): see written_plan().

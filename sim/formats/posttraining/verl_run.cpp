@@ -185,7 +185,7 @@ class VerlReader {
   ImportedRun read() {
     need_sections(s_, {"actor_rollout_ref", "actor_rollout_ref.actor", "actor_rollout_ref.model",
                        "actor_rollout_ref.rollout", "data", "algorithm", "trainer", "rollout"});
-    refuse_sizes(s_, "actor_rollout_ref.model.override_config");
+    refuse_model_sizes(s_, "actor_rollout_ref.model.override_config", true);
     is_megatron_ =
         s_.word(actor_ + "strategy", command_.is_megatron ? "megatron" : "fsdp") == "megatron";
     model();
@@ -208,22 +208,12 @@ class VerlReader {
 
  private:
   std::int64_t count(const std::string& path, std::int64_t absent) const {
-    constexpr std::int64_t most = 1 << 24;
-    const std::int64_t found = s_.number(path, absent);
-    if (found < 1 || found > most)
-      s_.fail(path, "is " + std::to_string(found), "write a number from 1 to " + grouped(most));
-    return found;
+    return s_.count(path, absent, 1 << 24);
   }
 
   void model() {
-    const std::string path = "actor_rollout_ref.model.path";
-    t_.model = model_of_answer(answers_);
-    const std::string name = s_.word(path, "");
-    const std::string remedy = "give its model: --model NAME or its config.json";
-    if (!t_.model && name.empty()) fail_input(s_.place(), "names no model", remedy);
-    if (!t_.model) t_.model = model_by_name(name, answers_);
-    if (!t_.model)
-      s_.fail(path, "is '" + shown_text(name) + "', which is not in the catalog", remedy);
+    t_.model = named_model(s_, "actor_rollout_ref.model.path", answers_);
+    s_.find("actor_rollout_ref.model.path");
   }
 
   void gpus() {
@@ -435,31 +425,23 @@ class VerlReader {
               "write vllm or sglang: --set " + at + "name=vllm");
     if (name == "sglang") rl_.loop["engine"] = "sglang-2025";
     rl_.loop["async_engine"] = s_.word(at + "mode", "async") == "async";
-    const std::int64_t tp = count(at + "tensor_model_parallel_size", 2);
-    engine["tp"] = tp;
+    engine["tp"] = count(at + "tensor_model_parallel_size", 2);
     const std::int64_t dp = count(at + "data_parallel_size", 1);
     const std::int64_t pp = count(at + "pipeline_model_parallel_size", 1);
     const std::int64_t ep = count(at + "expert_parallel_size", 1);
     if (dp > 1 && t_.model->experts) engine["dp"] = dp;  // Else its copies are replicas.
     if (pp > 1) engine["pp"] = pp;
     if (ep > 1 && t_.model->experts) engine["ep"] = ep;
-    const std::string share = s_.word(at + "gpu_memory_utilization", "0.5");
-    const auto number = plain_number(share);
-    if (!number || *number <= 0.0 || *number > 1.0)
-      s_.fail(at + "gpu_memory_utilization", "is '" + shown_text(share) + "'",
-              "write a share above 0, at most 1");
-    engine["kv_share"] = *number;
+    engine["kv_share"] = memory_share(s_, at + "gpu_memory_utilization", "0.5");
     engine["max_length"] = std::max(length_, s_.number(at + "max_model_len", length_));
-    engine["budget"] = std::max(count(at + "max_num_batched_tokens", 8192), std::int64_t{1});
+    engine["budget"] = count(at + "max_num_batched_tokens", 8192);
     engine["max_seqs"] = count(at + "max_num_seqs", 256);
-    for (const char* key : {"dtype", "quantization", "free_cache_engine"}) {
-      const std::string word = s_.word(at + key, "null");
-      if (std::string{key} == "free_cache_engine" && (word == "False" || word == "false"))
-        t_.notes.push_back(at +
-                           "free_cache_engine is off: the cache stays beside training; "
-                           "assumed: it is freed");
-      if (std::string{key} == "quantization" && word == "fp8") engine["weights"] = "fp8";
-    }
+    s_.find(at + "dtype");
+    if (s_.word(at + "quantization", "") == "fp8") engine["weights"] = "fp8";
+    if (!s_.flag(at + "free_cache_engine", true))
+      t_.notes.push_back(at +
+                         "free_cache_engine is false, so that the KV cache stays in memory during "
+                         "training; assumed: it is freed");
   }
 
   const Settings& s_;

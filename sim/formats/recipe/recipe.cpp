@@ -196,6 +196,41 @@ Model model_of_sizes(const std::string& json, const std::string& name, const std
       JsonValue::parse(model.dump(-1, ' ', false, Json::error_handler_t::replace), name));
 }
 
+namespace {
+
+constexpr const char* name_the_model = "give its model: --model NAME or its config.json";
+
+// True for a key of a config.json that decides the model's shape.
+bool is_model_size(const std::string& key) {
+  if (key == "num_nextn_predict_layers") return false;
+  constexpr std::string_view words[] = {"num_",  "n_",   "_size",  "_dim",   "_rank", "first_k",
+                                        "layer", "head", "expert", "window", "topk",  "top_k"};
+  return std::any_of(std::begin(words), std::end(words), [&](std::string_view word) {
+    return word.ends_with('_') ? key.starts_with(word) : key.find(word) != key.npos;
+  });
+}
+
+}  // namespace
+
+Model named_model(const Settings& settings, const std::string& paths,
+                  const RecipeAnswers& answers) {
+  if (auto model = model_of_answer(answers)) return *model;
+  const std::string name = settings.word(paths, "");
+  if (name.empty()) fail_input(settings.place(), "names no model", name_the_model);
+  auto model = model_by_name(name, answers);
+  if (!model)
+    settings.fail(paths, "is '" + shown_text(name) + "', which is not in the catalog",
+                  name_the_model);
+  return *model;
+}
+
+void refuse_model_sizes(const Settings& settings, const std::string& section, bool has_config) {
+  for (const std::string& changed : settings.names_below(section))
+    if (!(has_config && changed.starts_with(section + ".rope_scaling.")) &&
+        is_model_size(changed.substr(changed.rfind('.') + 1)))
+      settings.fail(changed, "changes the model's config.json", name_the_model);
+}
+
 void take_answers(Settings& settings, const RecipeAnswers& answers) {
   for (const auto& [path, value] : answers.set) settings.set(path, value);
 }

@@ -124,6 +124,15 @@ Model model_of_sizes(const std::string& json, const std::string& name, const std
 /// config.json. Nothing: neither.
 std::optional<Model> model_by_name(const std::string& name, const RecipeAnswers& answers);
 
+/// The model that the user names, else that of the name at `paths`. Errors (bad_input): no model is
+/// named, or an unknown one.
+Model named_model(const Settings& settings, const std::string& paths, const RecipeAnswers& answers);
+
+/// Errors (bad_input): a setting below `section` changes the model's shape. Others say how it is
+/// loaded, or, below `section`.rope_scaling of a `config.json`, how positions are scaled.
+void refuse_model_sizes(const Settings& settings, const std::string& section,
+                        bool has_config = false);
+
 /// Replaces settings by the user's answers, which win.
 void take_answers(Settings& settings, const RecipeAnswers& answers);
 

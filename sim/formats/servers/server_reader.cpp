@@ -55,19 +55,12 @@ ServedPart ServerReader::read() {
 }
 
 std::int64_t ServerReader::count(const std::string& paths, std::int64_t absent) const {
-  const std::int64_t found = having(paths).number(paths, absent);
-  if (found < 1 || found > most_ranks)
-    having(paths).fail(paths, "is " + std::to_string(found), "write a number from 1 to 1,024");
-  return found;
+  return having(paths).count(paths, absent, most_ranks);
 }
 
 void ServerReader::take_count(const char* key, const std::string& paths) {
   if (!has(paths)) return;
-  const std::int64_t found = having(paths).number(paths, 1);
-  if (found < 1 || found > most_tokens)
-    having(paths).fail(paths, "is " + std::to_string(found),
-                       "write a number from 1 to " + grouped(most_tokens));
-  part_.keys[key] = found;
+  part_.keys[key] = having(paths).count(paths, 1, most_tokens);
 }
 
 void ServerReader::take_share(const std::string& paths) {

@@ -5,6 +5,7 @@
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/nearest.hpp"
+#include "sim/core/number_text.hpp"
 #include "sim/core/text_file.hpp"
 #include "sim/core/value_list.hpp"
 
@@ -143,6 +144,14 @@ std::int64_t Settings::number(const std::string& paths, std::int64_t absent) con
   return is_negative ? -std::int64_t{*number} : std::int64_t{*number};
 }
 
+std::int64_t Settings::count(const std::string& paths, std::int64_t absent,
+                             std::int64_t most) const {
+  const std::int64_t found = number(paths, absent);
+  if (found < 1 || found > most)
+    fail(paths, "is " + std::to_string(found), "write a number from 1 to " + grouped(most));
+  return found;
+}
+
 std::int64_t Settings::required(const std::string& paths) const {
   if (has(paths)) return number(paths, 0);
   fail_input(place(), "has no " + name(paths), "add it, or give --set " + name(paths) + "=N");
@@ -246,7 +255,7 @@ class ReferenceReader {
         if (b == 0) return std::nullopt;
         return a / b;
       });
-    // Of a variable of the environment only its default is known.
+    // The environment is unknown here: its variables have their defaults.
     if (inside.starts_with("oc.env:")) {
       const std::size_t comma = inside.find(',');
       if (comma == inside.npos) return std::nullopt;

@@ -72,6 +72,8 @@ class Settings {
   void need_set(const std::string& paths, const std::string& word, const std::string& like) const;
   bool flag(const std::string& paths, bool absent) const;
   std::int64_t number(const std::string& paths, std::int64_t absent) const;
+  /// A whole number from 1 to `most`. Errors (bad_input): another one.
+  std::int64_t count(const std::string& paths, std::int64_t absent, std::int64_t most) const;
   std::int64_t required(const std::string& paths) const;  ///< Absent: an error too.
   std::string word(const std::string& paths, const std::string& absent) const;
   /// Words of a list; of a scalar those between its commas and blanks.

@@ -39,8 +39,8 @@ std::vector<Sample> pairs(int prompts, std::uint32_t one, std::uint32_t other) {
   return samples;
 }
 
-// Of answers of one length all samples of a prompt run until it ends: as many as are under way, at
-// the closed form's rate (a request in 8 computes the prompt).
+// If all answers have one length, all samples of a prompt run until it ends, at the rate of the
+// closed form, in which one request of 8 computes the prompt.
 TEST(SteadyRollout, EqualAnswersAllRun) {
   const PricedServing priced = priced_of(4);
   const SteadyRollout rollout = steady(priced, equal_samples(256, 512), 8, 32);
