@@ -22,7 +22,6 @@ struct PostOptions {
   TraceReading reading;
   std::optional<int> gpus;
   RlRequest request;
-  std::vector<std::string> given;  ///< Keys of the training plan.
   std::int64_t steps = 0;
   std::string economics;
   std::optional<std::string> perfetto;
@@ -59,9 +58,7 @@ void add_post(Options& options, PostOptions& into) {
   options.group("Its two halves");
   options.add("training", "LIST", "keys of the training plan: tp=4,pp=2,zero=1 (orrery estimate)",
               [&into](const std::string& text, const Place& at) {
-                parse_training_keys(text, into.request.training, at);
-                for (const std::string& item : split_list(text, at))
-                  into.given.push_back(item.substr(0, item.find('=')));
+                parse_training_keys(text, into.request, at);
               });
   options.add("rollout", "LIST", "keys of the deployment that generates: tp=2 (orrery serve)",
               [&into](const std::string& text, const Place& at) {
@@ -132,12 +129,9 @@ int buy_for_post(const PostPurchase& purchase) {
   if (!given.framework)
     fail_input(job, "names no framework", "add one of orrery list frameworks as \"framework\"");
   const Model model = given.carried ? *given.carried : read_model(*given.model, job / "model");
-  const RlSearchRequest request{model,
-                                purchase.systems.front(),
+  const RlSearchRequest request{model, purchase.systems.front(),
                                 read_rl_framework(*given.framework, job / "framework"),
-                                given.request,
-                                given.given,
-                                purchase.gpus.front()};
+                                given.request, purchase.gpus.front()};
   const auto offers =
       long_work([&] { return rl_offers(request, purchase.systems, purchase.gpus); });
   std::vector<RlBill> bills;
@@ -189,8 +183,7 @@ int run_post(const Arguments& arguments) {
   const Economics economics = read_economics(system, given.economics);
   if (given.searches) {
     options.refuse({"changes", "steps", "perfetto"}, "is for one job", "leave it out, or --search");
-    const RlSearchRequest request{model,         system,      framework,
-                                  given.request, given.given, *given.gpus};
+    const RlSearchRequest request{model, system, framework, given.request, *given.gpus};
     const RlSearchResult result = long_work([&] { return search_rl(request, listed_steps); });
     if (result.best.empty())
       fail_infeasible(command_line / "search", "no plan of both halves fits: " + result.refusal,

@@ -55,7 +55,6 @@ struct PlanChoices {
   /// In 8 bits and fewer: the model's first and last layers, whose products stay in bf16.
   int bf16_start_layers = 0, bf16_end_layers = 0;
   bool fp8_attention = false;  ///< Attention's products in 8 bits, as those of the plan's format.
-  ContextExchange cp_comm = ContextExchange::p2p;
 
   Finetune finetune = Finetune::full;
   /// LoRA: the inner width of adapters, what has one, and whether its input is dropped out.
@@ -111,6 +110,7 @@ struct OpenPlanChoices {
   As<bool> sp{};
   As<Dtype> dtype{};
   As<bool> fused_attention{};
+  As<ContextExchange> cp_comm{};
   As<bool> dp_overlap{};
   As<CudaGraphs> cuda_graphs{};
   As<BaseFormat> base_format{};  ///< Of frozen weights.

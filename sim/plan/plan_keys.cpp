@@ -244,7 +244,7 @@ std::vector<PlanKey> all_plan_keys() {
           {truth(), &Choices::fp8_attention}, heading("attention in fp8"), usual("false"),
           megatron("fp8-dot-product-attention")),
       key("cp_comm", attention, "how context-parallel ranks exchange keys and values",
-          {one_of<ContextExchange>(), &Choices::cp_comm}, heading("{} attention"),
+          {one_of<ContextExchange>(), &Request::cp_comm, &Plan::cp_comm}, heading("{} attention"),
           headed(with_context_ranks)),
       key("routing", experts,
           "how tokens choose experts: uniform, round-robin, zipf:1, hot:0.9, ... or a file",

@@ -389,12 +389,21 @@ MaybeRefused check_stage_layers(const Model& model, const Plan& plan) {
   return {};
 }
 
+// A ring, unless the software has another exchange alone.
+ContextExchange usual_exchange(const Software& software) {
+  for (const ContextExchange one :
+       {ContextExchange::p2p, ContextExchange::a2a, ContextExchange::all_gather})
+    if (supports(software, "cp_comm", name(one))) return one;
+  return ContextExchange::p2p;
+}
+
 // What the request says and else the software does, of all keys for which that is enough.
 void settle(Plan& plan, const PlanRequest& request, const Software& software) {
   static_cast<PlanChoices&>(plan) = request;
   plan.zero = request.zero.value_or(software.zero);
   plan.dtype = request.dtype.value_or(software.dtype);
   plan.fused_attention = request.fused_attention.value_or(software.fused_attention);
+  plan.cp_comm = request.cp_comm ? *request.cp_comm : usual_exchange(software);
   plan.dp_overlap = request.dp_overlap.value_or(software.overlap_dp);
   plan.cuda_graphs = request.cuda_graphs.value_or(software.cuda_graphs);
   plan.base_format = request.base_format.value_or(usual_base_format(plan.finetune));

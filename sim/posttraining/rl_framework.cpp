@@ -2,6 +2,7 @@
 
 #include "sim/core/catalog.hpp"
 #include "sim/core/field.hpp"
+#include "sim/plan/plan_keys.hpp"
 
 namespace orrery {
 namespace {
@@ -24,12 +25,23 @@ std::vector<Field<RolloutMode>> mode_keys() {
           optional(figure("budget", &M::budget, amount))};
 }
 
+Field<RlFramework> recomputation() {
+  Field<RlFramework> key{"recompute", [](RlFramework& framework, const JsonValue& v) {
+                           PlanRequest plan;
+                           set_plan_key(plan, "recompute", v);
+                           framework.recompute = plan.recompute;
+                         }};
+  key.sourced = true;
+  return key;
+}
+
 std::vector<Field<RlFramework>> framework_keys() {
   using F = RlFramework;
   return {field("name", &F::name, some_text("name")),
           field("title", &F::title, some_text("title")),
           source_of<F>(),
           figure("software", &F::software, some_text("software")),
+          recomputation(),
           figure("engine", &F::engine, some_text("engine")),
           figure("kv_share", &F::kv_share, real(0.01, 1.0)),
           field("in_process", &F::in_process, object(mode_keys())),

@@ -6,6 +6,7 @@
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/units.hpp"
+#include "sim/plan/plan_values.hpp"
 #include "sim/posttraining/rl_packing.hpp"
 #include "sim/posttraining/rollout.hpp"
 
@@ -35,9 +36,10 @@ struct RolloutMode {
 /// ("orrery.rl-framework/1"), where each figure names its source.
 struct RlFramework {
   std::string name, title;
-  std::string software;   ///< Software that trains (workloads/software), unless a job names one.
-  std::string engine;     ///< Engine that generates (workloads/engines), likewise.
-  double kv_share = 0.0;  ///< Share of a GPU's memory that the engine takes.
+  std::string software;  ///< Software that trains (workloads/software), unless a job names one.
+  RecomputeChoice recompute;  ///< Activations that its training computes again, likewise.
+  std::string engine;         ///< Engine that generates (workloads/engines), likewise.
+  double kv_share = 0.0;      ///< Share of a GPU's memory that the engine takes.
   /// The engine runs in the process that calls it, or beside it with one call a sample.
   RolloutMode in_process, asynchronous;
   bool async_engine = true;  ///< Which of them, unless a job says so.

@@ -39,11 +39,29 @@ void need_divides(const Place& at, std::int64_t whole, const std::string& what, 
     fail_infeasible(at, grouped(whole) + " " + what + " do not divide by " + grouped(part), remedy);
 }
 
+// "--sp: needs tp; use --tp 2" of a plan's options, by those of a loop: "--training: sp: needs tp;
+// use tp=2".
+std::string by_training_keys(const std::string& message) {
+  std::string all;
+  std::vector<std::string> words = split(message, " ");
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    std::string word = words[i];
+    const std::string key = word.starts_with("--") ? word.substr(2, word.find(':') - 2) : "";
+    const bool is_key = !key.empty() && key != "gpus" && find_plan_key(key);
+    if (is_key && word.ends_with(':'))
+      word = "--training: " + word.substr(2);
+    else if (is_key && i + 1 < words.size())
+      word = key + "=" + words[++i];
+    all += (i == 0 || all.empty() ? "" : " ") + word;
+  }
+  return all;
+}
+
 class JobMaker {
  public:
   JobMaker(const Model& model, const System& system, const RlFramework& framework,
-           const RlRequest& request, int gpus, const Place& at)
-      : request_{request}, at_{at} {
+           const RlRequest& request, int gpus, const Place& at, const RlJob* like)
+      : request_{request}, at_{at}, like_{like} {
     job_.model = model;
     job_.system = system;
     job_.framework = framework;
@@ -114,14 +132,14 @@ class JobMaker {
     if (prompts * samples > most_samples)
       fail_input(at_ / "samples", "makes " + grouped(prompts * samples) + " samples of a step",
                  "use at most " + grouped(most_samples));
-    const SampleLengths lengths = lengths_of_samples();
-    job_.max_response = lengths.max_response;
-    const auto more = static_cast<std::int64_t>(
-        std::ceil(static_cast<double>(prompts) * request_.oversampling - 1e-9));
-    job_.generated = draw_samples(lengths, more, samples, request_.seed);
-    job_.samples = job_.generated;
-    if (more > prompts) job_.samples = draw_samples(lengths, prompts, samples, request_.seed);
-    job_.statistics = statistics_of(job_.samples, lengths);
+    if (like_) {
+      job_.max_response = like_->max_response;
+      job_.generated = like_->generated;
+      job_.samples = like_->samples;
+      job_.statistics = like_->statistics;
+    } else {
+      draw_anew(prompts, samples);
+    }
     const std::int64_t batch = request_.train_batch.value_or(prompts * samples);
     if (batch > prompts * samples)
       fail_input(at_ / "train_batch",
@@ -130,6 +148,17 @@ class JobMaker {
     need_divides(at_ / "train_batch", prompts * samples, "samples of a step", batch,
                  "use a divisor of them");
     job_.optimizer_steps = prompts * samples / batch;
+  }
+
+  void draw_anew(std::int64_t prompts, std::int64_t samples) {
+    const SampleLengths lengths = lengths_of_samples();
+    job_.max_response = lengths.max_response;
+    const auto more = static_cast<std::int64_t>(
+        std::ceil(static_cast<double>(prompts) * request_.oversampling - 1e-9));
+    job_.generated = draw_samples(lengths, more, samples, request_.seed);
+    job_.samples = job_.generated;
+    if (more > prompts) job_.samples = draw_samples(lengths, prompts, samples, request_.seed);
+    job_.statistics = statistics_of(job_.samples, lengths);
   }
 
   // Tokens at which an answer is cut, as far as limits say it; nothing: they do not.
@@ -260,6 +289,8 @@ class JobMaker {
     PlanRequest request = request_.training;
     const Place at = at_ / "training";
     if (request.software.empty()) request.software = job_.framework.software;
+    if (!request_.says("recompute") && request.recompute == RecomputeChoice{})
+      request.recompute = job_.framework.recompute;
     if (request.gbs || request.seq || request.documents.given())
       fail_input(at, "says gbs, seq or documents, which follow from the samples", "leave them out");
     const std::int64_t longest = longest_sample();
@@ -379,11 +410,16 @@ class JobMaker {
     request.documents.text = "samples";
     request.documents.whole = true;
     request.documents.lengths = std::make_shared<const std::vector<double>>(1, batches.attended);
-    return make_scenario(job_.model, job_.system, request, job_.train_gpus, at_ / "training");
+    try {
+      return make_scenario(job_.model, job_.system, request, job_.train_gpus, at_ / "training");
+    } catch (const Error& error) {
+      throw Error{error.kind(), {"", ""}, by_training_keys(error.what()), ""};
+    }
   }
 
   const RlRequest& request_;
   const Place at_;
+  const RlJob* like_;
   RlJob job_;
 };
 
@@ -457,7 +493,10 @@ void read_rl_keys(RlRequest& request, const JsonValue& json, std::vector<std::st
   std::vector<Field<RlRequest>> keys;
   for (const Field<RlRequest>& key : rl_keys()) keys.push_back(optional(key));
   read_fields(json, keys, request, std::move(others));
-  if (const auto training = json.find("training")) read_plan(request.training, *training);
+  if (const auto training = json.find("training")) {
+    read_plan(request.training, *training);
+    for (const std::string& key : training->keys()) request.training_keys.push_back(key);
+  }
   if (const auto rollout = json.find("rollout")) read_deployment(request.rollout, *rollout);
 }
 
@@ -473,7 +512,7 @@ WeightTransfer transfer_of(const RlFramework& framework, const RlRequest& reques
              suggestion(way, names));
 }
 
-void parse_training_keys(const std::string& text, PlanRequest& plan, const Place& at) {
+void parse_training_keys(const std::string& text, RlRequest& request, const Place& at) {
   std::vector<std::string> seen;
   for (const std::string& item : split_list(text, at)) {
     const std::size_t sign = item.find('=');
@@ -483,18 +522,20 @@ void parse_training_keys(const std::string& text, PlanRequest& plan, const Place
     if (std::find(seen.begin(), seen.end(), key) != seen.end())
       fail_input(at, "says '" + key + "' twice", "keep one of them");
     seen.push_back(key);
-    set_plan_key(plan, key, value_of_text(item.substr(sign + 1), at.pointer + " " + key));
+    set_plan_key(request.training, key,
+                 value_of_text(item.substr(sign + 1), at.pointer + " " + key));
+    request.training_keys.push_back(key);
   }
 }
 
 RlJob make_rl_job(const Model& model, const System& system, const RlFramework& framework,
-                  const RlRequest& request, int gpus, const Place& at) {
-  return JobMaker{model, system, framework, request, gpus, at}.make(true);
+                  const RlRequest& request, int gpus, const Place& at, const RlJob* like) {
+  return JobMaker{model, system, framework, request, gpus, at, like}.make(true);
 }
 
 RlJob make_rl_generator(const Model& model, const System& system, const RlFramework& framework,
-                        const RlRequest& request, int gpus, const Place& at) {
-  return JobMaker{model, system, framework, request, gpus, at}.make(false);
+                        const RlRequest& request, int gpus, const Place& at, const RlJob* like) {
+  return JobMaker{model, system, framework, request, gpus, at, like}.make(false);
 }
 
 }  // namespace orrery

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -53,7 +54,12 @@ struct RlRequest {
   std::optional<std::string> engine, transfer;
   std::uint64_t seed = 1;
   PlanRequest training;
+  std::vector<std::string> training_keys;  ///< Those of `training` that are said.
   DeploymentRequest rollout;
+
+  bool says(const std::string& key) const {
+    return std::find(training_keys.begin(), training_keys.end(), key) != training_keys.end();
+  }
 };
 
 /// Keys of a job, for options and files; `training` and `rollout` have keys of their own.
@@ -65,8 +71,8 @@ const std::vector<Field<RlRequest>>& rl_keys();
 void read_rl_request(RlRequest& request, const JsonValue& json, std::vector<std::string> others);
 /// The same without the schema, of an object within a file.
 void read_rl_keys(RlRequest& request, const JsonValue& json, std::vector<std::string> others);
-/// Reads "tp=4,pp=2", keys of a plan, into `plan`. Errors likewise.
-void parse_training_keys(const std::string& text, PlanRequest& plan, const Place& at);
+/// Reads "tp=4,pp=2", keys of the training plan. Errors likewise.
+void parse_training_keys(const std::string& text, RlRequest& request, const Place& at);
 
 /// The way that weights take: the request's, else the framework's. Errors (bad_input): unknown.
 WeightTransfer transfer_of(const RlFramework& framework, const RlRequest& request, const Place& at);
@@ -99,14 +105,16 @@ struct RlJob {
   bool is_asynchronous() const { return request.max_staleness > 0; }
 };
 
-/// Fills in what is left open and checks it. `gpus`: all. Errors: bad_input for what contradicts
+/// Fills in what is left open and checks it. `gpus`: all. `like`: a job of the same samples, which
+/// are not drawn again; null: none. Errors: bad_input for what contradicts
 /// itself or is missing; infeasible for what does not divide; those of make_scenario() and
 /// make_deployment().
 RlJob make_rl_job(const Model& model, const System& system, const RlFramework& framework,
-                  const RlRequest& request, int gpus, const Place& at);
+                  const RlRequest& request, int gpus, const Place& at, const RlJob* like = nullptr);
 
 /// The same without its trainer, of which nothing is planned: for a rollout alone.
 RlJob make_rl_generator(const Model& model, const System& system, const RlFramework& framework,
-                        const RlRequest& request, int gpus, const Place& at);
+                        const RlRequest& request, int gpus, const Place& at,
+                        const RlJob* like = nullptr);
 
 }  // namespace orrery

@@ -70,23 +70,33 @@ double within(Seconds begin, Seconds end, Seconds from, Seconds to) {
 
 }  // namespace
 
+int replayed_replicas(int replicas, std::int64_t prompts_in_flight) {
+  constexpr double enough_prompts = 256.0;
+  const double share = enough_prompts / static_cast<double>(prompts_in_flight);
+  return std::clamp(static_cast<int>(std::ceil(share * replicas)), 1, replicas);
+}
+
 SteadyRollout steady_rollout(const PricedServing& priced, const std::vector<Sample>& samples,
                              std::int64_t samples_per_prompt, std::int64_t prompts_in_flight,
-                             SampleRouting routing, const Place& at) {
+                             SampleRouting routing, const Place& at, double parts) {
   const Prompts prompts{samples, samples_per_prompt};
   const Deployment& plan = priced.setup.deployment;
   // More than twice as many as the engine has places for wait without any effect.
   const std::int64_t places =
       std::int64_t{plan.replicas} * plan.dp * plan.pp * batch_limit(priced.setup.engine, plan);
-  const std::int64_t clients = std::min(prompts_in_flight, 2 * places + prompts.count());
-  const std::int64_t warm_up = std::max(clients, prompts.count());
-  const std::int64_t steps = (2 * warm_up + prompts.count() - 1) / prompts.count();
+  const auto of_a_part = [&](std::int64_t all) {
+    return std::max<std::int64_t>(1, std::llround(static_cast<double>(all) / parts));
+  };
+  const std::int64_t a_step = of_a_part(prompts.count());
+  const std::int64_t clients = std::min(of_a_part(prompts_in_flight), 2 * places + a_step);
+  const std::int64_t warm_up = std::max(clients, a_step);
+  const std::int64_t steps = (2 * warm_up + a_step - 1) / a_step;
   ServingLoad load;
   load.list.clients = static_cast<std::uint32_t>(clients);
   load.list.together = static_cast<std::uint32_t>(samples_per_prompt);
   load.list.hash_tokens = prefix_hash_tokens;
   prompts.begin(clients, load.list);
-  prompts.next(warm_up + steps * prompts.count(), load.list);
+  prompts.next(warm_up + steps * a_step, load.list);
   load.over_network = false;
   load.prefix_cache = true;
   load.replay.keeps_times = true;
@@ -109,11 +119,11 @@ SteadyRollout steady_rollout(const PricedServing& priced, const std::vector<Samp
     rollout.running += within(begin, end, placed, last);
     rollout.waiting += within(begin, end, one.arrival, placed);
   }
-  rollout.running /= (end - begin).si();
-  rollout.waiting /= (end - begin).si();
+  rollout.running *= parts / (end - begin).si();
+  rollout.waiting *= parts / (end - begin).si();
   double wanted = 0.0;
   for (const Sample& sample : samples) wanted += sample.response;
-  rollout.time = wanted / made * (end - begin);
+  rollout.time = wanted / (parts * made) * (end - begin);
   rollout.prompt_time =
       static_cast<double>(prompts_in_flight) / static_cast<double>(prompts.count()) * rollout.time;
   const ReplayTotals& totals = run.replay.counts.totals;

@@ -29,9 +29,15 @@ struct SteadyRollout {
 ///
 /// A synchronous step, in which all prompts begin together, ends with few running samples. Here new
 /// samples take the places of those that have ended.
-/// Errors (infeasible): the cache does not hold the longest sample.
+/// `priced` is the pool, or one of `parts` equal parts of it, of which each has as many of the
+/// prompts: figures are those of all. Errors (infeasible): the cache does not hold the longest
+/// sample.
 SteadyRollout steady_rollout(const PricedServing& priced, const std::vector<Sample>& samples,
                              std::int64_t samples_per_prompt, std::int64_t prompts_in_flight,
-                             SampleRouting routing, const Place& at);
+                             SampleRouting routing, const Place& at, double parts = 1.0);
+
+/// Replicas of a pool that are replayed in place of all: as many as have 256 prompts under way,
+/// whose mean is that of a pool of thousands to about a percent.
+int replayed_replicas(int replicas, std::int64_t prompts_in_flight);
 
 }  // namespace orrery

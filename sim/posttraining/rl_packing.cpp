@@ -1,9 +1,13 @@
 #include "sim/posttraining/rl_packing.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cmath>
+#include <functional>
 #include <numeric>
+#include <queue>
+#include <utility>
 
 namespace orrery {
 namespace {
@@ -33,13 +37,40 @@ std::vector<double> padded_lengths(const Sample* first, std::int64_t count,
   return lengths;
 }
 
+// A binary tree over bins, in which each node knows the most room that a bin below it has left.
+class Rooms {
+ public:
+  Rooms(std::size_t bins, double each)
+      : leaves_{std::bit_ceil(std::max<std::size_t>(1, bins))}, most_(2 * leaves_, each) {}
+
+  /// Takes `length` from the first bin that has it left, and returns its index. Requires that one
+  /// has.
+  std::size_t take_first(double length) {
+    std::size_t node = 1;
+    while (node < leaves_) {
+      node *= 2;
+      if (most_[node] < length) ++node;
+    }
+    const std::size_t bin = node - leaves_;
+    most_[node] -= length;
+    for (node /= 2; node >= 1; node /= 2)
+      most_[node] = std::max(most_[2 * node], most_[2 * node + 1]);
+    return bin;
+  }
+
+ private:
+  std::size_t leaves_;
+  std::vector<double> most_;
+};
+
 Loads first_fit_decreasing(std::vector<double> lengths, double most) {
   std::sort(lengths.begin(), lengths.end(), std::greater<>{});
+  Rooms rooms{lengths.size(), std::max(most, lengths.front())};
   Loads bins;
   for (const double length : lengths) {
-    const auto fits = std::find_if(bins.begin(), bins.end(),
-                                   [&](const Load& bin) { return bin.tokens + length <= most; });
-    (fits == bins.end() ? bins.emplace_back() : *fits).add(length);
+    const std::size_t bin = rooms.take_first(length);
+    if (bin == bins.size()) bins.emplace_back();
+    bins[bin].add(length);
   }
   return bins;
 }
@@ -52,14 +83,15 @@ std::vector<std::vector<double>> spread(std::vector<double> lengths, std::size_t
   const std::size_t most = equal ? (lengths.size() + sets - 1) / sets : lengths.size();
   std::vector<std::vector<double>> parts(sets);
   Loads loads(sets);
+  using WorkOfSet = std::pair<double, std::size_t>;
+  std::priority_queue<WorkOfSet, std::vector<WorkOfSet>, std::greater<>> least;
+  for (std::size_t i = 0; i < sets; ++i) least.emplace(0.0, i);
   for (const double length : lengths) {
-    std::size_t best = sets;
-    for (std::size_t i = 0; i < sets; ++i)
-      if (parts[i].size() < most &&
-          (best == sets || loads[i].work(square) < loads[best].work(square)))
-        best = i;
+    const std::size_t best = least.top().second;
+    least.pop();
     parts[best].push_back(length);
     loads[best].add(length);
+    if (parts[best].size() < most) least.emplace(loads[best].work(square), best);
   }
   return parts;
 }

@@ -6,6 +6,7 @@
 
 #include "sim/core/number_text.hpp"
 #include "sim/layers/step_cost.hpp"
+#include "sim/plan/software.hpp"
 #include "sim/serving/serving_kernels.hpp"
 
 namespace orrery {
@@ -129,27 +130,36 @@ Seconds trainer_time(const RlStep& step) {
 
 // The engine's half of a split, by its tensor degree.
 struct Generator {
-  int tp = 1;
+  ServingSetup setup;
   GeneratorHalf half;
 };
+
+constexpr std::size_t most_splits = 32;  // Of the first round.
 
 class Search {
  public:
   Search(const RlSearchRequest& request, std::size_t top)
-      : request_{request}, top_{top}, context_{request.system} {}
+      : request_{request}, top_{top}, context_{request.system}, trainer_software_{software()} {}
 
   RlSearchResult run() {
-    std::vector<Split> splits;
-    if (generating_gpus().empty()) result_.refusal = "pools that work at a time need two GPUs";
-    for (const int gpus : generating_gpus()) {
-      Split split{gpus, generators(gpus), {}};
-      if (split.generators.empty()) continue;  // Why not is in the refusal.
-      split.bound = bound(split);
-      splits.push_back(std::move(split));
+    const std::vector<int> all = generating_gpus();
+    if (all.empty()) result_.refusal = "pools that work at a time need two GPUs";
+    std::size_t stride = 1;
+    while (all.size() > most_splits * stride) stride *= 2;
+    std::vector<bool> seen(all.size());
+    std::vector<std::size_t> round;
+    for (std::size_t i = stride / 2; i < all.size(); i += stride) round.push_back(i);
+    for (;; stride /= 2) {
+      std::vector<int> gpus;
+      for (const std::size_t i : round)
+        if (i < all.size() && !seen[i]) {
+          seen[i] = true;
+          gpus.push_back(all[i]);
+        }
+      consider_all(gpus);
+      if (stride <= 1) break;
+      round = next_round(all, stride / 2);
     }
-    std::stable_sort(splits.begin(), splits.end(),
-                     [](const Split& a, const Split& b) { return a.bound < b.bound; });
-    for (const Split& split : splits) consider(split);
     return std::move(result_);
   }
 
@@ -157,16 +167,51 @@ class Search {
   struct Split {
     int rollout_gpus = 0;  ///< 0: all GPUs do both.
     std::vector<Generator> generators;
-    Seconds bound;  ///< No step of this split is shorter.
+    Seconds fastest;  ///< Of its engines,
+    Seconds bound;    ///< and of its steps: none is shorter.
   };
 
-  bool is_given(const std::string& key) const {
-    return std::find(request_.given.begin(), request_.given.end(), key) != request_.given.end();
+  Software software() const {
+    const std::string& own = request_.job.training.software;
+    return read_software(own.empty() ? request_.framework.software : own, {"", "--training"});
   }
+
+  // The neighbours of the best split, or all where none fits yet.
+  std::vector<std::size_t> next_round(const std::vector<int>& all, std::size_t stride) const {
+    std::vector<std::size_t> round;
+    if (result_.best.empty()) {
+      for (std::size_t i = stride / 2; i < all.size(); i += stride) round.push_back(i);
+      return round;
+    }
+    const int best = result_.best.front().job.request.rollout_gpus.value_or(0);
+    const auto at = static_cast<std::size_t>(std::find(all.begin(), all.end(), best) - all.begin());
+    if (at >= stride) round.push_back(at - stride);
+    round.push_back(at + stride);
+    return round;
+  }
+
+  void consider_all(const std::vector<int>& gpus) {
+    std::vector<Split> splits;
+    for (const int each : gpus) {
+      Split split{each, generators(each), {}, {}};
+      if (split.generators.empty()) continue;  // Why not is in the refusal.
+      split.fastest = split.generators.front().half.time();
+      for (const Generator& one : split.generators)
+        split.fastest = std::min(split.fastest, one.half.time());
+      const Seconds trainer = least_training(request_.gpus - split.rollout_gpus);
+      split.bound = works_at_a_time() ? std::max(split.fastest, trainer) : split.fastest + trainer;
+      splits.push_back(std::move(split));
+    }
+    std::stable_sort(splits.begin(), splits.end(),
+                     [](const Split& a, const Split& b) { return a.bound < b.bound; });
+    for (const Split& split : splits) consider(split);
+  }
+
+  bool works_at_a_time() const { return request_.job.max_staleness > 0; }
 
   std::vector<int> generating_gpus() const {
     if (request_.job.rollout_gpus) return {*request_.job.rollout_gpus};
-    if (request_.job.max_staleness == 0) return {0};
+    if (!works_at_a_time()) return {0};
     const int node = request_.system.gpus_per_node;
     const int unit = request_.gpus > node ? node : 1;
     std::vector<int> all;
@@ -193,10 +238,13 @@ class Search {
         request.rollout.tp = tp;
       }
       try {
-        const RlJob job = make_rl_generator(request_.model, request_.system, request_.framework,
-                                            request, request_.gpus, {"", ""});
-        tokens_ = static_cast<double>(job.statistics.tokens);
-        all.push_back({job.rollout.deployment.tp, generator_half(job, priced(job.rollout))});
+        RlJob job = make_rl_generator(request_.model, request_.system, request_.framework, request,
+                                      request_.gpus, {"", ""}, like());
+        if (!drawn_) drawn_ = job;
+        GeneratorHalf half = generator_half(job, kernels_of(job.rollout));
+        // Times of all requests, which a table does not show.
+        if (half.burst) half.burst->run.replay.times = {};
+        all.push_back({std::move(job.rollout), std::move(half)});
       } catch (const Error& error) {
         result_.refusal = error.what();
       }
@@ -204,18 +252,13 @@ class Search {
     return all;
   }
 
+  const RlJob* like() const { return drawn_ ? &*drawn_ : nullptr; }
+
   // Deployments on one GPU and engine share their kernels.
-  PricedServing priced(const ServingSetup& setup) {
+  const std::shared_ptr<const ServingKernels>& kernels_of(const ServingSetup& setup) {
     if (!kernels_)
       kernels_ = std::make_shared<const ServingKernels>(setup.system.gpu, setup.engine);
-    return PricedServing{setup, kernels_};
-  }
-
-  Seconds bound(const Split& split) const {
-    Seconds fastest = split.generators.front().half.time();
-    for (const Generator& one : split.generators) fastest = std::min(fastest, one.half.time());
-    const Seconds trainer = least_training(request_.gpus - split.rollout_gpus);
-    return request_.job.max_staleness > 0 ? std::max(fastest, trainer) : fastest + trainer;
+    return kernels_;
   }
 
   // All operations of training and of passes at the peak of the GPUs.
@@ -223,72 +266,101 @@ class Search {
     // Layers of several kinds may have no count of operations.
     if (request_.model.pattern) return {};
     const PlanRequest& plan = request_.job.training;
-    const Flop flop = tokens_ * model_flop(request_.model, 1, 1, true, plan.trains_weights());
+    const auto tokens = static_cast<double>(drawn_->statistics.tokens);
+    const Flop flop = tokens * model_flop(request_.model, 1, 1, true, plan.trains_weights());
     const Dtype dtype = plan.dtype.value_or(Dtype::bf16);
     return flop / (static_cast<double>(gpus) * request_.system.gpu.peak(dtype, {}));
   }
 
+  // Powers of two up to `most`, of those that the software has, or what is said.
+  std::vector<int> degrees(const char* key, int said, int most) const {
+    if (request_.job.says(key)) return {said};
+    std::vector<int> all;
+    for (int degree = 1; degree <= most; degree *= 2)
+      if (supports(trainer_software_, key, std::to_string(degree))) all.push_back(degree);
+    return all;
+  }
+
+  bool is_sharded_alone() const { return !supports(trainer_software_, "tp", "2"); }
+
+  // Plans of one tp, pp, ep and zero follow each other with more and more context parallelism.
   std::vector<RlRequest> training_plans(int rollout_gpus) const {
     const int gpus = request_.gpus - rollout_gpus;
-    const auto degrees = [&](const char* key, int given, int most) {
-      if (is_given(key)) return std::vector<int>{given};
-      std::vector<int> all;
-      for (int degree = 1; degree <= most; degree *= 2) all.push_back(degree);
-      return all;
-    };
+    const int node = std::min(gpus, request_.system.gpus_per_node);
     const PlanRequest& asked = request_.job.training;
     const int experts =
         request_.model.experts ? static_cast<int>(request_.model.experts->count) : 1;
+    std::vector<std::optional<int>> shards{asked.zero};
+    if (!request_.job.says("zero") && trainer_software_.zero == 3 &&
+        supports(trainer_software_, "zero", "2"))
+      shards.push_back(2);
     std::vector<RlRequest> plans;
-    for (const int tp : degrees("tp", asked.tp, std::min(gpus, request_.system.gpus_per_node)))
+    for (const int tp : degrees("tp", asked.tp, node))
       for (const int pp : degrees("pp", asked.pp, std::min(gpus, request_.model.layers)))
-        for (const int ep : degrees("ep", asked.ep, std::min(gpus, experts))) {
-          if (gpus % (tp * pp * asked.cp) != 0) continue;
-          RlRequest plan = base(rollout_gpus);
-          plan.training.tp = tp;
-          plan.training.pp = pp;
-          plan.training.ep = ep;
-          plans.push_back(std::move(plan));
-        }
+        for (const int ep : degrees("ep", asked.ep, std::min(gpus, experts)))
+          for (const std::optional<int> zero : shards)
+            for (const int cp : degrees("cp", asked.cp, node)) {
+              if (gpus % (tp * pp * cp) != 0 || (cp > 1 && tp * cp > node)) continue;
+              RlRequest plan = base(rollout_gpus);
+              plan.training.tp = tp;
+              plan.training.pp = pp;
+              plan.training.ep = ep;
+              plan.training.cp = cp;
+              plan.training.zero = zero;
+              plans.push_back(std::move(plan));
+            }
     return plans;
   }
 
   void consider(const Split& split) {
+    bool fitted = false, is_engine_slower = false;
     for (const RlRequest& plan : training_plans(split.rollout_gpus)) {
+      if (plan.training.cp == 1) fitted = false;
+      // Context parallelism is for what does not fit without it, unless nothing else cuts a layer.
+      if (fitted && !is_sharded_alone() && !request_.job.says("cp")) continue;
       ++result_.jobs;
-      if (!result_.best.empty() && split.bound > result_.best.front().time) {
+      const bool is_slower = !result_.best.empty() && split.bound > result_.best.front().time;
+      if (is_slower || is_engine_slower) {
         ++result_.bounded_out;
         continue;
       }
-      try_plan(split, plan);
+      const std::optional<Seconds> trainer = try_plan(split, plan);
+      fitted = fitted || trainer;
+      is_engine_slower = trainer && works_at_a_time() && *trainer <= split.fastest;
     }
   }
 
-  void try_plan(const Split& split, RlRequest plan) {
-    std::optional<TrainerHalf> trainer;
-    for (const bool recomputes : {false, true}) {
-      if (is_given("recompute") && recomputes) break;
-      if (!is_given("recompute"))
-        plan.training.recompute = recomputes ? Recompute::full : Recompute::none;
+  // The trainer's time, if it fits.
+  std::optional<Seconds> try_plan(const Split& split, RlRequest plan) {
+    const bool says_recompute = plan.says("recompute");
+    if (!says_recompute) plan.training_keys.push_back("recompute");
+    plan.rollout.tp = split.generators.front().setup.deployment.tp;
+    bool divides = false;
+    for (const Recompute recompute : {Recompute::none, Recompute::full}) {
+      if (!says_recompute) plan.training.recompute = recompute;
       try {
+        RlJob job = make_rl_job(request_.model, request_.system, request_.framework, plan,
+                                request_.gpus, {"", ""}, like());
+        divides = true;
+        const TrainerHalf trainer = trainer_half(job, context_, 1.0);
+        std::optional<Seconds> time;
         for (const Generator& generator : split.generators) {
-          RlRequest both = plan;
-          both.rollout.tp = generator.tp;
-          const RlJob job = make_rl_job(request_.model, request_.system, request_.framework, both,
-                                        request_.gpus, {"", ""});
-          if (!trainer) {
-            trainer = trainer_half(job, context_, 1.0);
-            ++result_.simulated;
-          }
-          keep(rl_step(job, *trainer, generator.half));
+          job.rollout = generator.setup;
+          job.request.rollout.tp = generator.setup.deployment.tp;
+          RlStep step = rl_step(job, trainer, generator.half);
+          time = trainer_time(step);
+          keep(std::move(step));
         }
         ++result_.fits;
-        return;
+        return time;
       } catch (const Error& error) {
-        result_.refusal = error.what();
-        trainer.reset();
+        if (divides || !is_short_of_memory_) result_.refusal = error.what();
+        is_short_of_memory_ = is_short_of_memory_ || divides;
       }
+      if (says_recompute) break;
     }
+    ++(divides ? result_.too_large : result_.undivided);
+    return std::nullopt;
   }
 
   // The best of each split and degree of the engine.
@@ -314,8 +386,10 @@ class Search {
   const RlSearchRequest& request_;
   std::size_t top_;
   EstimateContext context_;
+  Software trainer_software_;
   std::shared_ptr<const ServingKernels> kernels_;
-  double tokens_ = 0.0;  // Of a step's samples.
+  std::optional<RlJob> drawn_;       // All jobs have its samples.
+  bool is_short_of_memory_ = false;  // The refusal is of a plan that divides.
   RlSearchResult result_;
 };
 
@@ -335,6 +409,14 @@ void free_degrees(RlRequest& job) {
   training.schedule.reset();
   training.sp.reset();
   training.recompute = {};
+  training.cp = 1;
+  training.zero.reset();
+  training.cp_comm.reset();
+  std::erase_if(job.training_keys, [](const std::string& key) {
+    constexpr const char* freed[] = {"tp",  "pp",       "cp", "ep",        "zero",   "layers",
+                                     "vpp", "schedule", "sp", "recompute", "cp_comm"};
+    return std::find(std::begin(freed), std::end(freed), key) != std::end(freed);
+  });
   job.rollout.tp.reset();
   if (job.max_staleness > 0) job.rollout_gpus.reset();
 }
@@ -344,7 +426,6 @@ std::vector<RlOffer> rl_offers(const RlSearchRequest& request, const std::vector
   RlSearchRequest each = request;
   free_degrees(each.job);
   each.job.rollout_gpus.reset();
-  each.given.clear();
   std::vector<RlOffer> offers;
   for (const System& system : systems)
     for (const int number : gpus) {

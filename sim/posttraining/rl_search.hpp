@@ -27,18 +27,17 @@ struct RlSearchRequest {
   Model model;
   System system;
   RlFramework framework;
-  RlRequest
-      job;  ///< Its keys stay as they are; so do those of `training` and `rollout` in `given`.
-  std::vector<std::string> given;
+  RlRequest job;  ///< What it says of its halves stays as it is.
   int gpus = 0;
 };
 
 struct RlSearchResult {
   std::vector<RlStep> best;  ///< The shortest steps first, one for each split and engine degree.
-  std::int64_t jobs = 0;     ///< Trainers of the space.
-  std::int64_t fits = 0;     ///< That fit, of those that were simulated,
-  std::int64_t simulated = 0;
-  std::int64_t bounded_out = 0;  ///< and those that a bound proves slower than the best.
+  std::int64_t jobs = 0;     ///< Trainers of the space: those that were simulated and fit,
+  std::int64_t fits = 0;     ///< those that
+  std::int64_t bounded_out = 0;  ///< a bound proves slower than the best,
+  std::int64_t too_large = 0;    ///< do not fit in memory,
+  std::int64_t undivided = 0;    ///< or do not divide or run by the software.
   std::string refusal;           ///< The last reason, where none fits.
 };
 
@@ -58,15 +57,17 @@ void free_degrees(RlRequest& job);
 std::vector<RlOffer> rl_offers(const RlSearchRequest& request, const std::vector<System>& systems,
                                const std::vector<int>& gpus);
 
-/// The shortest step over all splits of the GPUs in whole nodes, tensor and pipeline degrees of the
-/// trainer (with expert parallelism where there are experts, recomputation only where nothing else
-/// fits) and tensor degrees of the engine within an NVLink domain, or over nodes where
-/// no domain holds the model. Without max_staleness all GPUs
-/// do both by turns.
+/// The shortest step over splits of the GPUs in whole nodes, tensor, pipeline and expert degrees of
+/// the trainer, and tensor degrees of the engine within an NVLink domain, or over nodes where no
+/// domain holds the model. Context parallelism is tried for software without tensor parallelism and
+/// where a plan does not fit without it, full recomputation where it does not fit without that, and
+/// ZeRO-2 where the software shards weights. Without max_staleness all GPUs do both by turns.
 ///
 /// A step is a sum or a maximum of its halves, each of which depends on its own plan alone, so that
 /// each half is simulated once. A split is left out if its engine, or the trainer's operations at
-/// the GPUs' peak, take longer than the best step: it is proven slower.
+/// the GPUs' peak, take longer than the best step: it is proven slower. So are other trainers of a
+/// split whose engine keeps the one found waiting. Of more than 32 splits every second, fourth, ...
+/// is simulated first, and then those between the best one and its neighbours.
 RlSearchResult search_rl(const RlSearchRequest& request, std::size_t top);
 
 }  // namespace orrery

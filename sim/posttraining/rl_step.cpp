@@ -217,15 +217,21 @@ TrainerHalf trainer_half(const RlJob& job, EstimateContext& context, double most
   return half;
 }
 
-GeneratorHalf generator_half(const RlJob& job, const PricedServing& rollout) {
+GeneratorHalf generator_half(const RlJob& job, std::shared_ptr<const ServingKernels> kernels) {
+  ServingSetup setup = job.rollout;
+  const int replicas = setup.deployment.replicas;
+  if (job.is_asynchronous())
+    setup.deployment.replicas = replayed_replicas(replicas, job.prompts_in_flight);
+  const double parts = static_cast<double>(replicas) / setup.deployment.replicas;
+  const PricedServing rollout{std::move(setup), std::move(kernels)};
   GeneratorHalf half;
   half.weights = rollout.kv.memory.weights;
+  const Place at{"--rollout", ""};
   if (job.is_asynchronous())
     half.steady = steady_rollout(rollout, job.generated, job.request.samples, job.prompts_in_flight,
-                                 job.routing, Place{"--rollout", ""});
+                                 job.routing, at, parts);
   else
-    half.burst = replay_rollout(rollout, job.generated, job.request.samples, job.routing,
-                                Place{"--rollout", ""});
+    half.burst = replay_rollout(rollout, job.generated, job.request.samples, job.routing, at);
   return half;
 }
 
@@ -267,7 +273,7 @@ RlStep rl_step(const RlJob& job, const TrainerHalf& trainer, const GeneratorHalf
 RlStep rl_step(const RlJob& job) {
   EstimateContext context{job.system};
   const TrainerHalf trainer = trainer_half(job, context);
-  return rl_step(job, trainer, generator_half(job, PricedServing{job.rollout}));
+  return rl_step(job, trainer, generator_half(job));
 }
 
 }  // namespace orrery

@@ -95,8 +95,10 @@ struct GeneratorHalf {
 
   Seconds time() const { return burst ? burst->time : steady->time; }
 };
+/// `kernels`: see PricedServing.
 /// Errors (infeasible): the KV cache does not hold the longest sample.
-GeneratorHalf generator_half(const RlJob& job, const PricedServing& rollout);
+GeneratorHalf generator_half(const RlJob& job,
+                             std::shared_ptr<const ServingKernels> kernels = nullptr);
 
 /// A step of both halves. Errors (infeasible): they do not fit beside each other.
 RlStep rl_step(const RlJob& job, const TrainerHalf& trainer, const GeneratorHalf& generator);

@@ -276,7 +276,9 @@ namespace {
 std::string options_of(const RlStep& step) {
   const Plan& plan = step.job.training.plan;
   std::string training = "tp=" + std::to_string(plan.tp) + ",pp=" + std::to_string(plan.pp);
+  if (plan.cp > 1) training += ",cp=" + std::to_string(plan.cp);
   if (plan.ep > 1) training += ",ep=" + std::to_string(plan.ep);
+  if (step.job.request.training.zero) training += ",zero=" + std::to_string(plan.zero);
   training += plan.recompute.kind == Recompute::full ? ",recompute=full" : ",recompute=none";
   return (step.job.colocated ? std::string{}
                              : "--rollout_gpus " + std::to_string(step.job.rollout_gpus) + " ") +
@@ -304,11 +306,10 @@ std::string rl_search_text(const RlSearchRequest& request, const RlSearchResult&
          wrapped_words("",
                        grouped(result.jobs) + " plans of the trainer: " + grouped(result.fits) +
                            " fit and were simulated, " + grouped(result.bounded_out) +
-                           " are proven slower by their bound, " +
-                           grouped(result.jobs - result.fits - result.bounded_out) +
-                           " do not fit, divide or run by the software; cp, zero and other keys "
-                           "are as given. The first is the shortest step "
-                           "of them all",
+                           " are proven slower by a bound, " + grouped(result.too_large) +
+                           " do not fit in memory, " + grouped(result.undivided) +
+                           " do not divide or are not what the software does. The first is the "
+                           "shortest step of them all",
                        text_columns);
 }
 
@@ -320,9 +321,10 @@ std::string rl_search_json(const RlSearchResult& result, const Economics& econom
                   {"steps", steps},
                   {"space",
                    {{"jobs", result.jobs},
-                    {"simulated", result.simulated},
                     {"fits", result.fits},
-                    {"bounded_out", result.bounded_out}}}};
+                    {"bounded_out", result.bounded_out},
+                    {"too_large", result.too_large},
+                    {"undivided", result.undivided}}}};
   return json.dump(2) + "\n";
 }
 

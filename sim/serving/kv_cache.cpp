@@ -4,15 +4,22 @@
 #include <bit>
 #include <cassert>
 #include <numeric>
+#include <utility>
 
 namespace orrery {
 
 PrefixTree::PrefixTree(std::int64_t most_nodes) {
-  // Half of the buckets at most are full, so that a search is short.
-  const std::size_t buckets =
-      std::bit_ceil(static_cast<std::size_t>(most_nodes < 4 ? 4 : most_nodes) * 2);
-  buckets_.assign(buckets, none);
-  shift_ = 64 - std::countr_zero(buckets);
+  // Fleets have thousands of caches, most of which are far from full: tables grow with their nodes.
+  constexpr std::int64_t first = 1024;
+  make_buckets(
+      std::bit_ceil(2 * static_cast<std::size_t>(std::clamp(most_nodes, std::int64_t{4}, first))));
+}
+
+void PrefixTree::make_buckets(std::size_t count) {
+  const std::vector<Index> before = std::exchange(buckets_, std::vector<Index>(count, none));
+  shift_ = 64 - std::countr_zero(count);
+  for (const Index node : before)
+    if (node != none) enter(pool_[node].hash, node);
 }
 
 PrefixTree::Index PrefixTree::find(std::uint64_t hash) const {
@@ -95,10 +102,11 @@ PrefixTree::Index PrefixTree::extend(Index above, const PrefixPath& path, std::s
     const Index node = free_.back();
     free_.pop_back();
     pool_[node] = {.hash = path[i], .above = above, .uses = 1};
+    ++nodes_;
+    // Half of the buckets at most are full, so that a search is short.
+    if (static_cast<std::size_t>(nodes_) * 2 > buckets_.size()) make_buckets(2 * buckets_.size());
     enter(path[i], node);
     above = node;
-    ++nodes_;
-    assert(static_cast<std::size_t>(nodes_) * 2 <= buckets_.size());
   }
   return above;
 }

@@ -114,6 +114,7 @@ class PrefixTree {
     // Fibonacci hashing (Knuth, TAOCP 6.4): hashes of traces are small numbers.
     return static_cast<std::size_t>((hash * 0x9e3779b97f4a7c15u) >> shift_);
   }
+  void make_buckets(std::size_t count);
   Index find(std::uint64_t hash) const;
   void enter(std::uint64_t hash, Index node);
   void erase(std::uint64_t hash);

@@ -8,6 +8,20 @@
 
 namespace orrery {
 
+void LatencyHistogram::widen(std::size_t bucket) {
+  constexpr std::size_t octave = std::size_t{1} << digits;
+  const std::size_t begin = bucket / octave * octave;
+  const std::size_t first = buckets_.empty() ? begin : std::min(first_, begin);
+  const std::size_t end =
+      buckets_.empty() ? begin + octave : std::max(first_ + buckets_.size(), begin + octave);
+  std::vector<std::uint64_t> wider(end - first);
+  if (!buckets_.empty())
+    std::copy(buckets_.begin(), buckets_.end(),
+              wider.begin() + static_cast<std::ptrdiff_t>(first_ - first));
+  first_ = first;
+  buckets_ = std::move(wider);
+}
+
 void LatencyHistogram::add_range(Seconds first, Seconds growth, std::uint64_t each,
                                  std::uint64_t count) {
   if (each == 0 || count == 0) return;
@@ -21,18 +35,19 @@ void LatencyHistogram::add_range(Seconds first, Seconds growth, std::uint64_t ea
     const double steps = std::ceil((lower_edge(bucket + 1) - a) / d);
     const auto passed = static_cast<std::uint64_t>(std::clamp(steps, 0.0, times));
     if (passed > below) {
-      buckets_[bucket] += (passed - below) * count;
+      count_in(bucket) += (passed - below) * count;
       below = passed;
     }
   }
-  buckets_[last_of_range] += (each - below) * count;
+  count_in(last_of_range) += (each - below) * count;
   note(first, Seconds{last}, each * count,
        static_cast<double>(count) * (times * a + 0.5 * d * times * (times - 1.0)));
 }
 
 void LatencyHistogram::add(const LatencyHistogram& other) {
   if (other.count_ == 0) return;
-  for (std::size_t i = 0; i < buckets_.size(); ++i) buckets_[i] += other.buckets_[i];
+  for (std::size_t i = 0; i < other.buckets_.size(); ++i)
+    if (other.buckets_[i] > 0) count_in(other.first_ + i) += other.buckets_[i];
   note(Seconds{other.least_}, Seconds{other.most_}, other.count_, other.sum_);
 }
 
@@ -41,12 +56,13 @@ double LatencyHistogram::at_rank(std::uint64_t rank) const {
   if (rank == 0) return least_;
   if (rank + 1 >= count_) return most_;
   std::uint64_t before = 0;
-  std::size_t bucket = 0;
-  while (rank >= before + buckets_[bucket]) before += buckets_[bucket++];
+  std::size_t i = 0;
+  while (rank >= before + buckets_[i]) before += buckets_[i++];
+  const std::size_t bucket = first_ + i;
   const double low = lower_edge(bucket);
   const double high = bucket < last_bucket ? lower_edge(bucket + 1) : most_;
   const double place =
-      (static_cast<double>(rank - before) + 0.5) / static_cast<double>(buckets_[bucket]);
+      (static_cast<double>(rank - before) + 0.5) / static_cast<double>(buckets_[i]);
   return std::clamp(low + (high - low) * place, least_, most_);
 }
 
@@ -65,10 +81,11 @@ std::string LatencyHistogram::bytes() const {
   };
   put(&count_, sizeof count_);
   for (const double* figure : {&sum_, &least_, &most_}) put(figure, sizeof *figure);
-  for (std::uint32_t bucket = 0; bucket < buckets_.size(); ++bucket)
-    if (buckets_[bucket] > 0) {
+  for (std::size_t i = 0; i < buckets_.size(); ++i)
+    if (buckets_[i] > 0) {
+      const auto bucket = static_cast<std::uint32_t>(first_ + i);
       put(&bucket, sizeof bucket);
-      put(&buckets_[bucket], sizeof buckets_[bucket]);
+      put(&buckets_[i], sizeof buckets_[i]);
     }
   return bytes;
 }
@@ -87,8 +104,8 @@ LatencyHistogram LatencyHistogram::of_bytes(const std::string& bytes) {
   while (at < bytes.size()) {
     std::uint32_t bucket = 0;
     get(&bucket, sizeof bucket);
-    assert(bucket < histogram.buckets_.size());
-    get(&histogram.buckets_[bucket], sizeof(std::uint64_t));
+    assert(bucket <= last_bucket);
+    get(&histogram.count_in(bucket), sizeof(std::uint64_t));
   }
   return histogram;
 }

@@ -20,7 +20,7 @@ namespace orrery {
 class LatencyHistogram {
  public:
   void add(Seconds time, std::uint64_t count = 1) {
-    buckets_[bucket_of(time.si())] += count;
+    count_in(bucket_of(time.si())) += count;
     note(time, time, count, static_cast<double>(count) * time.si());
   }
   /// Adds `each` times of `count` each: first, first + growth, ... (growth may not be negative).
@@ -62,6 +62,11 @@ class LatencyHistogram {
     return bucket == 0 ? 0.0 : std::bit_cast<double>((bucket - 1 + first_bits) << (52 - digits));
   }
   double at_rank(std::uint64_t rank) const;
+  std::uint64_t& count_in(std::size_t bucket) {
+    if (bucket - first_ >= buckets_.size()) widen(bucket);
+    return buckets_[bucket - first_];
+  }
+  void widen(std::size_t bucket);
   void note(Seconds least, Seconds most, std::uint64_t count, double sum) {
     if (count_ == 0 || least.si() < least_) least_ = least.si();
     if (most.si() > most_) most_ = most.si();
@@ -69,7 +74,10 @@ class LatencyHistogram {
     sum_ += sum;
   }
 
-  std::vector<std::uint64_t> buckets_ = std::vector<std::uint64_t>(last_bucket + 1);
+  // Buckets of the octaves between the shortest and the longest time, from `first_` on: each of a
+  // fleet's thousands of replicas has several histograms.
+  std::vector<std::uint64_t> buckets_;
+  std::size_t first_ = 0;
   std::uint64_t count_ = 0;
   double sum_ = 0.0, least_ = 0.0, most_ = 0.0;
 };

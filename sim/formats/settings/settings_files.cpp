@@ -65,11 +65,31 @@ class Reader {
       if (event.type() == YAML_DOCUMENT_START_EVENT) break;
       if (event.type() == YAML_STREAM_END_EVENT) return {};
     }
-    const Event event{parser_};
-    return value(event, 0);
+    SettingsTree tree;
+    {
+      const Event event{parser_};
+      tree = value(event, 0);
+    }
+    refuse_more_documents();
+    return tree;
   }
 
  private:
+  void refuse_more_documents() {
+    for (;;) {
+      const Event event{parser_};
+      require(event);
+      if (event.type() == YAML_STREAM_END_EVENT) return;
+      if (event.type() != YAML_DOCUMENT_START_EVENT) continue;
+      const Event first{parser_};
+      require(first);
+      const bool is_empty = first.type() == YAML_SCALAR_EVENT && first->data.scalar.length == 0;
+      if (!is_empty)
+        fail_input(line_place(file_, event->start_mark.line), "begins another document (---)",
+                   "keep the document that has the settings");
+    }
+  }
+
   [[noreturn]] void fail(std::size_t line, const std::string& problem) const {
     if (is_template_)
       fail_input(line_place(file_, line), "is a template of YAML ({{ ... }})",

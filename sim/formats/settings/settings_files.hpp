@@ -6,8 +6,10 @@
 
 namespace orrery {
 
-/// The first document of a text. Anchors, aliases and merged maps (<<) are followed; tags are not.
-/// Errors (bad_input): no YAML, by its line; nested too deep, or aliases that grow without end.
+/// The document of a text. Anchors, aliases and merged maps (<<) are followed; tags are not.
+/// Of a key that a map says twice the later counts, as PyYAML has it, by which the tools read their
+/// files. Errors (bad_input): no YAML, by its line; a second document; nested too deep, or aliases
+/// that grow without end.
 SettingsTree read_yaml(const std::string& text, const std::string& file);
 
 /// A TOML document as a tree of settings: strings are quoted, numbers, truths and dates are words.

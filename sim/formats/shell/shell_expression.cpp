@@ -366,6 +366,29 @@ class ConditionReader {
 
 }  // namespace
 
+std::pair<std::string, std::string> shell_assignment(const std::string& text) {
+  constexpr const char* blanks = " \t\r\n";
+  const auto trimmed = [&](const std::string& part) {
+    const std::size_t first = part.find_first_not_of(blanks);
+    if (first == part.npos) return std::string{};
+    return part.substr(first, part.find_last_not_of(blanks) + 1 - first);
+  };
+  const std::string whole = trimmed(text);
+  for (const auto& [step, by] : {std::pair{"++", " + 1"}, {"--", " - 1"}}) {
+    std::string name;
+    if (whole.ends_with(step)) name = trimmed(whole.substr(0, whole.size() - 2));
+    if (whole.starts_with(step)) name = trimmed(whole.substr(2));
+    if (is_shell_name(name)) return {name, name + by};
+  }
+  const std::size_t equals = whole.find('=');
+  if (equals == whole.npos || equals == 0 || whole.substr(equals, 2) == "==") return {"", text};
+  const bool changes = std::string_view{"+-*/%"}.find(whole[equals - 1]) != std::string_view::npos;
+  const std::string name = trimmed(whole.substr(0, equals - (changes ? 1 : 0)));
+  if (!is_shell_name(name)) return {"", text};
+  const std::string value = whole.substr(equals + 1);
+  return {name, changes ? name + " " + whole[equals - 1] + " (" + value + ")" : value};
+}
+
 std::optional<bool> shell_test(const std::vector<std::string>& words,
                                const std::function<bool(const std::string&)>& is_set,
                                std::vector<std::string>& unset) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace orrery {
@@ -27,6 +28,10 @@ std::string with_replaced_pattern(const std::string& text, const std::string& pa
 std::optional<std::int64_t> shell_arithmetic(
     const std::string& text,
     const std::function<std::optional<std::string>(const std::string&)>& value_of);
+
+/// The variable that ((...)) or `let` sets, "" if none, and the expression of its value: N = X,
+/// N += X, and N++, whose value is taken after it.
+std::pair<std::string, std::string> shell_assignment(const std::string& text);
 
 /// The result of [ ], test and [[ ]] on `words`: nothing if a file, a program or a regular
 /// expression decides. Words may have marks (shell_values.hpp); an unset variable counts as empty,

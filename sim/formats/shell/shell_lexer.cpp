@@ -24,8 +24,13 @@ bool is_shell_name(std::string_view text) {
 }
 
 void ShellLexer::skip(std::size_t letters) {
-  for (; letters > 0 && at_ < text_.size(); --letters, ++at_)
-    if (text_[at_] == '\n') ++line_;
+  for (; letters > 0 && at_ < text_.size(); --letters) {
+    const std::size_t next = at_ == documents_ ? behind_documents_ : at_ + 1;
+    line_ += static_cast<std::size_t>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(at_),
+                                                 text_.begin() + static_cast<std::ptrdiff_t>(next),
+                                                 '\n'));
+    at_ = next;
+  }
 }
 
 void ShellLexer::skip_blanks() {
@@ -47,11 +52,22 @@ std::string ShellLexer::rest_of_line() {
   return text_.substr(begin, at_ - begin);
 }
 
-std::string ShellLexer::take_line() {
-  std::string line = rest_of_line();
-  skip();
-  if (line.ends_with('\r')) line.pop_back();
-  return line;
+std::string ShellLexer::take_document(const std::string& end, bool strips_tabs) {
+  if (documents_ == text_.npos || documents_ < at_) {
+    documents_ = std::min(text_.find('\n', at_), text_.size());
+    behind_documents_ = std::min(documents_ + 1, text_.size());
+  }
+  std::string document;
+  while (behind_documents_ < text_.size()) {
+    const std::size_t end_of_line = std::min(text_.find('\n', behind_documents_), text_.size());
+    std::string line = text_.substr(behind_documents_, end_of_line - behind_documents_);
+    behind_documents_ = std::min(end_of_line + 1, text_.size());
+    if (line.ends_with('\r')) line.pop_back();
+    if (strips_tabs) line.erase(0, line.find_first_not_of('\t'));
+    if (line == end) break;
+    document += line + "\n";
+  }
+  return document;
 }
 
 std::string ShellLexer::take_enclosed(const std::string& open, const std::string& close) {

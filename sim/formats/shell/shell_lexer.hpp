@@ -28,7 +28,9 @@ class ShellLexer {
   void skip(std::size_t letters = 1);  ///< Counts lines.
   void skip_blanks();                  ///< Also continued lines, not the end of a line.
   std::string rest_of_line();          ///< Up to its end, which stays.
-  std::string take_line();             ///< Its end is skipped and not returned.
+  /// The lines of a here-document, which begin behind this line, up to the line `end`. Reading goes
+  /// on in this line; behind it the document is skipped.
+  std::string take_document(const std::string& end, bool strips_tabs);
   /// The text up to the sign that closes "(" or "((" or "{" here; both signs are skipped. Without a
   /// closing sign: "", and only the opening is skipped.
   std::string take_enclosed(const std::string& open, const std::string& close);
@@ -45,6 +47,8 @@ class ShellLexer {
   const std::string& text_;
   std::size_t at_ = 0;
   std::size_t line_ = 0;
+  // The end of a line with here-documents, and where the text goes on behind them.
+  std::size_t documents_ = std::string::npos, behind_documents_ = 0;
 };
 
 bool is_shell_name(std::string_view text);

@@ -215,9 +215,17 @@ class Parser {
       lexer_.skip(lexer_.next() == '&' ? 2 : 1);
       skip_lines();
       joined.parts.push_back(command());
+      pass_document(joined.parts.end()[-2], joined.parts.back());
       lexer_.skip_blanks();
     }
     return closed(std::move(joined));
+  }
+
+  // cat <<EOF | sbatch is sbatch <<EOF.
+  static void pass_document(ShellNode& from, ShellNode& to) {
+    if (!is_command(from, {"cat"}) || !from.output.pieces.empty() || !to.document.pieces.empty())
+      return;
+    if (to.kind == NodeKind::command) std::swap(from.document, to.document);
   }
 
   ShellNode command() {
@@ -378,11 +386,11 @@ class Parser {
       if (c == '\n' || c == ';' || c == '|' || c == ')' || c == '#') break;
       if (c == '&' && lexer_.next() != '>') break;
       if (c == '<' || c == '>' || c == '&') {
-        if (redirect(made)) return closed(std::move(made));
+        redirect(made);
       } else if (c == '(') {  // No command has it here: a list of layers, unquoted.
         add_text(made, "(" + lexer_.take_enclosed("(", ")") + ")");
       } else {
-        if (item(made)) return closed(std::move(made));
+        item(made);
         if (made.items.size() == 1 && lexer_.here() == '(' && lexer_.next() == ')')
           return function(made.items[0].word);
       }
@@ -397,26 +405,21 @@ class Parser {
     made.items.push_back(std::move(item));
   }
 
-  // Returns true if it was the last one, as a here-document followed.
-  bool item(ShellNode& made) {
+  void item(ShellNode& made) {
     ShellItem item;
     item.word = lexer_.read_word();
-    if (item.word.pieces.empty()) {
-      lexer_.skip();
-      return false;
-    }
+    if (item.word.pieces.empty()) return lexer_.skip();
     const char c = lexer_.here();
     if ((c == '<' || c == '>') && item.word.pieces.size() == 1 &&
         is_digits(item.word.pieces[0].text)) {  // 2>file
       const WrittenWord output = made.output;
-      const bool was_last = redirect(made);
+      redirect(made);
       if (item.word.pieces[0].text != "1") made.output = output;
-      return was_last;
+      return;
     }
     item = shell_item(std::move(item.word));
     if (!item.name.empty() && item.values.empty() && c == '(') read_array(item);
     made.items.push_back(std::move(item));
-    return false;
   }
 
   void read_array(ShellItem& item) {
@@ -438,8 +441,8 @@ class Parser {
       redirect(ignored);
   }
 
-  // Reads one of < > << <<< >> >& <& &>. True if a here-document follows, which ends the command.
-  bool redirect(ShellNode& made) {
+  // Reads one of < > << <<< >> >& <& &>.
+  void redirect(ShellNode& made) {
     const bool document = lexer_.starts("<<") && !lexer_.starts("<<<");
     const std::string sign = document ? "<<" : "<>&";
     const bool strips_tabs = lexer_.starts("<<-");
@@ -449,37 +452,17 @@ class Parser {
     lexer_.skip_blanks();
     WrittenWord target = lexer_.read_word();
     if (writes) made.output = std::move(target);
-    if (!document) return false;
+    if (!document) return;
     std::string end;
     bool quoted = false;
     for (const ShellPiece& piece : target.pieces) {
       end += piece.text;
       quoted = quoted || piece.quoted;
     }
-    read_document(made, end, quoted, strips_tabs);
-    return true;
-  }
-
-  // Reads the lines up to the word `end`; the rest of the line belongs to the command.
-  void read_document(ShellNode& made, const std::string& end, bool is_quoted, bool strips_tabs) {
-    const std::string rest = lexer_.rest_of_line();
-    lexer_.skip();
-    const std::size_t line = lexer_.line();
-    std::string text;
-    while (!lexer_.at_end()) {
-      std::string read = lexer_.take_line();
-      if (strips_tabs) read.erase(0, read.find_first_not_of('\t'));
-      if (read == end) break;
-      text += read + "\n";
-    }
-    made.document = is_quoted ? WrittenWord{{{ShellPiece::Kind::text, text, true}}, line}
-                              : shell_document(text, line);
-    if (depth_ >= deepest_compound) return;
-    Parser behind{rest, made.line};
-    behind.depth_ = depth_ + 1;
-    ShellNode follows = behind.simple();
-    for (ShellItem& item : follows.items) made.items.push_back(std::move(item));
-    if (!follows.output.pieces.empty()) made.output = std::move(follows.output);
+    const std::size_t line = lexer_.line() + 1;
+    const std::string text = lexer_.take_document(end, strips_tabs);
+    made.document = quoted ? WrittenWord{{{ShellPiece::Kind::text, text, true}}, line}
+                           : shell_document(text, line);
   }
 
   ShellLexer lexer_;

@@ -130,11 +130,8 @@ class Interpreter {
         for (const WrittenWord& word : node.words) words.push_back(expander_.text(word));
         return tested(words);
       }
-      case NodeKind::arithmetic: {
-        const std::string value = expander_.arithmetic(node.name, node.line);
-        if (!is_known(value) || !unset_names(value).empty()) return Status::unknown;
-        return value == "0" ? Status::no : Status::yes;
-      }
+      case NodeKind::arithmetic:
+        return calculated(node.name, node.line);
       case NodeKind::list:
         return list(node);
       case NodeKind::chain:
@@ -166,6 +163,15 @@ class Interpreter {
   static Status negated(Status status) {
     if (status == Status::yes) return Status::no;
     return status == Status::no ? Status::yes : Status::unknown;
+  }
+
+  // ((...)) and let: a value, or an assignment: N=..., N+=..., N++.
+  Status calculated(const std::string& text, std::size_t line) {
+    const auto [name, expression] = shell_assignment(text);
+    const std::string value = expander_.arithmetic(expression, line);
+    if (!name.empty()) variables_.set(name, {{variables_.word(value, line)}, {}});
+    if (!is_known(value) || !unset_names(value).empty()) return Status::unknown;
+    return value == "0" ? Status::no : Status::yes;
   }
 
   Status list(const ShellNode& node) {
@@ -319,16 +325,25 @@ class Interpreter {
     if (is_one_of(name, {"echo", "printf", "exit", "return", "cd", "mkdir"}) &&
         node.document.pieces.empty())
       return Status::program;
+    if (name == "let") {
+      Status status = Status::yes;
+      for (std::size_t i = 1; i < words.size(); ++i)
+        status = calculated(words[i].text, words[i].line);
+      return status;
+    }
     if (name == "read" && !node.document.pieces.empty()) return read_document(words, node);
     if (built_in(name, words)) return Status::yes;
     if (const auto found = functions_.find(name); found != functions_.end())
       return with_words({words.begin() + 1, words.end()}, [&] { inside(*found->second); });
     if (is_one_of(name, {"source", "."})) return read_file(words, true);
     if (is_slurm_command(name)) ask_slurm(words);
-    if (!node.document.pieces.empty() && is_one_of(name, {"cat", "tee"})) keep_written(words, node);
-    if (!node.document.pieces.empty() &&
-        is_one_of(name, {"sbatch", "bash", "sh", "srun", "cat", "tee", "ssh"}))
-      start_text(expander_.text(node.document), node.document.line);
+    if (!node.document.pieces.empty()) {
+      const std::string text = expander_.text(node.document);
+      const bool writes = is_one_of(name, {"cat", "tee"});
+      if (writes ? keep_written(words, node, text)
+                 : is_one_of(name, {"sbatch", "bash", "sh", "srun", "ssh"}))
+        start_text(text, node.document.line);
+    }
     if (name == "eval") {
       std::string all;
       for (std::size_t i = 1; i < words.size(); ++i) all += words[i].text + " ";
@@ -346,13 +361,18 @@ class Interpreter {
     return Status::program;
   }
 
-  // cat > FILE <<EOF, tee FILE <<EOF
-  void keep_written(const Words& words, const ShellNode& node) {
+  // cat > FILE <<EOF, tee FILE <<EOF. Whether the file is a script, which is started later.
+  bool keep_written(const Words& words, const ShellNode& node, const std::string& text) {
     std::string path = expander_.text(node.output);
     for (std::size_t i = 1; path.empty() && i < words.size(); ++i)
       if (!words[i].text.starts_with('-')) path = words[i].text;
-    if (!path.empty() && written_.size() < most_texts)
-      written_[shown_marks(path)] = shown_marks(expander_.text(node.document));
+    if (path.empty()) return false;
+    if (written_.size() < most_texts) written_[shown_marks(path)] = shown_marks(text);
+    const std::string first_line = text.substr(0, text.find('\n'));
+    if (first_line.starts_with("#!")) return first_line.find("sh") != first_line.npos;
+    constexpr const char* scripts[] = {".sh", ".bash", ".sbatch", ".slurm", ".job"};
+    return std::any_of(std::begin(scripts), std::end(scripts),
+                       [&](const char* end) { return path.ends_with(end); });
   }
 
   // read -d '' NAME <<EOF takes the whole document, else its first line.

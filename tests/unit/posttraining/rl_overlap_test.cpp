@@ -52,6 +52,25 @@ TEST(SteadyRollout, EqualAnswersAllRun) {
   EXPECT_DOUBLE_EQ(rollout.prompt_time.si(), rollout.time.si());
 }
 
+// A part of a pool of thousands of equal replicas says what all of it does.
+TEST(SteadyRollout, OneOfManyEqualParts) {
+  EXPECT_EQ(replayed_replicas(64, 128), 64);
+  EXPECT_EQ(replayed_replicas(64, 2048), 8);
+  EXPECT_EQ(replayed_replicas(1560, 2048), 195);
+  EXPECT_EQ(replayed_replicas(3, 1 << 20), 1);
+  SampleLengths lengths;
+  lengths.prompt = {LengthDistribution::Kind::fixed, 128, 128};
+  lengths.response = {LengthDistribution::Kind::lognormal, 500, 0.0, 0.7};
+  lengths.max_response = 2048;
+  const std::vector<Sample> samples = draw_samples(lengths, 1024, 8, 1);
+  const SteadyRollout whole = steady(priced_of(32), samples, 8, 1024);
+  const SteadyRollout part =
+      steady_rollout(priced_of(8), samples, 8, 1024, SampleRouting::in_turn, {"", ""}, 4);
+  EXPECT_NEAR(part.time / whole.time, 1.0, 0.02);
+  EXPECT_NEAR(part.running / whole.running, 1.0, 0.02);
+  EXPECT_NEAR(part.prompt_time / whole.prompt_time, 1.0, 0.02);
+}
+
 // Of two answers of 100 and 300 tokens the shorter one has ended for two thirds of the time: 200 of
 // 300 tokens' time each, 4/3 samples of a prompt.
 TEST(SteadyRollout, ShorterAnswersLeaveTheirPlaceEmpty) {

@@ -19,12 +19,8 @@ RlRequest usual() {
 }
 
 RlSearchRequest on(const RlRequest& job, int gpus) {
-  return {read_model("llama3.1-8b", {}),
-          read_system("dgx-h100", {}),
-          read_rl_framework("nemo-rl", {}),
-          job,
-          {},
-          gpus};
+  return {read_model("llama3.1-8b", {}), read_system("dgx-h100", {}),
+          read_rl_framework("nemo-rl", {}), job, gpus};
 }
 
 // All plans of a small cluster one by one: recomputation only where nothing else fits.
@@ -76,12 +72,42 @@ TEST(RlSearch, KeepsWhatIsGiven) {
   RlSearchRequest search = on(usual(), 8);
   search.job.training.tp = 2;
   search.job.rollout.tp = 4;
-  search.given = {"tp", "pp", "recompute"};
+  search.job.training_keys = {"tp", "pp", "recompute"};
   const RlSearchResult result = search_rl(search, 10);
   ASSERT_EQ(result.best.size(), 1u);
   EXPECT_EQ(result.best.front().job.training.plan.tp, 2);
   EXPECT_EQ(result.best.front().job.training.plan.pp, 1);
   EXPECT_EQ(result.best.front().job.rollout.deployment.tp, 4);
+}
+
+// FSDP alone has neither tensor parallelism nor pipelines: Ulysses and shards that stay whole
+// between passes are what is left.
+TEST(RlSearch, ContextRanksAndShardsOfFsdp) {
+  RlSearchRequest search = on(usual(), 8);
+  search.framework = read_rl_framework("verl-fsdp", {});
+  const RlSearchResult found = search_rl(search, 10);
+  EXPECT_EQ(found.jobs, 2 * 4);
+  Seconds best{1e9};
+  for (const int cp : {1, 2, 4, 8})
+    for (const int zero : {2, 3})
+      for (const Recompute recompute : {Recompute::none, Recompute::full})
+        for (const int engine : {1, 2, 4, 8}) {
+          RlRequest job = search.job;
+          job.training.cp = cp;
+          job.training.zero = zero;
+          job.training.recompute = recompute;
+          job.training_keys = {"recompute"};
+          job.rollout.tp = engine;
+          try {
+            const RlStep step = rl_step(make_rl_job(search.model, search.system, search.framework,
+                                                    job, search.gpus, {"", ""}));
+            EXPECT_EQ(step.job.training.plan.cp_comm, ContextExchange::a2a);
+            best = std::min(best, step.time);
+          } catch (const Error&) {
+            // It does not fit.
+          }
+        }
+  EXPECT_DOUBLE_EQ(found.best.front().time.si(), best.si());
 }
 
 TEST(RlSearch, SaysWhyNothingFits) {
@@ -131,7 +157,7 @@ TEST(RlOffers, EachIsTheSearchOfItsMachine) {
   imported.job.training.tp = 4;
   imported.job.training.pp = 2;
   imported.job.rollout.tp = 8;
-  imported.given = {"tp", "pp", "recompute", "tp_overlap"};
+  imported.job.training_keys = {"tp", "pp", "recompute", "tp_overlap"};
   const std::vector<System> systems{read_system("dgx-h100", {}), read_system("dgx-h200", {})};
   const std::vector<RlOffer> offers = rl_offers(imported, systems, {1, 8, 16});
   ASSERT_EQ(offers.size(), 6u);

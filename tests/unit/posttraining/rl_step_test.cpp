@@ -58,6 +58,26 @@ TEST(RlStep, TrainingIsTheEstimateOfThePackedBatch) {
   EXPECT_EQ(job.training.plan.gbs, job.batches.count * 8);
 }
 
+// What a job does not say of its training is as its framework has it.
+TEST(RlStep, RecomputationIsTheFrameworks) {
+  RlRequest request = usual();
+  request.training.recompute = {};
+  EXPECT_EQ(job_of(request, 8, "verl-fsdp").training.plan.recompute.kind, Recompute::full);
+  EXPECT_EQ(job_of(request, 8, "verl-megatron").training.plan.recompute.kind, Recompute::none);
+  parse_training_keys("recompute=none", request, {"", "--training"});
+  EXPECT_EQ(job_of(request, 8, "verl-fsdp").training.plan.recompute.kind, Recompute::none);
+}
+
+// Refusals of the plan name the options of a loop.
+TEST(RlStep, RefusalsOfThePlanNameItsOptions) {
+  RlRequest request = usual();
+  request.training.cp = 2;
+  request.training.fused_attention = false;
+  EXPECT_EQ(error_text([&] { job_of(request, 8); }),
+            "--training: cp: context parallelism needs fused attention; use attention=flash, or "
+            "cp=1");
+}
+
 // Equal samples that fill a micro-batch are an ordinary step of sequences of that length.
 TEST(RlStep, SamplesOfOneLengthAreAnOrdinaryStep) {
   RlRequest request = usual();
@@ -231,8 +251,7 @@ TEST(RlStep, TheCriticIsMovedWithThePolicy) {
   const Seconds alone = rl_step(job_of(request, 8)).time_of(RlPhase::moves);
   request.algorithm = RlAlgorithm::ppo;
   const RlStep both = rl_step(job_of(request, 8));
-  const Seconds engine = 2.0 * (generator_half(both.job, PricedServing{both.job.rollout}).weights /
-                                both.job.system.gpu.host);
+  const Seconds engine = 2.0 * (generator_half(both.job).weights / both.job.system.gpu.host);
   EXPECT_NEAR((both.time_of(RlPhase::moves) - engine).si(), 2.0 * (alone - engine).si(), 1e-9);
 }
 

@@ -23,8 +23,18 @@ TEST(YamlTree, MapsListsAndWords) {
   EXPECT_EQ(read("").kind, SettingsTree::Kind::scalar);
 }
 
-// The later of two equal keys counts, as yq has it, though YAML forbids them.
-TEST(YamlTree, AKeyThatStandsTwice) { EXPECT_EQ(read("a: 1\na: 2\n").find("a")->text, "2"); }
+// Public files have such keys.
+TEST(YamlTree, AKeyThatStandsTwice) {
+  EXPECT_EQ(read("a: 1\na: 2\n").find("a")->text, "2");
+  EXPECT_EQ(read("b: &b {a: 1}\nx: {<<: *b, a: 2}\n").find("x")->find("a")->text, "2");
+}
+
+TEST(YamlTree, OneDocument) {
+  EXPECT_EQ(read("---\na: 1\n---\n").find("a")->text, "1");
+  EXPECT_EQ(read("a: 1\n...\n").find("a")->text, "1");
+  EXPECT_THROW(read("a: 1\n---\nb: 2\n"), Error);
+  EXPECT_THROW(read("a: 1\n---\n[\n"), Error);
+}
 
 TEST(YamlTree, AnchorsAndMergedMaps) {
   const SettingsTree tree = read("base: &b {tp: 2, pp: 4}\nrun:\n  <<: *b\n  pp: 8\nagain: *b\n");

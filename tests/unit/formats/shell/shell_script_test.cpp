@@ -151,6 +151,29 @@ TEST(ShellScript, TextsThatAreScripts) {
       commands("N=4\nsbatch <<EOF\n#!/bin/bash\n#SBATCH --nodes=$N\nsrun run \\$M\nEOF\nnext"),
       (Lines{"[#SBATCH][--nodes=4]", "[srun][run][$M]", "[sbatch]", "[next]"}));
   EXPECT_EQ(commands("cat > job.sh <<'EOF'\nA=3\nrun $A\nEOF\n"), (Lines{"[run][3]", "[cat]"}));
+  EXPECT_EQ(commands("cat > job <<'EOF'\n#!/bin/bash\nrun\nEOF\n"), (Lines{"[run]", "[cat]"}));
+  EXPECT_EQ(commands("cat <<EOF | sbatch -N 2\nrun\nEOF\n"),
+            (Lines{"[cat]", "[run]", "[sbatch][-N][2]"}));
+  EXPECT_EQ(commands("cat <<EOF > job.sh && sbatch -N 2 job.sh; run 1\nrun\nEOF\nrun 2"),
+            (Lines{"[run]", "[cat]", "[sbatch][-N][2][job.sh]", "[run][1]", "[run][2]"}));
+  EXPECT_EQ(commands("if true; then bash <<A <<-B; fi\nrun 1\nA\n\trun 2\n\tB\nrun 3"),
+            (Lines{"[run][2]", "[bash]", "[run][3]"}));
+  EXPECT_EQ(commands("A=8\ncat <<EOF\nA=9\nrun $A\nEOF\nrun $A"), (Lines{"[cat]", "[run][8]"}));
+  EXPECT_EQ(commands("cat > c.yaml <<EOF\nA=9\nEOF\ncat > c.py <<EOF\n#!/usr/bin/python\nA=9\n"
+                     "EOF\nrun $A"),
+            (Lines{"[cat]", "[cat]", "[run][$A]"}));
+}
+
+TEST(ShellScript, Calculates) {
+  EXPECT_EQ(commands("N=2\n((N = N * 4))\nrun $N"), Lines{"[run][8]"});
+  EXPECT_EQ(commands("N=2\nlet N=N*4 M=N+1\nrun $N $M"), Lines{"[run][8][9]"});
+  EXPECT_EQ(commands("N=2; let \"N += 4 - 1\"; let 'N -= 1'\nrun $N"), Lines{"[run][4]"});
+  EXPECT_EQ(commands("N=6; ((N*=1+1)); ((N/=4)); ((N%=2))\nrun $N"), Lines{"[run][1]"});
+  EXPECT_EQ(commands("I=0; while ((I < 5)); do ((I++)); let ++I; done\nrun $I"), Lines{"[run][6]"});
+  EXPECT_EQ(commands("I=2; ((I--)); ((--I)) || A=1\nrun $I $A"), Lines{"[run][0][1]"});
+  EXPECT_EQ(commands("N=2\nif ((N == 2 && N >= 2 && N <= 2 && N != 3)); then run $N; fi"),
+            Lines{"[run][2]"});
+  EXPECT_EQ(commands("let N=M*2\nrun $N"), Lines{"[run][$M]"});
 }
 
 TEST(ShellScript, FilesThatItReads) {
