@@ -5,6 +5,7 @@
 #include "sim/cli/scenario_options.hpp"
 #include "sim/cli/terminal.hpp"
 #include "sim/core/write_file.hpp"
+#include "sim/explorer/post_report.hpp"
 #include "sim/formats/requests/read_requests.hpp"
 #include "sim/posttraining/rl_text.hpp"
 #include "sim/serving/pools.hpp"
@@ -24,7 +25,7 @@ struct PostOptions {
   RlRequest request;
   std::int64_t steps = 0;
   std::string economics;
-  std::optional<std::string> perfetto;
+  std::optional<std::string> perfetto, html;
   bool json = false, changes = false, searches = false, force = false;
 };
 
@@ -71,6 +72,7 @@ void add_post(Options& options, PostOptions& into) {
               "your prices and powers, over those of topologies/economics", into.economics);
   options.add("perfetto", "FILE",
               "write the timeline as Chrome trace JSON; open it at ui.perfetto.dev", into.perfetto);
+  options.add("html", "FILE", "write a page for a browser, with the step over time", into.html);
   options.add("force", "replace files that Orrery did not write", into.force);
   options.add("changes", "try one change of the plan at a time, and list what shortens the step",
               into.changes);
@@ -182,7 +184,8 @@ int run_post(const Arguments& arguments) {
       read_rl_framework(needed(given.framework, "framework"), command_line / "framework");
   const Economics economics = read_economics(system, given.economics);
   if (given.searches) {
-    options.refuse({"changes", "steps", "perfetto"}, "is for one job", "leave it out, or --search");
+    options.refuse({"changes", "steps", "perfetto", "html"}, "is for one job",
+                   "leave it out, or --search");
     const RlSearchRequest request{model, system, framework, given.request, *given.gpus};
     const RlSearchResult result = long_work([&] { return search_rl(request, listed_steps); });
     if (result.best.empty())
@@ -194,9 +197,13 @@ int run_post(const Arguments& arguments) {
   const RlJob job = make_rl_job(model, system, framework, given.request, *given.gpus, command_line);
   const RlStep step = long_work([&] { return rl_step(job); });
   const RlBill bill = rl_bill(step, economics, given.steps);
-  if (given.perfetto) write_output(*given.perfetto, rl_trace(step), given.force);
   std::vector<RlChange> changes;
   if (given.changes) changes = long_work([&] { return rl_changes(step); });
+  OutputFiles files{given.force};
+  if (given.perfetto) files.add(*given.perfetto, rl_trace(step));
+  if (given.html)
+    files.add(*given.html, post_report(step, bill, changes, {typed_command("post", arguments)}));
+  files.commit();
   std::cout << (given.json ? rl_step_json(step, bill, changes) : rl_step_text(step, bill));
   if (given.changes && !given.json) std::cout << "\n" << rl_changes_text(step, changes);
   return exit_ok;

@@ -147,7 +147,7 @@ class JobMaker {
                  "use at most as many");
     need_divides(at_ / "train_batch", prompts * samples, "samples of a step", batch,
                  "use a divisor of them");
-    job_.optimizer_steps = prompts * samples / batch;
+    job_.optimizer_steps = request_.epochs * (prompts * samples / batch);
   }
 
   void draw_anew(std::int64_t prompts, std::int64_t samples) {
@@ -299,7 +299,7 @@ class JobMaker {
                  "choose tp, pp and cp that divide them");
     const int ranks = job_.train_gpus / model_ranks;
     const std::int64_t micro = request.mbs.value_or(1);
-    const std::int64_t steps_of = job_.optimizer_steps;
+    const std::int64_t steps_of = job_.optimizer_steps / request_.epochs;
     const std::int64_t batch = static_cast<std::int64_t>(job_.samples.size()) / steps_of;
     PackingRule rule;
     rule.packing = request_.packing.value_or(job_.framework.packing);
@@ -435,6 +435,7 @@ const std::vector<Field<RlRequest>>& rl_keys() {
       field("samples", &R::samples, whole(1, most_samples), "answers to each of them (1)"),
       field("train_batch", &R::train_batch, whole(1, most_samples),
             "samples of an optimizer step (default: all of a step)"),
+      field("epochs", &R::epochs, whole(1, 1000), "times that each sample is trained on (1)"),
       field("prompt_length", &R::prompt_length, lengths_of(),
             "tokens of a prompt: 512, 100..900 or lognormal:300,0.5 (median, sigma)"),
       field("response_length", &R::response_length, lengths_of(), "tokens of an answer, likewise"),

@@ -33,6 +33,7 @@ struct RlRequest {
   RlAlgorithm algorithm = RlAlgorithm::grpo;
   std::int64_t prompts = 0, samples = 1;    ///< Prompts of a step, and samples of each.
   std::optional<std::int64_t> train_batch;  ///< Samples of an optimizer step; else all.
+  std::int64_t epochs = 1;                  ///< Times that each sample is trained on.
   std::optional<LengthDistribution> prompt_length, response_length;
   std::optional<double> mean_response;  ///< In place of response_length.
   std::vector<Sample> lengths;          ///< Of a file, in place of both distributions.

@@ -25,7 +25,7 @@ class Changes {
     };
     if (engine.tp * 2 <= job.rollout_gpus) degree(engine.tp * 2);
     if (engine.tp > 1) degree(engine.tp / 2);
-    if (job.optimizer_steps > 1)
+    if (job.optimizer_steps > job.request.epochs)
       attempt("one optimizer step", "--train_batch " + std::to_string(job.samples.size()),
               [](RlRequest& r) { r.train_batch.reset(); });
     if (job.reference)

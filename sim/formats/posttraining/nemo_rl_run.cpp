@@ -271,9 +271,8 @@ class NemoRlReader {
     job["max_sample"] = length_;
     micro_ = count("policy.train_micro_batch_size", 4);
     pass_micro_ = count("policy.logprob_batch_size", micro_);
-    if (const std::int64_t epochs = s_.number(loop_ + "ppo_epochs", 1); epochs > 1)
-      s_.fail(loop_ + "ppo_epochs", "trains on each sample more than once",
-              "write 1, and count its optimizer steps by hand");
+    if (const std::int64_t epochs = count(loop_ + "ppo_epochs", 1); epochs > 1)
+      job["epochs"] = epochs;
   }
 
   // models/policy/workers/megatron_policy_worker.py.

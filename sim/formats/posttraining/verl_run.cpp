@@ -269,9 +269,8 @@ class VerlReader {
               "generate at least as many");
     if (generated > prompts)
       job["oversampling"] = static_cast<double>(generated) / static_cast<double>(prompts);
-    if (const std::int64_t epochs = s_.number(actor_ + "ppo_epochs", 1); epochs != 1)
-      s_.fail(actor_ + "ppo_epochs", "trains on each sample more than once",
-              "write 1, and count its optimizer steps by hand");
+    if (const std::int64_t epochs = count(actor_ + "ppo_epochs", 1); epochs > 1)
+      job["epochs"] = epochs;
     const std::int64_t prompt = count("data.max_prompt_length", 512);
     const std::string own = "actor_rollout_ref.rollout.response_length";
     const std::int64_t of_data = count("data.max_response_length", 512);

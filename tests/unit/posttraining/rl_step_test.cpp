@@ -58,6 +58,19 @@ TEST(RlStep, TrainingIsTheEstimateOfThePackedBatch) {
   EXPECT_EQ(job.training.plan.gbs, job.batches.count * 8);
 }
 
+// Twice the epochs train twice as long, and change nothing else.
+TEST(RlStep, EpochsRepeatTraining) {
+  RlRequest request = usual();
+  const RlStep once = rl_step(job_of(request, 8));
+  request.epochs = 2;
+  const RlStep twice = rl_step(job_of(request, 8));
+  EXPECT_EQ(twice.job.optimizer_steps, 2 * once.job.optimizer_steps);
+  EXPECT_DOUBLE_EQ(twice.time_of(RlPhase::training).si(),
+                   2.0 * once.time_of(RlPhase::training).si());
+  EXPECT_EQ(twice.time_of(RlPhase::generation), once.time_of(RlPhase::generation));
+  EXPECT_EQ(twice.time_of(RlPhase::old_logprobs), once.time_of(RlPhase::old_logprobs));
+}
+
 // What a job does not say of its training is as its framework has it.
 TEST(RlStep, RecomputationIsTheFrameworks) {
   RlRequest request = usual();

@@ -109,6 +109,11 @@ TEST(VerlRun, TheFirstOfSeveralRunsIsRead) {
   EXPECT_THAT(run.notes, testing::Contains(HasSubstr("starts several runs")));
 }
 
+TEST(VerlRun, Epochs) {
+  EXPECT_THAT(job_of({{actor + "ppo_epochs", "2"}}), HasSubstr("epochs=2"));
+  EXPECT_THAT(job_of({}), Not(HasSubstr("epochs")));
+}
+
 TEST(VerlRun, CriticsAreNoted) {
   EXPECT_THAT(run_of({{"algorithm.adv_estimator", "gae"}}).notes,
               testing::Contains(HasSubstr("critic: its settings are not read")));
@@ -133,7 +138,7 @@ TEST(VerlRun, WhatNothingPricesIsRefused) {
   EXPECT_THAT(refusal({}, "python -m verl.experimental.fully_async_policy.fully_async_main a=b\n"),
               HasSubstr("--rollout_gpus, --max_staleness"));
   EXPECT_THAT(refusal({{"actor_rollout_ref.rollout.name", "hf"}}), HasSubstr("write vllm or"));
-  EXPECT_THAT(refusal({{actor + "ppo_epochs", "2"}}), HasSubstr("more than once"));
+  EXPECT_THAT(refusal({{actor + "ppo_epochs", "0"}}), HasSubstr("ppo_epochs"));
   EXPECT_THAT(refusal({{actor + "fsdp_config.fsdp_size", "3"}}), HasSubstr("does not divide"));
   EXPECT_THAT(refusal({{"actor_rollout_ref.model.path", "a/b"}}), HasSubstr("not in the catalog"));
   EXPECT_THAT(refusal({{"algorithm.adv_estimator", "zzz"}}), HasSubstr("which is unknown"));

@@ -1,0 +1,216 @@
+#include "sim/explorer/post_report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <sstream>
+
+#include "sim/core/number_text.hpp"
+#include "sim/core/quoting.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr double width = 900.0;             // Of a drawing, in its own units.
+constexpr std::size_t most_points = 1'000;  // Of the curve of running samples.
+
+// One of the palette's colours for each phase (run.css); what the driver does has one together.
+std::string colour_of(RlPhase phase) {
+  constexpr std::array colours{4, 7, 0, 2, 1, 8, 5, 3, 6, 0};
+  return "var(--t" + std::to_string(colours[static_cast<std::size_t>(phase)]) + ")";
+}
+
+std::string figure_of(const std::string& name, const std::string& value, const std::string& more) {
+  return "<div class=\"figure\"><dt>" + escaped(name) + "</dt><dd><span class=\"value\">" +
+         escaped(value) + "</span><span class=\"note\">" + escaped(more) + "</span></dd></div>\n";
+}
+
+std::string key_figures_of(const RlStep& step, const RlBill& bill) {
+  const auto seconds = [](double value) { return fixed(value, 1) + " s"; };
+  const double time = step.time.si();
+  std::string html = "<dl class=\"figures\">\n";
+  html += figure_of("step", seconds(time),
+                    fixed(time * std::exp(-rl_step_error), 1) + " .. " +
+                        seconds(time * std::exp(rl_step_error)) +
+                        ", in which 87 % of published steps lie");
+  html += figure_of("samples a second", fixed(step.samples_per_s(), 2),
+                    fixed(step.tokens_per_s_per_gpu(), 0) + " tokens a second and GPU");
+  if (step.overlap) {
+    const RlOverlap& both = *step.overlap;
+    const bool engine_is_slower = both.generation.time > both.trainer;
+    html += figure_of(
+        engine_is_slower ? "the trainer waits" : "the engine waits",
+        percent(1.0 - (engine_is_slower ? both.trainer : both.generation.time) / step.time),
+        "of the step; answers are " + fixed(both.mean_age, 1) + " steps old");
+  } else {
+    html += figure_of("lost to the longest answers", percent(step.rollout.tail()),
+                      "of the rollout, for its last tenth of answers");
+  }
+  html += figure_of("memory", gigabytes_text(std::max(step.memory.training, step.memory.rollout)),
+                    "of " + gigabytes_text(step.memory.capacity) + ": training " +
+                        gigabytes_text(step.memory.training) + ", rollout " +
+                        gigabytes_text(step.memory.rollout));
+  if (bill.usd_per_thousand.known())
+    html += figure_of(
+        "rent of 1,000 samples", "$" + fixed(bill.usd_per_thousand.midpoint(), 2),
+        "$" + fixed(bill.usd_per_thousand.low, 2) + " .. " + fixed(bill.usd_per_thousand.high, 2));
+  return html + "</dl>\n";
+}
+
+// A rectangle of a row, between two moments as shares of its time.
+std::string part_of_row(double from, double to, RlPhase phase, Seconds time) {
+  return "<path d=\"M" + fixed(width * from, 2) + " 0H" + fixed(width * to, 2) + "V100H" +
+         fixed(width * from, 2) + "z\" style=\"fill:" + colour_of(phase) + "\"><title>" +
+         escaped(phase_text(phase)) + ", " + fixed(time.si(), 1) + " s</title></path>";
+}
+
+std::string row(const std::string& label, const std::string& parts, const std::string& style) {
+  return "<div class=\"days\"><span>" + escaped(label) +
+         "</span><svg viewBox=\"0 0 900 100\" preserveAspectRatio=\"none\"" + style + ">" + parts +
+         "</svg></div>\n";
+}
+
+class StepDrawing {
+ public:
+  explicit StepDrawing(const RlStep& step) : step_{step} {}
+
+  std::string html() {
+    const RlJob& job = step_.job;
+    step_.overlap ? at_a_time() : in_turn();
+    std::string html = "<h2>What each GPU does</h2>\n" + legend();
+    html += row(job.colocated ? "all GPUs" : "training", trainer_, "");
+    if (!job.colocated) html += row("rollout", engine_, "");
+    if (!curve_.empty()) html += row("samples", curve_, " style=\"height:80px\"");
+    html += "<div class=\"ticks\">";
+    for (int i = 0; i <= 4; ++i)
+      html += "<span>" + fixed(shown_.si() * i / 4.0, 1) + (i == 4 ? " s" : "") + "</span>";
+    return html + "</div>\n<p class=\"note\">" + escaped(note()) + "</p>\n";
+  }
+
+ private:
+  void add(std::string& pool, RlPhase phase, Seconds begin, Seconds time) {
+    if (time <= Seconds{}) return;
+    if (std::find(drawn_.begin(), drawn_.end(), phase) == drawn_.end()) drawn_.push_back(phase);
+    pool += part_of_row(begin / shown_, (begin + time) / shown_, phase, time);
+  }
+
+  void in_turn() {
+    shown_ = step_.time;
+    Seconds begin;
+    for (const RlPhaseTime& one : step_.phases) {
+      const bool generates = one.phase == RlPhase::generation;
+      if (step_.job.colocated || !generates) add(trainer_, one.phase, begin, one.time);
+      if (generates || one.phase == RlPhase::refit) add(engine_, one.phase, begin, one.time);
+      if (generates) draw_samples_from(begin);
+      begin += one.time;
+    }
+  }
+
+  void at_a_time() {
+    constexpr int steps = 3;
+    shown_ = static_cast<double>(steps) * step_.time;
+    const Seconds refit = step_.time_of(RlPhase::refit);
+    const Seconds stops = step_.job.request.in_flight_updates ? Seconds{} : refit;
+    for (int i = 0; i < steps; ++i) {
+      const Seconds first = static_cast<double>(i) * step_.time;
+      Seconds begin = first;
+      for (const RlPhaseTime& one : step_.phases) {
+        if (one.phase != RlPhase::generation) add(trainer_, one.phase, begin, one.time);
+        begin += one.time;
+      }
+      add(engine_, RlPhase::generation, first,
+          std::min(step_.overlap->generation.time, step_.time - stops));
+      add(engine_, RlPhase::refit, first + step_.time - stops, stops);
+    }
+  }
+
+  // The number of samples in the engine: from all of a step down to the longest one.
+  void draw_samples_from(Seconds begin) {
+    std::vector<std::pair<double, int>> changes;
+    for (const RequestTimes& one : step_.rollout.run.replay.times) {
+      changes.emplace_back((one.arrival + one.queue).si(), 1);
+      changes.emplace_back((one.arrival + one.e2e).si(), -1);
+    }
+    if (changes.empty()) return;
+    std::sort(changes.begin(), changes.end());
+    most_ = 0;
+    std::int64_t running = 0;
+    for (const auto& [at, by] : changes) most_ = std::max(most_, running += by);
+    const std::size_t every = changes.size() / most_points + 1;
+    running = 0;
+    curve_ = "<path d=\"M" + fixed(width * (begin / shown_), 2) + " 100";
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      running += changes[i].second;
+      if (i % every != 0 && i + 1 != changes.size()) continue;
+      const double x = width * ((begin.si() + changes[i].first) / shown_.si());
+      const double y = 100.0 * (1.0 - static_cast<double>(running) / static_cast<double>(most_));
+      curve_ += "H" + fixed(x, 2) + "V" + fixed(y, 1);
+    }
+    curve_ += "z\" style=\"fill:" + colour_of(RlPhase::generation) + "\"/>";
+  }
+
+  std::string legend() const {
+    std::string html = "<ul class=\"legend\">\n";
+    for (const RlPhase phase : drawn_)
+      html += "<li><span style=\"background:" + colour_of(phase) + "\"></span>" +
+              escaped(phase_text(phase)) + "</li>\n";
+    return html + "</ul>\n";
+  }
+
+  std::string note() const {
+    std::string text;
+    if (step_.overlap)
+      text = "Three equal steps of a loop that generates while it trains.";
+    else if (!curve_.empty())
+      text = "Samples: those that run, " + grouped(most_) + " at most.";
+    return text + (step_.job.colocated ? "" : " Blank: the pool waits.");
+  }
+
+  const RlStep& step_;
+  Seconds shown_;
+  std::string trainer_, engine_, curve_;
+  std::vector<RlPhase> drawn_;
+  std::int64_t most_ = 0;
+};
+
+std::string changes_of(const RlStep& step, const std::vector<RlChange>& changes) {
+  if (changes.empty()) return "";
+  std::string html =
+      "<h2>What a change brings</h2>\n<div class=\"wide\"><table>\n<tr><th class=\"left\">one "
+      "change</th><th>seconds</th><th class=\"left\">options</th></tr>\n";
+  for (const RlChange& one : changes) {
+    if (!one.refused.empty()) continue;
+    html += "<tr><td class=\"left\">" + escaped(one.words) + "</td><td>" + fixed(one.step.si(), 1) +
+            "</td><td class=\"left\">" + escaped(one.options) + "</td></tr>\n";
+  }
+  return html + "</table></div>\n<p class=\"note\">Each alone; the step takes " +
+         fixed(step.time.si(), 1) + " s without.</p>\n";
+}
+
+// Line by line, as escaped() lets no control character pass.
+std::string text_of_step(const std::string& text) {
+  std::string html = "<h2>In figures</h2>\n<pre>";
+  std::istringstream all{text};
+  for (std::string line; std::getline(all, line);) html += escaped(line) + "\n";
+  return html + "</pre>\n";
+}
+
+}  // namespace
+
+std::string post_report(const RlStep& step, const RlBill& bill,
+                        const std::vector<RlChange>& changes, const ReportAbout& about) {
+  const RlJob& job = step.job;
+  return report_html({.title = job.model.name + " on " + plural(job.gpus, "GPU") + " of " +
+                               job.system.name + ": a step of " + name(job.request.algorithm),
+                      .about = {plural(job.request.prompts, "prompt") + " x " +
+                                plural(job.request.samples, "sample") + ", " + job.framework.title +
+                                ", " + job.rollout.engine.name + ". Orrery " ORRERY_VERSION},
+                      .command = about.command,
+                      .body = key_figures_of(step, bill) + StepDrawing{step}.html() +
+                              changes_of(step, changes) + text_of_step(rl_step_text(step, bill)),
+                      .result = rl_step_json(step, bill, changes),
+                      .data = {},
+                      .timeline = ""});
+}
+
+}  // namespace orrery
