@@ -198,7 +198,9 @@ const std::vector<Format>& formats() {
       {"nemo-rl", "a configuration of NeMo-RL (YAML), with those that it goes on from",
        of_one_recipe<import_nemo_rl_run>, true, false, true},
       {"verl", "a script that starts a loop by verl, or its configuration (YAML)",
-       of_one_recipe<import_verl_run>, true, false, true}};
+       of_one_recipe<import_verl_run>, true, false, true},
+      {"openrlhf", "a script that starts a loop by OpenRLHF (train_ppo_ray)",
+       of_one_recipe<import_openrlhf_run>, true, false, true}};
   return all;
 }
 

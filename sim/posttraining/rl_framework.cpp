@@ -47,6 +47,7 @@ std::vector<Field<RlFramework>> framework_keys() {
           field("in_process", &F::in_process, object(mode_keys())),
           field("asynchronous", &F::asynchronous, object(mode_keys())),
           figure("async_engine", &F::async_engine, truth()),
+          figure("whole_batches", &F::whole_batches, truth()),
           figure("packing", &F::packing, one_of<SamplePacking>()),
           figure("round_tokens", &F::round_tokens, whole(1, 1 << 20)),
           figure("old_logprobs", &F::old_logprobs, truth()),

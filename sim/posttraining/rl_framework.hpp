@@ -43,6 +43,9 @@ struct RlFramework {
   /// The engine runs in the process that calls it, or beside it with one call a sample.
   RolloutMode in_process, asynchronous;
   bool async_engine = true;  ///< Which of them, unless a job says so.
+  /// Where it generates while it trains: it begins the samples of a step when all of those before
+  /// have ended, instead of a prompt where one has.
+  bool whole_batches = false;
   SamplePacking packing = SamplePacking::bins;
   std::int64_t round_tokens = 1;  ///< Packed samples are padded to a multiple of it.
   bool old_logprobs = true;       ///< The policy's log-probabilities are computed again.

@@ -97,12 +97,23 @@ class JobMaker {
       if (request_.in_flight_updates)
         fail_input(at_ / "in_flight_updates", "is of a loop that generates while it trains",
                    "add max_staleness, or leave it out");
+      if (request_.whole_batches)
+        fail_input(at_ / "whole_batches", "is of a loop that generates while it trains",
+                   "add max_staleness, or leave it out");
       return;
     }
     if (job_.colocated)
       fail_input(at_ / "max_staleness", "needs GPUs that generate while others train",
                  "add rollout_gpus, or leave it out");
     const std::int64_t a_step = job_.generated_prompts();
+    job_.whole_batches = request_.whole_batches.value_or(job_.framework.whole_batches);
+    if (job_.whole_batches) {
+      if (request_.prompts_in_flight)
+        fail_input(at_ / "prompts_in_flight", "is a step's prompts where whole_batches is true",
+                   "leave one of them out");
+      job_.prompts_in_flight = a_step;
+      return;
+    }
     const std::int64_t most = a_step * (request_.max_staleness + 1);
     job_.prompts_in_flight = request_.prompts_in_flight.value_or(a_step * request_.max_staleness);
     if (job_.prompts_in_flight > most)
@@ -475,6 +486,8 @@ const std::vector<Field<RlRequest>>& rl_keys() {
             "steps by which weights that began an answer may be behind (0: synchronous)"),
       field("in_flight_updates", &R::in_flight_updates, truth(),
             "answers go on while new weights arrive"),
+      field("whole_batches", &R::whole_batches, truth(),
+            "the samples of a step begin when all of those before have ended (likewise)"),
       field("prompts_in_flight", &R::prompts_in_flight, whole(1, 1 << 26),
             "prompts that are answered at a time (default: those of max_staleness steps)"),
       field("engine", &R::engine, any_text(), "serving engine: orrery list engines"),

@@ -50,6 +50,7 @@ struct RlRequest {
   /// Steps that the weights which began an answer may be behind those that train on it; 0: a step
   /// trains on answers of its own weights.
   int max_staleness = 0;
+  std::optional<bool> whole_batches;              ///< See RlFramework.
   bool in_flight_updates = false;                 ///< Answers go on while new weights arrive.
   std::optional<std::int64_t> prompts_in_flight;  ///< Prompts that are answered at a time.
   std::optional<std::string> engine, transfer;
@@ -97,6 +98,7 @@ struct RlJob {
   std::int64_t max_response = 0;
   std::int64_t optimizer_steps = 1;
   std::int64_t prompts_in_flight = 0;  ///< 0: a synchronous loop.
+  bool whole_batches = false;          ///< An asynchronous loop generates batch by batch.
   bool colocated = true, reference = false, old_logprobs = true, critic = false;
   bool frees_weights = false, frees_optimizer = false;
   int gpus = 0, train_gpus = 0, rollout_gpus = 0;

@@ -70,6 +70,21 @@ double within(Seconds begin, Seconds end, Seconds from, Seconds to) {
 
 }  // namespace
 
+SteadyRollout rollouts_in_turn(const Rollout& rollout, std::int64_t prompts) {
+  SteadyRollout steady;
+  steady.prompts_in_flight = prompts;
+  for (const RequestTimes& one : rollout.run.replay.times) {
+    steady.running += (one.e2e - one.queue) / rollout.time;
+    steady.waiting += one.queue / rollout.time;
+  }
+  const ReplayTotals& totals = rollout.run.replay.counts.totals;
+  steady.preempted = static_cast<double>(totals.preemptions);
+  steady.kv_tokens = rollout.run.kv.tokens;
+  steady.kv_share = totals.mean_kv_share();
+  steady.prompt_time = steady.time = rollout.time;
+  return steady;
+}
+
 int replayed_replicas(int replicas, std::int64_t prompts_in_flight) {
   constexpr double enough_prompts = 256.0;
   const double share = enough_prompts / static_cast<double>(prompts_in_flight);

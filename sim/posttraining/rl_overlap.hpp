@@ -36,6 +36,9 @@ SteadyRollout steady_rollout(const PricedServing& priced, const std::vector<Samp
                              std::int64_t samples_per_prompt, std::int64_t prompts_in_flight,
                              SampleRouting routing, const Place& at, double parts = 1.0);
 
+/// The same of a pool that generates batch by batch: `rollout` again and again.
+SteadyRollout rollouts_in_turn(const Rollout& rollout, std::int64_t prompts);
+
 /// Replicas of a pool that are replayed in place of all: as many as have 256 prompts under way,
 /// whose mean is that of a pool of thousands to about a percent.
 int replayed_replicas(int replicas, std::int64_t prompts_in_flight);

@@ -220,18 +220,23 @@ TrainerHalf trainer_half(const RlJob& job, EstimateContext& context, double most
 GeneratorHalf generator_half(const RlJob& job, std::shared_ptr<const ServingKernels> kernels) {
   ServingSetup setup = job.rollout;
   const int replicas = setup.deployment.replicas;
-  if (job.is_asynchronous())
-    setup.deployment.replicas = replayed_replicas(replicas, job.prompts_in_flight);
+  const bool is_steady = job.is_asynchronous() && !job.whole_batches;
+  if (is_steady) setup.deployment.replicas = replayed_replicas(replicas, job.prompts_in_flight);
   const double parts = static_cast<double>(replicas) / setup.deployment.replicas;
   const PricedServing rollout{std::move(setup), std::move(kernels)};
   GeneratorHalf half;
   half.weights = rollout.kv.memory.weights;
   const Place at{"--rollout", ""};
-  if (job.is_asynchronous())
+  if (is_steady) {
     half.steady = steady_rollout(rollout, job.generated, job.request.samples, job.prompts_in_flight,
                                  job.routing, at, parts);
-  else
-    half.burst = replay_rollout(rollout, job.generated, job.request.samples, job.routing, at);
+    return half;
+  }
+  half.burst = replay_rollout(rollout, job.generated, job.request.samples, job.routing, at);
+  if (job.is_asynchronous()) {
+    half.steady = rollouts_in_turn(*half.burst, job.prompts_in_flight);
+    half.burst.reset();
+  }
   return half;
 }
 

@@ -135,6 +135,10 @@ bool fuzz_verl(const std::string& text) {
   return loop_of<import_verl_run>(text, "fuzz.sh") | loop_of<import_verl_run>(text, "fuzz.yaml");
 }
 
+bool fuzz_openrlhf(const std::string& text) {
+  return loop_of<import_openrlhf_run>(text, "fuzz.sh");
+}
+
 bool fuzz_benchmarks(const std::string& text) {
   return is_accepted([&] {
     const std::vector<BenchmarkResult> results = read_benchmark_results(text, "fuzz.json");
@@ -153,7 +157,8 @@ std::vector<EntryPoint> recipe_entries() {
           {"nanotron", fuzz_nanotron, bytes},   {"automodel", fuzz_automodel, bytes},
           {"deepspeed", fuzz_deepspeed, bytes}, {"nemo", fuzz_nemo, bytes},
           {"servers", fuzz_servers, bytes},     {"benchmarks", fuzz_benchmarks, bytes},
-          {"nemo_rl", fuzz_nemo_rl, bytes},     {"verl", fuzz_verl, bytes}};
+          {"nemo_rl", fuzz_nemo_rl, bytes},     {"verl", fuzz_verl, bytes},
+          {"openrlhf", fuzz_openrlhf, bytes}};
 }
 
 }  // namespace orrery

@@ -41,6 +41,28 @@ void need_sections(const Settings& settings, const std::vector<std::string>& pat
       settings.fail(path, "is no section of settings", "write its settings below it");
 }
 
+SettingsTree empty_section() {
+  SettingsTree map;
+  map.kind = SettingsTree::Kind::map;
+  return map;
+}
+
+void put_setting(SettingsTree& tree, const std::string& path, const std::string& text,
+                 std::size_t line, const std::string& file) {
+  SettingsTree* at = &tree;
+  for (const std::string& key : split(path, ".")) {
+    if (at->kind != SettingsTree::Kind::map) *at = empty_section();
+    auto entry = std::find_if(at->entries.begin(), at->entries.end(),
+                              [&](const auto& other) { return other.key == key; });
+    if (entry == at->entries.end()) entry = at->entries.insert(entry, {key, {}});
+    at = &entry->value;
+  }
+  *at = {};
+  at->text = text;
+  at->line = line;
+  at->file = file;
+}
+
 ImportedRun written_rl_job(const RlRecipe& recipe, const Place& place) {
   using Json = nlohmann::ordered_json;
   // A plan's batch, which the samples of a step replace.

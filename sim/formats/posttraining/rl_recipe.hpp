@@ -29,6 +29,12 @@ double memory_share(const Settings& settings, const std::string& path, const std
 /// the section decides.
 void need_sections(const Settings& settings, const std::vector<std::string>& paths);
 
+/// A map of settings without any.
+SettingsTree empty_section();
+/// Puts a word where a path ("a.b.c") says it into a tree, in place of what is there.
+void put_setting(SettingsTree& tree, const std::string& path, const std::string& text,
+                 std::size_t line, const std::string& file);
+
 /// The job file: what it does not say are lengths of prompts and answers and the system, which a
 /// note names. Errors (bad_input): see written_plan().
 ImportedRun written_rl_job(const RlRecipe& recipe, const Place& place);
@@ -51,5 +57,11 @@ ImportedRun import_nemo_rl_run(const RecipeFile& file, const RecipeAnswers& answ
 /// `answers.set`: settings by their paths, and variables of the script, which have no dot. Errors
 /// (bad_input): no such command; a setting that nothing prices, by its line.
 ImportedRun import_verl_run(const RecipeFile& file, const RecipeAnswers& answers);
+
+/// The loop that a script starts by OpenRLHF (openrlhf.cli.train_ppo_ray), with options as releases
+/// from 0.10.2 on write them or as those before did, and the defaults of August 2026 (0.11) for
+/// absent ones. `answers.set`: options without their dashes, and variables of the script. Errors
+/// (bad_input): no such command; an option that nothing prices, by its line.
+ImportedRun import_openrlhf_run(const RecipeFile& file, const RecipeAnswers& answers);
 
 }  // namespace orrery

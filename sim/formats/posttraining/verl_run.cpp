@@ -91,28 +91,6 @@ const std::vector<std::string> verl_inactive_keys = words_in(R"(
     data. global_profiler. hydra. profiler. ray_init. ray_kwargs. reward. reward_manager.
     reward_model. trainer. transfer_queue.)");
 
-SettingsTree empty_map() {
-  SettingsTree map;
-  map.kind = SettingsTree::Kind::map;
-  return map;
-}
-
-void add(SettingsTree& tree, const std::string& path, const std::string& text, std::size_t line,
-         const std::string& file) {
-  SettingsTree* at = &tree;
-  for (const std::string& key : split(path, ".")) {
-    if (at->kind != SettingsTree::Kind::map) *at = empty_map();
-    auto entry = std::find_if(at->entries.begin(), at->entries.end(),
-                              [&](const auto& other) { return other.key == key; });
-    if (entry == at->entries.end()) entry = at->entries.insert(entry, {key, {}});
-    at = &entry->value;
-  }
-  *at = {};
-  at->text = text;
-  at->line = line;
-  at->file = file;
-}
-
 constexpr std::ptrdiff_t most_settings = 5'000;  // Far more than verl has.
 
 // A command of verl, and what its name says.
@@ -147,7 +125,7 @@ VerlCommand command_of(const RecipeFile& file, const RecipeAnswers& answers) {
                      ", whose steps begin when samples are enough, which is not read",
                  "give its split and staleness to orrery post: --rollout_gpus, --max_staleness, "
                  "--prompts_in_flight (docs/guides/post-train.md)");
-    SettingsTree tree = empty_map();
+    SettingsTree tree = empty_section();
     bool is_megatron = false;
     if (command.end() - program > most_settings)
       fail_input(line_place(script.files[program->file], program->line),
@@ -167,7 +145,7 @@ VerlCommand command_of(const RecipeFile& file, const RecipeAnswers& answers) {
       const std::string path = word->text.substr(word->text.find_first_not_of('+'),
                                                  sign - word->text.find_first_not_of('+'));
       if (path.empty() || path.find_first_of("$ \"'") != path.npos) continue;
-      add(tree, path, word->text.substr(sign + 1), word->line, script.files[word->file]);
+      put_setting(tree, path, word->text.substr(sign + 1), word->line, script.files[word->file]);
     }
     found = VerlCommand{Settings{std::move(tree), file.path}, is_megatron,
                         program->text.find("one_step_off") != program->text.npos};
@@ -223,6 +201,7 @@ class VerlReader {
       rl_.rollout_gpus =
           product_of({count("rollout.nnodes", 1), count("rollout.n_gpus_per_node", each)});
       rl_.loop["max_staleness"] = 1;
+      rl_.loop["whole_batches"] = true;
       all += rl_.rollout_gpus;
     }
     if (answers_.gpus) all = *answers_.gpus;

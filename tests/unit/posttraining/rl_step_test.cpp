@@ -1,5 +1,6 @@
 #include "sim/posttraining/rl_step.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "sim/posttraining/rl_text.hpp"
@@ -56,6 +57,28 @@ TEST(RlStep, TrainingIsTheEstimateOfThePackedBatch) {
   const Seconds alone = estimate(job.training, Detail{.most_memory = 1e9}).result.step_time;
   EXPECT_DOUBLE_EQ(step.time_of(RlPhase::training).si(), 2.0 * alone.si());
   EXPECT_EQ(job.training.plan.gbs, job.batches.count * 8);
+}
+
+// Batch by batch, a loop that generates while it trains takes as long as the slower half, and its
+// rollout has its tail.
+TEST(RlStep, WholeBatchesWhileTraining) {
+  RlRequest request = usual();
+  request.rollout_gpus = 4;
+  request.async_engine = true;
+  const RlStep by_turns = rl_step(job_of(request, 8));
+  request.max_staleness = 1;
+  const RlStep stream = rl_step(job_of(request, 8));
+  request.whole_batches = true;
+  const RlStep batches = rl_step(job_of(request, 8));
+  ASSERT_TRUE(batches.overlap);
+  EXPECT_EQ(batches.overlap->generation.time, by_turns.time_of(RlPhase::generation));
+  EXPECT_LT(stream.overlap->generation.time, batches.overlap->generation.time);
+  EXPECT_NEAR(batches.time.si(),
+              std::max(batches.overlap->trainer.si(),
+                       (batches.overlap->generation.time + batches.time_of(RlPhase::refit)).si()),
+              1e-9);
+  request.prompts_in_flight = 8;
+  EXPECT_THAT(error_text([&] { job_of(request, 8); }), testing::HasSubstr("whole_batches"));
 }
 
 // Twice the epochs train twice as long, and change nothing else.
