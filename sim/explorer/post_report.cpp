@@ -37,11 +37,10 @@ std::string key_figures_of(const RlStep& step, const RlBill& bill) {
                     fixed(step.tokens_per_s_per_gpu(), 0) + " tokens a second and GPU");
   if (step.overlap) {
     const RlOverlap& both = *step.overlap;
-    const bool engine_is_slower = both.generation.time > both.trainer;
-    html += figure_of(
-        engine_is_slower ? "the trainer waits" : "the engine waits",
-        percent(1.0 - (engine_is_slower ? both.trainer : both.generation.time) / step.time),
-        "of the step; answers are " + fixed(both.mean_age, 1) + " steps old");
+    const bool engine_is_slower = both.engine > both.trainer;
+    html += figure_of(engine_is_slower ? "the trainer waits" : "the engine waits",
+                      percent(1.0 - (engine_is_slower ? both.trainer : both.engine) / step.time),
+                      "of the step; answers are " + fixed(both.mean_age, 1) + " steps old");
   } else {
     html += figure_of("lost to the longest answers", percent(step.rollout.tail()),
                       "of the rollout, for its last tenth of answers");

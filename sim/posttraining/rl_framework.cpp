@@ -55,6 +55,7 @@ std::vector<Field<RlFramework>> framework_keys() {
           figure("frees_weights", &F::frees_weights, truth()),
           figure("frees_optimizer", &F::frees_optimizer, truth()),
           figure("swaps_reference", &F::swaps_reference, truth()),
+          figure("reference_stays", &F::reference_stays, truth()),
           figure("host_copies", &F::host_copies, bandwidth),
           figure("optimizer_step", &F::optimizer_step, duration),
           {"transfers",

@@ -54,6 +54,8 @@ struct RlFramework {
   bool frees_optimizer = true;    ///< and its optimizer's state.
   /// The reference's weights come from the host for its pass, in place of the policy's.
   bool swaps_reference = true;
+  /// The reference's weights stay in the GPUs beside the policy's, as long as those stay.
+  bool reference_stays = false;
   BytesPerSecond host_copies;  ///< Of a GPU, between its memory and pages of the host.
   Seconds optimizer_step;      ///< Of an optimizer step, beside its passes: data, memory pools.
   std::map<std::string, WeightTransfer> transfers;

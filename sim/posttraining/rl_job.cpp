@@ -201,11 +201,15 @@ class JobMaker {
     if (request_.max_sample) lengths.max_response = *request_.max_sample - 1;
     if (request_.max_response) lengths.max_response = *request_.max_response;
     if (const std::int64_t prompt = longest_prompt(lengths); prompt >= lengths.max_sample)
-      fail_input(at_ / "max_sample",
-                 "is " + grouped(lengths.max_sample) + ", which leaves no answer to a prompt of " +
-                     plural(prompt, "token"),
-                 "raise it, or use shorter prompts");
+      fail_no_room(prompt, lengths.max_sample);
     return lengths;
+  }
+
+  [[noreturn]] void fail_no_room(std::int64_t prompt, std::int64_t most) const {
+    fail_input(at_ / "max_sample",
+               "is " + grouped(most) + ", which leaves no answer to a prompt of " +
+                   plural(prompt, "token"),
+               "raise it, or use shorter prompts");
   }
 
   static std::int64_t longest_prompt(const SampleLengths& lengths) {
@@ -226,6 +230,8 @@ class JobMaker {
       fail_input(at_ / "prompt_length", "is missing",
                  "write its tokens, or give lengths as a file");
     lengths.prompt = *request_.prompt_length;
+    if (request_.max_sample && longest_prompt(lengths) >= *request_.max_sample)
+      fail_no_room(longest_prompt(lengths), *request_.max_sample);
     const std::optional<std::int64_t> limit = limit_of_answers(lengths.prompt.mean());
     if (request_.mean_response) {
       if (request_.response_length)
@@ -326,12 +332,10 @@ class JobMaker {
     const Plan plan = scenario(request, {request.pp, tokens, tokens, 1.0}, tokens).plan;
     rule.square = square();  // Of a model that training has prices for.
     rule.meets_each = plan.shards_weights() || plan.ep > 1;
-    need_room(rule.tokens, longest, "train_tokens");
-    if (batch < ranks)
-      fail_infeasible(at_ / "train_batch",
-                      grouped(batch) + " samples of an optimizer step are fewer than the " +
-                          grouped(ranks) + " data-parallel ranks",
-                      "use a larger one, or larger tp, pp or cp");
+    if (rule.packing == SamplePacking::bins) need_room(rule.tokens, longest, "train_tokens");
+    // NeMo-RL (distributed/batched_data_dict.py) and verl (workers/fsdp_workers.py) assert it.
+    need_divides(at_ / "train_batch", batch, "samples of an optimizer step", ranks,
+                 "choose GPUs, tp, pp and cp so that the data-parallel ranks divide them");
     job_.batches = pack_samples(job_.samples, batch, rule);
     // Chunks of an interleaved pipeline take turns in whole rounds of its ranks.
     if (request.vpp.value_or(1) > 1) {
@@ -349,7 +353,7 @@ class JobMaker {
     PackingRule pass = rule;
     pass.samples = request_.pass_samples.value_or(rule.samples);
     pass.tokens = request_.pass_tokens.value_or(rule.tokens);
-    need_room(pass.tokens, longest, "pass_tokens");
+    if (pass.packing == SamplePacking::bins) need_room(pass.tokens, longest, "pass_tokens");
     job_.pass_batches =
         pack_samples(job_.samples, static_cast<std::int64_t>(job_.samples.size()), pass);
     job_.pass = scenario(forward, job_.pass_batches, job_.pass_batches.tokens);
@@ -387,8 +391,9 @@ class JobMaker {
       const double share = 1.05 * static_cast<double>(job_.statistics.tokens) *
                            static_cast<double>(batch) /
                            static_cast<double>(std::ssize(job_.samples) * rule.ranks);
-      return std::min(static_cast<double>(rule.tokens),
-                      std::max(static_cast<double>(rule.longest), share));
+      // A sample that is longer than the limit is a micro-batch of its own.
+      return std::max(static_cast<double>(rule.longest),
+                      std::min(static_cast<double>(rule.tokens), share));
     }
     const auto together = static_cast<double>(rule.samples);
     const double padded = together * static_cast<double>(rule.longest);

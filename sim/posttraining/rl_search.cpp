@@ -1,6 +1,7 @@
 #include "sim/posttraining/rl_search.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 
@@ -39,7 +40,11 @@ class Changes {
               [](RlRequest& r) { r.routing = SampleRouting::by_length; });
     split();
     attempt(
-        "twice the GPUs", "--gpus " + std::to_string(2 * job.gpus),
+        "twice the GPUs",
+        "--gpus " + std::to_string(2 * job.gpus) +
+            (job.request.rollout_gpus
+                 ? " --rollout_gpus " + std::to_string(2 * *job.request.rollout_gpus)
+                 : ""),
         [&](RlRequest& r) {
           if (r.rollout_gpus) r.rollout_gpus = 2 * *r.rollout_gpus;
         },
@@ -74,14 +79,21 @@ class Changes {
     const RlJob& job = step_.job;
     const std::int64_t half = job.max_response / 2;
     if (half < 1) return;
-    attempt("answers cut at half", "--max_response " + std::to_string(half), [&](RlRequest& r) {
-      r.max_response = half;
-      if (!r.mean_response) return;
+    std::string options = "--max_response " + std::to_string(half);
+    std::optional<LengthDistribution> lengths;
+    if (job.request.mean_response) {
       const auto most = static_cast<double>(job.max_response);
       constexpr double sigma = RlRequest::usual_sigma;
-      r.response_length =
-          LengthDistribution{LengthDistribution::Kind::lognormal,
-                             median_of_cut_mean(*r.mean_response, sigma, most), 0.0, sigma};
+      const double median = median_of_cut_mean(*job.request.mean_response, sigma, most);
+      lengths =
+          LengthDistribution{LengthDistribution::Kind::lognormal, std::round(median), 0.0, sigma};
+      options += " --response_length " + length_distribution_text(*lengths) +
+                 " in place of --mean_response";
+    }
+    attempt("answers cut at half", options, [&](RlRequest& r) {
+      r.max_response = half;
+      if (!lengths) return;
+      r.response_length = lengths;
       r.mean_response.reset();
     });
   }
@@ -319,7 +331,7 @@ class Search {
       // Context parallelism is for what does not fit without it, unless nothing else cuts a layer.
       if (fitted && !is_sharded_alone() && !request_.job.says("cp")) continue;
       ++result_.jobs;
-      const bool is_slower = !result_.best.empty() && split.bound > result_.best.front().time;
+      const bool is_slower = result_.best.size() == top_ && split.bound > result_.best.back().time;
       if (is_slower || is_engine_slower) {
         ++result_.bounded_out;
         continue;

@@ -58,20 +58,42 @@ void need_training_memory(const RlJob& job, const MemoryReport& memory, double m
                                  : as_training_keys(remedy));
 }
 
-// A pass keeps no activations for a backward; its logits are those of more tokens than training's.
-void need_pass_memory(const RlJob& job) {
-  if (!job.old_logprobs && !job.reference && !job.critic) return;
-  const MemoryReport memory = memory_of(job.fullest_pass);
-  for (const StageMemory& stage : memory.stages) {
-    const Bytes needed = stage.peak() - stage.activations;
+// The most that a GPU needs in passes, which may have more tokens than training: they keep no
+// activations for a backward, and logits in 16 bits beside fp32, without gradients.
+Bytes peak_of_passes(const RlJob& job) {
+  if (!job.old_logprobs && !job.reference && !job.critic) return {};
+  constexpr double logit_bytes = 2.0 + 4.0;
+  const Scenario& pass = job.fullest_pass;
+  const MemoryReport memory = memory_of(pass);
+  const double beyond = std::max(0.0, pass.software.logit_held_bytes - logit_bytes);
+  const Bytes gradients{pass.plan.chunked_loss
+                            ? 0.0
+                            : beyond * static_cast<double>(pass.plan.seq) / pass.plan.cp *
+                                  static_cast<double>(pass.padded_vocab / pass.plan.tp)};
+  Bytes peak;
+  for (std::size_t i = 0; i < memory.stages.size(); ++i) {
+    const StageMemory& stage = memory.stages[i];
+    const bool has_logits = i + 1 == memory.stages.size();
+    const Bytes other = stage.other - (has_logits ? gradients : Bytes{});
+    const Bytes needed = stage.peak() - stage.activations - stage.other + other;
+    peak = std::max(peak, needed);
     if (needed > tolerated_share_of_memory * memory.capacity)
       fail_infeasible({"", "--pass_tokens"},
-                      "log-probabilities of " + grouped(job.fullest_pass.plan.seq) +
-                          " tokens at a time need " + gigabytes_text(needed) + " on each GPU (" +
-                          gigabytes_text(stage.other) + " of it logits and buffers), which has " +
+                      "log-probabilities of " + grouped(pass.plan.seq) + " tokens at a time need " +
+                          gigabytes_text(needed) + " on each GPU (" + gigabytes_text(other) +
+                          " of it logits and buffers), which has " +
                           gigabytes_text(memory.capacity),
                       "use fewer of them (pass_tokens, pass_samples), or larger tp or pp");
   }
+  return peak;
+}
+
+// Shards of weights are whole only while a pass needs them. A shard is in 16 bits.
+Bytes kept_weights(const RlJob& job, const StageMemory& stage) {
+  const Plan& plan = job.training.plan;
+  if (!plan.shards_weights()) return stage.weights;
+  const double parameters = static_cast<double>(count_parameters(job.model).total);
+  return Bytes{2.0 * parameters * plan.dp_replicate / static_cast<double>(job.train_gpus)};
 }
 
 class StepMaker {
@@ -132,6 +154,7 @@ class StepMaker {
     overlap.trainer = so_far();
     const Seconds pool =
         overlap.generation.time + (job.request.in_flight_updates ? Seconds{} : refit);
+    overlap.engine = pool;
     if (pool > overlap.trainer)
       step_.phases.insert(step_.phases.begin(), {RlPhase::generation, pool - overlap.trainer, 0.0});
     const Seconds step = std::max(pool, overlap.trainer);
@@ -153,8 +176,10 @@ class StepMaker {
     memory.rollout = job.rollout.deployment.kv_share * memory.capacity;
     if (!job.colocated) return;
     memory.left_by_trainer =
-        models() * ((job.frees_weights ? Bytes{} : trainer_.stage.weights) +
+        models() * ((job.frees_weights ? Bytes{} : trainer_.kept_weights) +
                     (job.frees_optimizer ? Bytes{} : trainer_.stage.optimizer));
+    if (job.reference && job.framework.reference_stays && !job.frees_weights)
+      memory.left_by_trainer += trainer_.kept_weights;
     memory.rollout += memory.left_by_trainer;
     if (memory.rollout > memory.capacity)
       fail_infeasible(
@@ -196,22 +221,25 @@ class StepMaker {
 
 TrainerHalf trainer_half(const RlJob& job, EstimateContext& context, double most_memory) {
   const MemoryReport fullest = memory_of(job.fullest);
-  TrainerHalf half;
-  half.peak = fullest.peak();
-  // A critic of the policy's size keeps its weights and its state beside the policy's.
-  if (job.critic) {
-    const StageMemory& stage = fullest.stages[static_cast<std::size_t>(fullest.fullest_stage())];
-    half.peak += stage.weights + stage.optimizer;
-    if (half.peak > most_memory * fullest.capacity)
-      fail_infeasible({"", "--training"},
-                      "the policy and a critic of its size need " + gigabytes_text(half.peak) +
-                          " on each GPU, which has " + gigabytes_text(fullest.capacity),
-                      "use more GPUs, or larger tp or pp");
-  }
   need_training_memory(job, fullest, most_memory);
-  need_pass_memory(job);
   const MemoryReport mean = memory_of(job.training);
+  TrainerHalf half;
   half.stage = mean.stages[static_cast<std::size_t>(mean.fullest_stage())];
+  half.kept_weights = kept_weights(job, half.stage);
+  half.peak = std::max(fullest.peak(), peak_of_passes(job));
+  const bool keeps_reference = job.reference && job.framework.reference_stays && !job.frees_weights;
+  if (keeps_reference) half.peak += half.kept_weights;
+  // A critic of the policy's size keeps its weights beside the policy's, and its state unless that
+  // waits in the host for its turn.
+  if (job.critic)
+    half.peak += half.kept_weights + (job.frees_optimizer ? Bytes{} : half.stage.optimizer);
+  if (half.peak > most_memory * fullest.capacity)
+    fail_infeasible({"", "--training"},
+                    std::string{"the policy"} + (keeps_reference ? ", a reference" : "") +
+                        (job.critic ? " and a critic of its size" : "") + " need " +
+                        gigabytes_text(half.peak) + " on each GPU, which has " +
+                        gigabytes_text(fullest.capacity),
+                    "use more GPUs, or larger tp, pp or zero");
   half.pass = forward_time(job.pass, context);
   half.training = estimate(job.training, context, {.most_memory = 1e9}).result;
   return half;

@@ -53,6 +53,7 @@ struct RlMemory {
 struct RlOverlap {
   SteadyRollout generation;
   Seconds trainer;  ///< Of a step, without waiting for samples.
+  Seconds engine;   ///< The same: generation, and weights that it stops for.
   /// Steps by which the weights that began an answer are behind those that train on it, on average:
   /// by Little's law the prompts under way and in the buffer over those of a step.
   double mean_age = 0.0;
@@ -81,7 +82,9 @@ struct TrainerHalf {
   Seconds pass;       ///< A forward pass over all samples.
   Result training;    ///< Of one optimizer step.
   StageMemory stage;  ///< Of the GPUs with the most, in a mean micro-batch.
-  Bytes peak;         ///< Of memory, in the largest micro-batch.
+  /// Weights that stay in a GPU between passes: all of its own, or its shard of them in 16 bits.
+  Bytes kept_weights;
+  Bytes peak;  ///< Of memory, in the largest micro-batch of training or of passes.
 };
 /// Errors (infeasible): it needs more than `most_memory` times the memory that there is.
 TrainerHalf trainer_half(const RlJob& job, EstimateContext& context,

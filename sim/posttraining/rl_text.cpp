@@ -127,9 +127,10 @@ std::string rl_step_text(const RlStep& step, const RlBill& bill) {
     const RlOverlap& both = *step.overlap;
     text += wrapped_words(
         "",
-        "The pools need " + seconds(both.generation.time) + " s to generate and " +
+        "The pools need " + seconds(both.engine) + " s to generate" +
+            (both.engine > both.generation.time ? " and take new weights" : "") + " and " +
             seconds(both.trainer) + " s to train a step: the " +
-            (both.generation.time > both.trainer ? "trainer waits" : "engine waits") + ". " +
+            (both.engine > both.trainer ? "trainer waits" : "engine waits") + ". " +
             fixed(both.generation.running, 0) + " samples run at a time" +
             (both.generation.waiting > 0.5
                  ? " and " + fixed(both.generation.waiting, 0) + " wait for a place"
@@ -217,6 +218,7 @@ Json step_json(const RlStep& step, const RlBill& bill) {
   if (step.overlap) {
     const RlOverlap& both = *step.overlap;
     json["overlap"] = {{"generation_s", rounded(both.generation.time.si())},
+                       {"engine_s", rounded(both.engine.si())},
                        {"trainer_s", rounded(both.trainer.si())},
                        {"prompts_in_flight", both.generation.prompts_in_flight},
                        {"running_samples", rounded(both.generation.running)},
@@ -295,7 +297,7 @@ std::string rl_search_text(const RlSearchRequest& request, const RlSearchResult&
   Table table{{{"seconds"}, {"generate"}, {"train"}, {"trainer waits"}, {"plan", Align::left}}};
   for (const RlStep& step : result.best) {
     const Seconds generation =
-        step.overlap ? step.overlap->generation.time : step.time_of(RlPhase::generation);
+        step.overlap ? step.overlap->engine : step.time_of(RlPhase::generation);
     const Seconds trainer = step.overlap ? step.overlap->trainer : step.time - generation;
     table.add_row({seconds(step.time), seconds(generation), seconds(trainer),
                    step.overlap ? percent(step.time_of(RlPhase::generation) / step.time) : "",

@@ -28,30 +28,53 @@ constexpr PricedOtherwise openrlhf_differences[] = {
     {"ds.load_in_4bit|load_in_4bit",
      "keeps the frozen weights of the reference in four bits, too; assumed: that its pass is the "
      "policy's"},
+    {"ds.grad_accum_dtype|grad_accum_dtype",
+     "keeps gradients in a format of its own; assumed: in 16 bits"},
+    {"ref.offload|ref_reward_offload",
+     "brings the reference's weights from the host layer by layer; assumed: they stay in memory"},
+    {"vllm.sync_with_ray|vllm_sync_with_ray", "sends weights through Ray; assumed: as without"},
     {"ds.use_liger_kernel|use_liger_kernel", "has kernels of Liger; assumed: PyTorch's"},
     {"ds.deepcompile|deepcompile", "compiles the passes; assumed: not"},
 };
 
 // They change neither time nor memory of a step.
 const std::vector<std::string> openrlhf_inactive_keys = words_in(R"(
-    _ actor. actor_ adam_ adv_ advantage_ algo. apply_ aux_ bf16 ckpt. ckpt_ critic. critic_ data.
-    disable_ dr_grpo ds. dynamic_ enable_vllm_is enable_prefix entropy_ eps_ eval. eval_ freezing_
-    full_ gamma gradient_ grad_ group_ input_key head_prefix kl_ l2 label_key lambd learning_
-    load_ local_rank logger. logging_ lora_ lr_ max_ckpt max_norm max_samples max_steps micro_ no_
-    normalize_ num_episodes off_policy ood_ optim output_key overlap_ overlong_ perf policy_
-    pretrain_data pretrain_split prompt_ ptx_ qkv_ ref. ref_ remote_ reward. reward_ ring_
-    rollout. save_ seed stop temperature tokenizer top_ train. use_ds_universal use_kl
-    use_tensorboard use_wandb vf_ vllm. vllm_ wandb wandb_ warmup_ zero_)");
+    _ actor.adam. actor.aux_loss_coef actor.dual_clip actor.eps_clip actor.freeze_visual_encoder
+    actor.gradient_checkpointing_reentrant actor.lr_ actor.max_norm actor.min_lr actor.muon.
+    actor.optim_ actor.policy_loss_type actor_init_on_gpu actor_learning_rate adam_betas
+    algo.advantage.gamma algo.advantage.is_ algo.advantage.lambd algo.advantage.no_std_norm
+    algo.dynamic_filtering_range algo.kl. apply_chat_template aux_loss_coef best_metric_key bf16
+    ckpt. ckpt_path critic.adam. critic.freezing_steps critic.lr_ critic.max_norm
+    critic.model_name_or_path critic.save_value_network critic.value_clip critic_learning_rate
+    critic_pretrain data.apply_chat_template data.dataloader_num_workers
+    data.disable_fast_tokenizer data.image_key data.input_ data.label_key
+    data.max_images_per_prompt data.max_samples data.prompt_ dataloader_num_workers
+    disable_ds_ckpt disable_fast_tokenizer ds.experts_implementation ds.lora.alpha
+    ds.ring_attn_head_stride ds.use_universal_ckpt ds.value_head_prefix dual_clip
+    dynamic_filtering_reward_range ema_beta enable_vllm_is_correction eps_clip eval. eval_
+    freeze_visual_encoder freezing_actor_steps full_determinism gamma
+    gradient_checkpointing_use_reentrant image_key input_key input_template kl_ l2 label_key
+    lambd load_checkpoint local_rank logger. logging_steps lora_alpha lr_ max_ckpt_
+    max_images_per_prompt max_norm max_samples min_lr no_advantage_std_norm normalize_reward
+    num_episodes overlong_ perf policy_loss_type pretrain_data pretrain_split prompt_data
+    prompt_split ptx_coef reward.clip_range reward.model_name_or_path reward.normalize_enable
+    reward.offload reward.overlong_ reward.stop_properly_penalty_coef reward_clip_range
+    reward_pretrain ring_head_stride rollout.temperature rollout.top_p save_ seed
+    stop_properly_penalty_coef temperature top_p train.ema_beta train.full_determinism_enable
+    train.num_episodes train.seed use_ds_universal_ckpt use_kl_ use_ms use_tensorboard use_wandb
+    value_clip value_head_prefix vllm_is_ wandb_)");
 
 std::string first_line_of(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 // The trainer's arguments as settings: "--a.b 1", "--a=1", "--flag".
 Settings openrlhf_settings(const RecipeFile& file, const RecipeAnswers& answers,
-                           bool& starts_more) {
+                           std::vector<std::string>& notes) {
   std::map<std::string, std::string> variables;
   for (const auto& [name, value] : answers.set)
     if (name.find('.') == name.npos) variables[name] = value;
   const ShellScript script = read_shell_script(file.text, file.path, variables, answers.other_file);
+  notes = script.notes;
+  bool starts_more = false;
   std::optional<Settings> found;
   for (const auto& command : script.commands) {
     const auto program = std::find_if(command.begin(), command.end(), [](const ShellWord& word) {
@@ -79,6 +102,7 @@ Settings openrlhf_settings(const RecipeFile& file, const RecipeAnswers& answers,
     }
     found = Settings{std::move(tree), file.path};
   }
+  if (starts_more) notes.push_back("the script starts several runs; this is the first");
   if (found) return std::move(*found);
   fail_input({file.path, ""}, "starts no loop of OpenRLHF",
              "give a script with python3 -m openrlhf.cli.train_ppo_ray");
@@ -128,10 +152,13 @@ class OpenRlhfReader {
     if (!kl) s_.fail(coefficient, "is no number", "write one, as 0.01");
     has_reference_ = *kl > 0.0;
     rl_.loop["reference"] = has_reference_;
-    if (!s_.has("reward.remote_url|remote_rm_url") &&
-        !s_.has("train.agent_func_path|agent_func_path"))
-      t_.notes.push_back(
-          "answers are scored by a model, whose time --reward of orrery post adds; assumed: none");
+    const std::string judge = s_.word("reward.remote_url|remote_rm_url", "");
+    const bool is_server = judge.find("://") != judge.npos;
+    has_reward_model_ = judge.empty() && !s_.has("train.agent_func_path|agent_func_path");
+    if (is_server || has_reward_model_)
+      t_.notes.push_back(std::string{"answers are scored by "} +
+                         (is_server ? "a server" : "a model on the GPUs") +
+                         ", whose time --reward of orrery post adds; assumed: none");
   }
 
   std::int64_t gpus_of(const std::string& role) const {
@@ -141,10 +168,20 @@ class OpenRlhfReader {
 
   void gpus() {
     const std::int64_t actor = gpus_of("actor");
-    for (const char* role : {"ref", "reward", "critic"}) gpus_of(role);
+    const std::int64_t reference = gpus_of("ref");
+    gpus_of("critic");
     const bool all = s_.flag("train.colocate_all|colocate_all_models", false);
     const bool with_reference = s_.flag("train.colocate_actor_ref|colocate_actor_ref", false);
-    s_.find("train.colocate_critic_reward|colocate_critic_reward");
+    const std::string with_critic = "train.colocate_critic_reward|colocate_critic_reward";
+    if (s_.flag(with_critic, false) && has_critic_)
+      s_.fail(with_critic, "puts the critic on GPUs of its own, which nothing prices",
+              "colocate all models: --set " + s_.name(with_critic) +
+                  "=false --set train.colocate_all=true");
+    if (has_reference_ && (all || with_reference) && reference != actor)
+      fail_input(s_.place(),
+                 "starts the reference on " + plural(reference, "GPU") + " and the actor on " +
+                     std::to_string(actor),
+                 "use as many, as they are colocated");
     const bool at_a_time = s_.flag("train.async_enable|async_train", false);
     const std::string tp = "vllm.tensor_parallel_size|vllm_tensor_parallel_size";
     const std::string engines = "vllm.num_engines|vllm_num_engines";
@@ -156,6 +193,9 @@ class OpenRlhfReader {
                  std::string{"puts the "} + (has_critic_ ? "critic" : "reference") +
                      " on GPUs of its own, which nothing prices",
                  "colocate all models: --set train.colocate_all=true");
+    if (const std::int64_t judge = gpus_of("reward"); has_reward_model_ && !all)
+      t_.notes.push_back("the reward model has " + plural(judge, "GPU") +
+                         " of its own, which are not counted");
     if (all && !at_a_time) {
       if (engine_gpus != actor)
         s_.fail(engines,
@@ -192,17 +232,14 @@ class OpenRlhfReader {
     if (batch < all) job["train_batch"] = batch;
     if (const std::int64_t epochs = count("train.max_epochs|max_epochs", 1); epochs > 1)
       job["epochs"] = epochs;
-    const std::string generated = "rollout.vllm_generate_batch_size|vllm_generate_batch_size";
-    if (const std::int64_t more = count(generated, prompts); more < prompts)
-      s_.fail(generated, "is less than rollout.batch_size", "generate at least as many");
-    else if (more > prompts)
-      job["oversampling"] = static_cast<double>(more) / static_cast<double>(prompts);
+    // What is generated beyond a step's prompts is kept for the next (samples_generator.py).
+    s_.find("rollout.vllm_generate_batch_size|vllm_generate_batch_size");
     const std::string answer = "rollout.max_new_tokens|max_new_tokens|generate_max_len";
     length_ = count("data.max_len|max_len", 2048);
     if (s_.has("prompt_max_len") || s_.has("generate_max_len"))
       length_ = count("prompt_max_len", 1024) + count("generate_max_len", 1024);
-    if (s_.has(answer)) {
-      const std::int64_t most = count(answer, 1);
+    if (s_.has(answer) || s_.has("prompt_max_len")) {
+      const std::int64_t most = count(answer, 1024);
       if (most >= length_)
         s_.fail(answer, "leaves none of " + grouped(length_) + " tokens to a prompt",
                 "raise data.max_len");
@@ -217,13 +254,29 @@ class OpenRlhfReader {
   }
 
   void deepspeed() {
-    t_.software = "deepspeed";
-    t_.zero = s_.number("ds.zero_stage|zero_stage", 2);
-    for (const char* degree :
-         {"ds.ring_attn_size|ring_attn_size", "ds.tensor_parallel_size|ds_tensor_parallel_size"})
-      if (count(degree, 1) > 1)
-        s_.fail(degree, "cuts sequences or layers in a way that nothing prices",
-                "write 1: --set " + s_.name(degree) + "=1");
+    t_.software = "openrlhf";
+    const std::string stage = "ds.zero_stage|zero_stage";
+    t_.zero = s_.number(stage, 2);
+    if (t_.zero < 0 || t_.zero > 3)
+      s_.fail(stage, "is " + std::to_string(t_.zero), "write a stage from 0 to 3");
+    // Left out, DeepSpeed overlaps gathers and reductions of stage 3 alone.
+    t_.dp_overlap = s_.flag("ds.overlap_comm|overlap_comm", t_.zero == 3);
+    const std::string optimizer = s_.word("actor.optim", "adam");
+    if (optimizer != "adam")
+      s_.fail("actor.optim", "is '" + shown_text(optimizer) + "', which nothing prices",
+              "write adam: --set actor.optim=adam");
+    const std::string backend = s_.word("vllm.sync_backend|vllm_sync_backend", "nccl");
+    if (backend != "nccl")
+      t_.notes.push_back("vllm.sync_backend is " + shown_text(backend) + "; assumed: nccl");
+    const std::string ring = "ds.ring_attn_size|ring_attn_size";
+    t_.cp = count(ring, 1);
+    if (*t_.gpus % t_.cp != 0)
+      s_.fail(ring, "does not divide " + plural(*t_.gpus, "GPU"), "write a divisor");
+    t_.cp_comm = "all_gather";
+    const std::string tp = "ds.tensor_parallel_size|ds_tensor_parallel_size";
+    if (count(tp, 1) > 1)
+      s_.fail(tp, "cuts layers in a way that nothing prices",
+              "write 1: --set " + s_.name(tp) + "=1");
     if (s_.flag("actor.gradient_checkpointing_enable|gradient_checkpointing", false))
       t_.recompute = "full";
     if (s_.flag("ds.adam_offload|adam_offload", false)) t_.offload_optimizer = 100;
@@ -260,8 +313,9 @@ class OpenRlhfReader {
     if (s_.flag("train.dynamic_batch_enable|use_dynamic_batch", false)) {
       // A sample that is longer than the limit is a micro-batch of its own.
       job["packing"] = "balanced";
-      job["train_tokens"] = std::max(length_, tokens);
-      if (pass_tokens != tokens) job["pass_tokens"] = std::max(length_, pass_tokens);
+      // A limit is of a GPU: the ranks that share a sequence hold so many times it.
+      job["train_tokens"] = product_of({tokens, t_.cp});
+      if (pass_tokens != tokens) job["pass_tokens"] = product_of({pass_tokens, t_.cp});
       return;
     }
     job["packing"] = packs || (of_train == 1 && of_pass == 1) ? "fixed" : "padded";
@@ -276,7 +330,7 @@ class OpenRlhfReader {
     const std::int64_t batch = job.contains("train_batch")
                                    ? job["train_batch"].get<std::int64_t>()
                                    : product_of({job["prompts"], job["samples"]});
-    const std::int64_t most = std::max<std::int64_t>(1, batch / *t_.gpus);
+    const std::int64_t most = std::max<std::int64_t>(1, batch / (*t_.gpus / t_.cp));
     job["micro_samples"] = std::min(of_train, most);
     if (of_pass != of_train) job["pass_samples"] = of_pass;
   }
@@ -298,7 +352,7 @@ class OpenRlhfReader {
   const RecipeAnswers& answers_;
   RlRecipe rl_;
   Recipe& t_;
-  bool has_critic_ = false, has_reference_ = false;
+  bool has_critic_ = false, has_reference_ = false, has_reward_model_ = false;
   std::int64_t length_ = 0;
 };
 
@@ -306,11 +360,11 @@ class OpenRlhfReader {
 
 ImportedRun import_openrlhf_run(const RecipeFile& file, const RecipeAnswers& answers) {
   require_text(file.text, file.path, "a script of OpenRLHF");
-  bool starts_more = false;
-  Settings settings = openrlhf_settings(file, answers, starts_more);
+  std::vector<std::string> notes;
+  Settings settings = openrlhf_settings(file, answers, notes);
   for (const auto& [path, value] : answers.set) settings.set(path, value);
   ImportedRun run = OpenRlhfReader{settings, answers}.read();
-  if (starts_more) run.notes.push_back("the script starts several runs; this is the first");
+  run.notes.insert(run.notes.begin(), notes.begin(), notes.end());
   return run;
 }
 

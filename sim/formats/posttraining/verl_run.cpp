@@ -30,6 +30,8 @@ constexpr PricedOtherwise verl_differences[] = {
      "replays answers of an earlier step; assumed: they are generated"},
     {"actor_rollout_ref.model.enable_activation_offload",
      "sends activations to the host; assumed: they stay"},
+    {"actor_rollout_ref.actor.fsdp_config.mixed_precision",
+     "has formats of its own; assumed: products in bf16, reductions in fp32"},
     {"actor_rollout_ref.rollout.engine_kwargs.vllm.kv_cache_dtype",
      "has a format of its own for the cache (--rollout kv=fp8); assumed: bf16"},
     {"actor_rollout_ref.rollout.speculative_config|actor_rollout_ref.rollout.mtp",
@@ -98,7 +100,8 @@ struct VerlCommand {
   Settings settings;
   bool is_megatron = false;  ///< By the name of the configuration that it begins with.
   bool is_one_step_off = false;
-  bool starts_more = false;  ///< Other runs follow.
+  bool starts_more = false;             ///< Other runs follow.
+  std::vector<std::string> notes = {};  ///< Of the script.
 };
 
 VerlCommand command_of(const RecipeFile& file, const RecipeAnswers& answers) {
@@ -150,6 +153,7 @@ VerlCommand command_of(const RecipeFile& file, const RecipeAnswers& answers) {
     found = VerlCommand{Settings{std::move(tree), file.path}, is_megatron,
                         program->text.find("one_step_off") != program->text.npos};
   }
+  if (found) found->notes = script.notes;
   if (found) return std::move(*found);
   fail_input({file.path, ""}, "starts no trainer of verl",
              "give a script with python3 -m verl.trainer.main_ppo, or its configuration");
@@ -161,6 +165,7 @@ class VerlReader {
       : s_{command.settings}, command_{command}, answers_{answers}, t_{rl_.training} {}
 
   ImportedRun read() {
+    t_.notes = command_.notes;
     need_sections(s_, {"actor_rollout_ref", "actor_rollout_ref.actor", "actor_rollout_ref.model",
                        "actor_rollout_ref.rollout", "data", "algorithm", "trainer", "rollout"});
     refuse_model_sizes(s_, "actor_rollout_ref.model.override_config", true);
@@ -360,11 +365,9 @@ class VerlReader {
     for (const char* key : {"ppo_micro_batch_size_per_gpu", "ppo_micro_batch_size"})
       s_.find(actor_ + key);
     if (dynamic) {
-      // A sample that is longer than the limit is a micro-batch of its own.
       job["packing"] = "balanced";
-      job["train_tokens"] = std::max(length_, product_of({tokens, t_.cp}));
-      const std::int64_t pass = std::max(length_, product_of({pass_tokens, t_.cp}));
-      if (pass != job["train_tokens"]) job["pass_tokens"] = pass;
+      job["train_tokens"] = product_of({tokens, t_.cp});
+      if (pass_tokens != tokens) job["pass_tokens"] = product_of({pass_tokens, t_.cp});
       return;
     }
     job["packing"] = removes ? "fixed" : "padded";
@@ -412,8 +415,9 @@ class VerlReader {
     if (ep > 1 && t_.model->experts) engine["ep"] = ep;
     engine["kv_share"] = memory_share(s_, at + "gpu_memory_utilization", "0.5");
     engine["max_length"] = std::max(length_, s_.number(at + "max_model_len", length_));
-    engine["budget"] = count(at + "max_num_batched_tokens", 8192);
-    engine["max_seqs"] = count(at + "max_num_seqs", 256);
+    const std::string own = at + "engine_kwargs.vllm.";
+    engine["budget"] = count(own + "max_num_batched_tokens|" + at + "max_num_batched_tokens", 8192);
+    engine["max_seqs"] = count(own + "max_num_seqs|" + at + "max_num_seqs", 256);
     s_.find(at + "dtype");
     if (s_.word(at + "quantization", "") == "fp8") engine["weights"] = "fp8";
     if (!s_.flag(at + "free_cache_engine", true))

@@ -211,6 +211,9 @@ Words ShellExpander::variable(const std::string& inside, std::size_t line) {
   if (p.is_length) {
     const bool counts = is_all(p.index) || p.name == "@";
     if (!is_set && !counts) return {variables_.word(unset_mark(p.name), line)};
+    if (counts && std::any_of(found.begin(), found.end(),
+                              [](const ShellWord& word) { return !is_known(word.text); }))
+      return {variables_.word(unknown_mark("${" + inside + "}"), line)};
     return {
         variables_.word(std::to_string(counts ? found.size() : with_spaces(found).size()), line)};
   }

@@ -185,7 +185,8 @@ class ArithmeticReader {
       for (const char* sign : signs[number])
         if (!found && sign && take(sign)) found = sign;
       if (!found) return value;
-      const Number right = level(number + 1);
+      // Powers bind from the right.
+      const Number right = level(number + 1 < signs.size() ? number + 1 : number);
       value = value && right ? result_of(found, *value, *right) : std::nullopt;
     }
   }

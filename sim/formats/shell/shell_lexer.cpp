@@ -107,7 +107,8 @@ WrittenWord ShellLexer::read_word(Mode mode) {
     if (mode == Mode::word && ends_word(c)) break;
     if (c == '\\') {
       if (next() == '\n' || starts("\\\r\n")) {
-        if (mode == Mode::word) break;  // skip_blanks() takes it.
+        // skip_blanks() takes it between words, and in files of DOS, which Bash does not read.
+        if (mode == Mode::word && (word.pieces.empty() || next() == '\r')) break;
         skip(next() == '\n' ? 2 : 3);
       } else if (quotes || next() == '$' || next() == '`' || next() == '\\') {
         if (next() != '\0') add(word, {next()}, true);
@@ -148,7 +149,6 @@ void ShellLexer::read_double_quoted(WrittenWord& word) {
       read_backquoted(word, true);
     } else if (here() == '\\' && next() == '\n') {
       skip(2);
-      add(word, " ", true);
     } else {
       if (here() == '\\' && std::string_view{"\"\\$`"}.find(next()) != std::string_view::npos)
         skip();

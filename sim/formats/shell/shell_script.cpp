@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <list>
+#include <set>
+#include <utility>
 
 #include "sim/formats/shell/launched_program.hpp"
 #include "sim/formats/shell/shell_expansion.hpp"
@@ -121,7 +123,8 @@ class Interpreter {
   }
 
   Status run(const ShellNode& node) {
-    if (ended_ || depth_ >= deepest_call || ++executed_ > most_commands) return Status::unknown;
+    if (ended_ || flow_ != Flow::on || depth_ >= deepest_call || ++executed_ > most_commands)
+      return Status::unknown;
     switch (node.kind) {
       case NodeKind::command:
         return command(node);
@@ -180,6 +183,7 @@ class Interpreter {
       if (is_command(part, {"exit"}) && depth_ == 0) ended_ = true;
       if (ended_) break;
       status = run(part);
+      if (flow_ != Flow::on) break;
     }
     return status;
   }
@@ -243,7 +247,7 @@ class Interpreter {
       if (status == Status::no) return Status::yes;
       if (status != Status::yes) break;
       inside(node.parts[1]);
-      if (ended_) return Status::yes;
+      if (leaves_loop() || ended_) return Status::yes;
     }
     tell_left_out(node.parts[1]);
     return Status::unknown;
@@ -259,9 +263,13 @@ class Interpreter {
     for (std::size_t i = 0; i < items.size() && i < most_rounds; ++i) {
       if (!node.name.empty()) variables_.set(node.name, {{items[i]}, {}});
       inside(node.parts[0]);
+      if (leaves_loop()) break;
     }
     return Status::yes;
   }
+
+  // What `break` and `continue` of a loop's body mean for it, which is over with the first.
+  bool leaves_loop() { return std::exchange(flow_, Flow::on) == Flow::breaks; }
 
   Status command(const ShellNode& node) {
     std::size_t first = 0;
@@ -269,14 +277,37 @@ class Interpreter {
       assign(node.items[first]);  // Bash undoes those before a command, which rarely matters.
     if (first == node.items.size()) return Status::yes;
     if (is_command(node, {"export", "local", "declare", "typeset", "readonly"})) {
-      for (const ShellItem& item : node.items)
+      const bool is_local = !locals_.empty() && !is_command(node, {"export", "readonly"});
+      for (const ShellItem& item : node.items) {
+        if (is_local) keep_outer(item.name.empty() ? plain_text(item.word) : item.name);
         if (!item.name.empty()) assign(item);
+      }
       return Status::yes;
     }
     Words words;
     for (std::size_t i = first; i < node.items.size(); ++i)
       for (ShellWord& word : expander_.words(node.items[i].word)) words.push_back(std::move(word));
     return words.empty() ? Status::yes : start(words, node);
+  }
+
+  static std::string plain_text(const WrittenWord& word) {
+    return word.pieces.size() == 1 ? word.pieces[0].text : "";
+  }
+
+  // A function's own variable: the one of that name outside comes back behind it.
+  void keep_outer(const std::string& name) {
+    if (!is_shell_name(name) || locals_.back().contains(name)) return;
+    const ShellValue* outer = variables_.find(name);
+    locals_.back()[name] = outer ? std::optional{*outer} : std::nullopt;
+  }
+
+  void call(const ShellNode& function) {
+    locals_.emplace_back();
+    inside(function);
+    const auto own = std::move(locals_.back());
+    locals_.pop_back();
+    for (const auto& [name, outer] : own)
+      outer ? variables_.set(name, *outer) : variables_.erase(name);
   }
 
   void assign(const ShellItem& item) {
@@ -320,7 +351,9 @@ class Interpreter {
       if (name == "[" && !texts.empty() && texts.back() == "]") texts.pop_back();
       return tested(texts);
     }
-    if (is_one_of(name, {"true", ":"})) return Status::yes;
+    if (name == "break") flow_ = Flow::breaks;
+    if (name == "continue") flow_ = Flow::continues;
+    if (flow_ != Flow::on || is_one_of(name, {"true", ":"})) return Status::yes;
     if (name == "false") return Status::no;
     if (is_one_of(name, {"echo", "printf", "exit", "return", "cd", "mkdir"}) &&
         node.document.pieces.empty())
@@ -334,9 +367,9 @@ class Interpreter {
     if (name == "read" && !node.document.pieces.empty()) return read_document(words, node);
     if (built_in(name, words)) return Status::yes;
     if (const auto found = functions_.find(name); found != functions_.end())
-      return with_words({words.begin() + 1, words.end()}, [&] { inside(*found->second); });
+      return with_words({words.begin() + 1, words.end()}, [&] { call(*found->second); });
     if (is_one_of(name, {"source", "."})) return read_file(words, true);
-    if (is_slurm_command(name)) ask_slurm(words);
+    if (is_slurm_command(name)) ask_slurm(name, words);
     if (!node.document.pieces.empty()) {
       const std::string text = expander_.text(node.document);
       const bool writes = is_one_of(name, {"cat", "tee"});
@@ -406,11 +439,17 @@ class Interpreter {
     return true;
   }
 
-  // Sets the variables that Slurm would set for this request.
-  void ask_slurm(const Words& words) {
-    slurm_.read(words);
-    for (const auto& [name, value] : slurm_.variables())
-      variables_.set(name, {{variables_.word(std::to_string(value), words[0].line)}, {}});
+  // Sets the variables that Slurm would set for this request. A step of a job (srun) changes none
+  // of the job's own.
+  void ask_slurm(const std::string& name, const Words& words) {
+    SlurmOptions step = slurm_;
+    SlurmOptions& options = name == "srun" ? step : slurm_;
+    options.read(words);
+    for (const auto& [variable, value] : options.variables()) {
+      if (name != "srun") of_job_.insert(variable);
+      if (name == "srun" && of_job_.contains(variable)) continue;
+      variables_.set(variable, {{variables_.word(std::to_string(value), words[0].line)}, {}});
+    }
   }
 
   // The word behind `bash -c`, wherever in the command that stands, or the command that another
@@ -479,7 +518,30 @@ class Interpreter {
     std::vector<std::string> words;
     for (const ShellItem& item : node->items)
       for (const ShellWord& word : expander_.words(item.word)) words.push_back(word.text);
+    if (words == std::vector<std::string>{"cat"} && !node->document.pieces.empty())
+      return document_of(*node);
+    if (words.size() > 2 && words[0] == "scontrol" && words[2].starts_with("hostname"))
+      return names_of_nodes();
     return printed_by(words);
+  }
+
+  // $(cat <<EOF): without the empty lines at its end.
+  std::string document_of(const ShellNode& node) {
+    std::string text = expander_.text(node.document);
+    while (text.ends_with('\n')) text.pop_back();
+    return text;
+  }
+
+  // As many names as the job has nodes, as scripts count them.
+  std::optional<std::string> names_of_nodes() {
+    const ShellValue* nodes = variables_.find("SLURM_NNODES");
+    const auto count =
+        nodes && !nodes->words.empty() ? plain_integer(nodes->words[0].text, 4096) : std::nullopt;
+    if (!count) return std::nullopt;
+    std::string names;
+    for (std::int64_t i = 0; i < *count; ++i)
+      names += (i > 0 ? " node" : "node") + std::to_string(i);
+    return names;
   }
 
   void tell(std::size_t line, const std::string& what) {
@@ -537,6 +599,10 @@ class Interpreter {
   std::vector<std::string> notes_;
   std::map<std::string, std::string> written_;
   SlurmOptions slurm_;
+  enum class Flow { on, breaks, continues };
+  Flow flow_ = Flow::on;
+  std::vector<std::map<std::string, std::optional<ShellValue>>> locals_;  // Of each call.
+  std::set<std::string> of_job_;  // Variables that the job's own options set.
   int depth_ = 0;
   int executed_ = 0;
   bool ended_ = false;

@@ -191,6 +191,7 @@ TEST(RlStep, EachPartAddsItsPhaseAlone) {
   RlRequest request = usual();
   request.reference = false;
   request.old_logprobs = false;
+  request.rollout.kv_share = 0.4;
   const RlStep least = rl_step(job_of(request, 8, "verl-megatron"));
   request.reference = true;
   const RlStep with_reference = rl_step(job_of(request, 8, "verl-megatron"));
@@ -254,8 +255,44 @@ TEST(RlStep, ACriticIsAPolicyMore) {
   const RlStep both = rl_step(job_of(request, 8));
   EXPECT_EQ(both.time_of(RlPhase::critic), alone.time_of(RlPhase::training));
   EXPECT_EQ(both.time_of(RlPhase::values), alone.time_of(RlPhase::old_logprobs));
-  EXPECT_NEAR((both.memory.training - alone.memory.training).si(), (2.0 + 12.0 / 8.0) * 8.03e9,
-              0.02 * (2.0 + 12.0 / 8.0) * 8.03e9);
+  // Its state waits in the host while the policy is trained, unless it does not leave.
+  EXPECT_NEAR((both.memory.training - alone.memory.training).si(), 2.0 * 8.03e9,
+              0.02 * 2.0 * 8.03e9);
+  request.free_optimizer = false;
+  request.rollout.kv_share = 0.5;
+  EXPECT_NEAR((rl_step(job_of(request, 8)).memory.training - alone.memory.training).si(),
+              (2.0 + 12.0 / 8.0) * 8.03e9, 0.02 * (2.0 + 12.0 / 8.0) * 8.03e9);
+}
+
+// A reference that stays takes the policy's weights again, in training and beside the engine: a
+// shard of 16 bits with ZeRO-3, all of them with ZeRO-2. Shards do not leave with the optimizer.
+TEST(RlStep, ReferencesThatStayAndShardsNeedMemory) {
+  RlRequest request = usual();
+  request.free_optimizer = true;
+  request.rollout.kv_share = 0.3;
+  const auto step = [&](int zero, bool reference, int gpus = 8) {
+    request.training.zero = zero;
+    request.reference = reference;
+    return rl_step(job_of(request, gpus, "openrlhf"));
+  };
+  for (const int gpus : {8, 16})
+    EXPECT_NEAR(step(3, false, gpus).memory.left_by_trainer.si(), 2.0 * 8.03e9 / gpus, 0.02e9);
+  for (const auto& [zero, weights] : {std::pair{3, 2.0 * 8.03e9 / 8.0}, {2, 2.0 * 8.03e9}}) {
+    const RlMemory with = step(zero, true).memory, without = step(zero, false).memory;
+    EXPECT_NEAR((with.training - without.training).si(), weights, 0.02 * weights) << zero;
+    EXPECT_NEAR((with.rollout - without.rollout).si(), weights, 0.02 * weights) << zero;
+  }
+}
+
+// Limits of tokens below the longest sample: that sample is a micro-batch of its own.
+TEST(RlStep, ALimitOfTokensMayBeBelowTheLongestSample) {
+  RlRequest request = usual();
+  request.train_tokens = 1024;
+  const RlJob job = job_of(request, 8, "verl-megatron");
+  EXPECT_GT(job.batches.count, job_of(usual(), 8, "verl-megatron").batches.count);
+  EXPECT_EQ(job.fullest.plan.seq, 128 + 1920);
+  EXPECT_THAT(error_text([&] { job_of(request, 8); }),
+              testing::HasSubstr("does not hold a sample"));
 }
 
 // Prices of a thousand samples are those of the GPUs' time.

@@ -40,7 +40,7 @@ TEST(OpenRlhfRun, AColocatedLoop) {
         "samples=8", "train_batch=256", "max_response=3072", "max_sample=4096", "packing=\"fixed\"",
         "micro_samples=8", "pass_samples=16", "free_optimizer=true", "free_weights=false",
         "\"kv_share\":0.6", "\"tp\":2", "\"zero\":3", "\"recompute\":\"full\"",
-        "\"software\":\"deepspeed\""})
+        "\"software\":\"openrlhf\""})
     EXPECT_THAT(job, HasSubstr(said));
   EXPECT_THAT(job, Not(HasSubstr("rollout_gpus")));
   EXPECT_THAT(run_of({}).notes, Contains(HasSubstr("prefix caching is off")));
@@ -87,6 +87,12 @@ TEST(OpenRlhfRun, AlgorithmsAndTheirModels) {
   EXPECT_THAT(job_of({{"train.max_epochs", "2"}}), HasSubstr("epochs=2"));
 }
 
+TEST(OpenRlhfRun, JudgesThatAreModels) {
+  EXPECT_THAT(run_of({{"reward.remote_url", "http://judge:5000/get"}}).notes,
+              Contains(HasSubstr("scored by a server")));
+  EXPECT_THAT(run_of({}).notes, Not(Contains(HasSubstr("scored by"))));
+}
+
 TEST(OpenRlhfRun, GpusOfTheirOwn) {
   const std::string apart = with_options("--train.colocate_actor_ref --vllm.num_engines 2");
   std::string job = plan_text(run_of({{"train.colocate_all", "false"}}, apart));
@@ -108,12 +114,16 @@ TEST(OpenRlhfRun, MicroBatches) {
       job_of({{"train.dynamic_batch_enable", "true"}, {"train.max_tokens_per_gpu", "16384"}});
   EXPECT_THAT(job, HasSubstr("packing=\"balanced\""));
   EXPECT_THAT(job, HasSubstr("train_tokens=16384"));
+  EXPECT_THAT(job_of({{"train.dynamic_batch_enable", "true"}, {"ds.ring_attn_size", "2"}}),
+              HasSubstr("train_tokens=32384"));
   EXPECT_THAT(job_of({{"ds.packing_samples", "false"}}), HasSubstr("packing=\"padded\""));
 }
 
 TEST(OpenRlhfRun, WhatNothingPricesIsRefused) {
   EXPECT_THAT(refusal({}, "echo hello\n"), HasSubstr("starts no loop of OpenRLHF"));
-  EXPECT_THAT(refusal({{"ds.ring_attn_size", "2"}}), HasSubstr("--set ds.ring_attn_size=1"));
+  EXPECT_THAT(refusal({{"ds.ring_attn_size", "3"}}), HasSubstr("does not divide 8 GPUs"));
+  EXPECT_THAT(refusal({{"ds.tensor_parallel_size", "2"}}),
+              HasSubstr("--set ds.tensor_parallel_size=1"));
   EXPECT_THAT(refusal({{"train.batch_size", "300"}}), HasSubstr("does not divide the 1,024"));
   EXPECT_THAT(refusal({{"train.colocate_all", "false"}}), HasSubstr("GPUs of its own"));
   EXPECT_THAT(refusal({{"vllm.num_engines", "3"}}), HasSubstr("beside an actor on 8"));

@@ -109,6 +109,11 @@ TEST(VerlRun, TheFirstOfSeveralRunsIsRead) {
   EXPECT_THAT(run.notes, testing::Contains(HasSubstr("starts several runs")));
 }
 
+TEST(VerlRun, LimitsInTheEnginesOwnWords) {
+  EXPECT_THAT(job_of({{"actor_rollout_ref.rollout.engine_kwargs.vllm.max_num_seqs", "64"}}),
+              HasSubstr("\"max_seqs\":64"));
+}
+
 TEST(VerlRun, Epochs) {
   EXPECT_THAT(job_of({{actor + "ppo_epochs", "2"}}), HasSubstr("epochs=2"));
   EXPECT_THAT(job_of({}), Not(HasSubstr("epochs")));

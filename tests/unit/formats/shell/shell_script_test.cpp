@@ -164,7 +164,48 @@ TEST(ShellScript, TextsThatAreScripts) {
             (Lines{"[cat]", "[cat]", "[run][$A]"}));
 }
 
+TEST(ShellScript, DocumentsThatVariablesHold) {
+  EXPECT_EQ(commands("N=4\nA=$(cat <<EOT\n--tp $N\n--pp 2\n\nEOT\n)\nrun $A"),
+            Lines{"[run][--tp][4][--pp][2]"});
+}
+
+// A step of a job on one node leaves the job's own variables as they are.
+TEST(ShellScript, StepsOfASlurmJob) {
+  const std::string job = "#SBATCH --nodes=4\n";
+  EXPECT_EQ(commands(job + "srun --nodes=1 ray start\nrun $SLURM_NNODES").back(), "[run][4]");
+  EXPECT_EQ(commands("srun -N 2 a\nrun $SLURM_NNODES").back(), "[run][2]");
+  EXPECT_EQ(commands(job + "n=( $(scontrol show hostnames $SLURM_JOB_NODELIST) )\nrun ${#n[@]} "
+                           "${n[1]}")
+                .back(),
+            "[run][4][node1]");
+  EXPECT_EQ(commands("n=( $(other) )\nrun ${#n[@]}").back(), "[run][${#n[@]}]");
+}
+
+TEST(ShellScript, LoopsThatEndEarly) {
+  EXPECT_EQ(commands("for n in 8 16 32; do [ $n -gt 10 ] && break; X=$n; done\nrun $X"),
+            Lines{"[run][8]"});
+  EXPECT_EQ(commands("X=0; while true; do X=$((X+1)); [ $X -gt 4 ] && break; done\nrun $X"),
+            Lines{"[run][5]"});
+  EXPECT_EQ(commands("S=0; for i in 1 2 3 4; do [ $i = 2 ] && continue; S=$((S+i)); done\nrun $S"),
+            Lines{"[run][8]"});
+  EXPECT_EQ(commands("for i in 1 2; do for k in 1 2; do break; done; X=$i; done\nrun $X $k"),
+            Lines{"[run][2][1]"});
+}
+
+TEST(ShellScript, VariablesOfFunctions) {
+  EXPECT_EQ(commands("f() { local X=9 Y; Y=1; Z=2; }; X=3; Y=4; f\nrun $X $Y $Z"),
+            Lines{"[run][3][4][2]"});
+  EXPECT_EQ(commands("f() { local X=9; g; }; g() { run $X; }; X=3; f\nrun $X"),
+            (Lines{"[run][9]", "[run][3]"}));
+}
+
+TEST(ShellScript, LinesThatGoOnWithinAWord) {
+  EXPECT_EQ(commands("X=1\\\n28\nY=\"4\\\n5\"\nrun $X $Y --n 1\\\n2 \\\n --m 3\\\n"),
+            Lines{"[run][128][45][--n][12][--m][3]"});
+}
+
 TEST(ShellScript, Calculates) {
+  EXPECT_EQ(commands("run $((2**3**2)) $((2*3**2))"), Lines{"[run][512][18]"});
   EXPECT_EQ(commands("N=2\n((N = N * 4))\nrun $N"), Lines{"[run][8]"});
   EXPECT_EQ(commands("N=2\nlet N=N*4 M=N+1\nrun $N $M"), Lines{"[run][8][9]"});
   EXPECT_EQ(commands("N=2; let \"N += 4 - 1\"; let 'N -= 1'\nrun $N"), Lines{"[run][4]"});
