@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/cluster/system.hpp"
@@ -33,8 +34,12 @@ struct PostPurchase {
   std::vector<System> systems;
   std::vector<int> gpus;
   std::int64_t steps = 0;
+  std::vector<std::pair<std::string, std::string>> keys;  ///< Of the job, in place of the file's.
   bool json = false;
 };
+/// Keys of a job's lengths, which an imported job does not have.
+inline const std::vector<std::string> length_keys{"prompt_length", "response_length",
+                                                  "mean_response", "max_response"};
 int buy_for_post(const PostPurchase& purchase);
 
 int run_schedule(const Arguments& arguments);

@@ -13,6 +13,7 @@
 #include "sim/core/write_file.hpp"
 #include "sim/explorer/reports.hpp"
 #include "sim/plan/unlikely_inputs.hpp"
+#include "sim/posttraining/rl_job.hpp"
 #include "sim/search/row_search.hpp"
 
 namespace orrery {
@@ -59,6 +60,7 @@ struct BuyOptions {
   std::vector<std::string> systems, fixed;
   std::optional<std::string> gbs, dtype, html;
   std::optional<std::int64_t> batch_tokens;
+  std::vector<std::pair<std::string, std::string>> loop_keys;  ///< Of that job.
   std::optional<std::string> post;  ///< A job of reinforcement learning, in place of a training.
   std::int64_t steps = 0;
   bool json = false, csv = false, force = false;
@@ -81,6 +83,12 @@ void add_buy(Options& options, BuyOptions& into) {
       "post", "FILE",
       "instead of a model and tokens: a job of reinforcement learning, as orrery post --job",
       into.post);
+  for (const Field<RlRequest>& key : rl_keys())
+    if (std::find(length_keys.begin(), length_keys.end(), key.name) != length_keys.end())
+      options.add(key.name, key.values, key.help,
+                  [&into, &key](const std::string& text, const Place&) {
+                    into.loop_keys.emplace_back(key.name, text);
+                  });
   options.add("steps", "N", "adds how long a run of so many steps takes, and its rent", into.steps,
               whole(1, 1 << 30));
   options.add("deadline", "TIME", "how long it may take, as 60d", request.deadline, parse_time);
@@ -181,7 +189,7 @@ int buy_for_loop(BuyOptions& given, const Options& options) {
   read_systems(given);
   read_gpus(given.request, options);
   return buy_for_post({*given.post, given.request.economics, given.request.systems,
-                       given.request.gpus, given.steps, given.json});
+                       given.request.gpus, given.steps, given.loop_keys, given.json});
 }
 
 void complete(BuyOptions& given, const Options& options) {
@@ -222,7 +230,8 @@ int run_buy(const Arguments& arguments) {
   if (given.json)
     options.refuse({"csv"}, "and --json would be printed into each other", "leave one of them out");
   if (given.post) return buy_for_loop(given, options);
-  options.refuse({"steps"}, "is of a job of reinforcement learning", "add --post FILE");
+  options.refuse({"steps", "prompt_length", "response_length", "mean_response", "max_response"},
+                 "is of a job of reinforcement learning", "add --post FILE");
   complete(given, options);
   const PurchaseRequest& request = given.request;
   const Interruption interruption;

@@ -29,6 +29,13 @@ struct PostOptions {
   bool json = false, changes = false, searches = false, force = false;
 };
 
+void read_typed_key(const Field<RlRequest>& key, const std::string& text, RlRequest& request) {
+  // "100..900" is a word, though it begins as a number does.
+  const bool is_range = text.find("..") != text.npos;
+  key.read(request, is_range ? JsonValue::parse(json_quoted(text), "--" + key.name)
+                             : value_of_flag(key.name, text));
+}
+
 void add_post(Options& options, PostOptions& into) {
   options.group("What is trained, and where");
   options.add("job", "FILE",
@@ -44,11 +51,7 @@ void add_post(Options& options, PostOptions& into) {
   for (const Field<RlRequest>& key : rl_keys())
     options.add(key.name, key.values.size() < 20 ? key.values : "NAME", key.help,
                 [&into, &key](const std::string& text, const Place&) {
-                  // "100..900" is a word, though it begins as a number does.
-                  const bool is_range = text.find("..") != text.npos;
-                  key.read(into.request, is_range
-                                             ? JsonValue::parse(json_quoted(text), "--" + key.name)
-                                             : value_of_flag(key.name, text));
+                  read_typed_key(key, text, into.request);
                 });
   options.add("sample_lengths", "FILE",
               "lengths of prompts and answers, a line for each sample, in place of distributions",
@@ -125,6 +128,9 @@ int buy_for_post(const PostPurchase& purchase) {
   PostOptions given;
   given.job = purchase.job;
   take_job_file(given);
+  for (const auto& [name, text] : purchase.keys)
+    for (const Field<RlRequest>& key : rl_keys())
+      if (key.name == name) read_typed_key(key, text, given.request);
   const Place job{purchase.job, ""};
   if (given.lengths) given.request.lengths = samples_of_file(*given.lengths, given.reading);
   if (!given.carried && !given.model) fail_input(job, "names no model", "add \"model\"");

@@ -37,6 +37,13 @@ std::string heading(const RlJob& job) {
   return text;
 }
 
+// Without the plan's one sequence of a micro-batch, which is several samples.
+std::string degrees_of(const Plan& plan) {
+  std::string text = brief_degrees(plan);
+  const std::size_t mbs = text.find(" mbs1");
+  return mbs == text.npos ? text : text.erase(mbs, 5);
+}
+
 std::string plan_text(const RlJob& job) {
   const Deployment& rollout = job.rollout.deployment;
   return wrapped_words("Rollout   ",
@@ -48,7 +55,7 @@ std::string plan_text(const RlJob& job) {
                            " of memory",
                        text_columns) +
          wrapped_words("Training  ",
-                       job.training.software.name + ", " + brief_degrees(job.training.plan) + ", " +
+                       job.training.software.name + ", " + degrees_of(job.training.plan) + ", " +
                            plural(job.optimizer_steps, "optimizer step") + " of " +
                            grouped(job.batches.count) +
                            (job.batches.count > 1 ? " micro-batches" : " micro-batch") +

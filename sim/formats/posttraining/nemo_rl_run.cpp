@@ -480,6 +480,11 @@ class NemoRlReader {
 ImportedRun import_nemo_rl_run(const RecipeFile& file, const RecipeAnswers& answers) {
   require_text(file.text, file.path, "a configuration of NeMo-RL");
   refuse_other_file(file.text, file.path, "nemo-rl");
+  if (!file.path.ends_with(".yaml") && !file.path.ends_with(".yml") &&
+      file.text.find("run_grpo") != file.text.npos)
+    fail_input({file.path, ""}, "is a script, of which the configuration is read alone",
+               "give the YAML that it names, and its settings: orrery import nemo-rl FILE --set "
+               "cluster.num_nodes=4");
   const Settings settings = read_layered_settings(file, answers);
   return NemoRlReader{settings, answers}.read();
 }
