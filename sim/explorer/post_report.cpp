@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <sstream>
 
 #include "sim/core/number_text.hpp"
 #include "sim/core/quoting.hpp"
@@ -20,37 +19,32 @@ std::string colour_of(RlPhase phase) {
   return "var(--t" + std::to_string(colours[static_cast<std::size_t>(phase)]) + ")";
 }
 
-std::string figure_of(const std::string& name, const std::string& value, const std::string& more) {
-  return "<div class=\"figure\"><dt>" + escaped(name) + "</dt><dd><span class=\"value\">" +
-         escaped(value) + "</span><span class=\"note\">" + escaped(more) + "</span></dd></div>\n";
-}
-
-std::string key_figures_of(const RlStep& step, const RlBill& bill) {
+std::string figures_of_step(const RlStep& step, const RlBill& bill) {
   const auto seconds = [](double value) { return fixed(value, 1) + " s"; };
   const double time = step.time.si();
   std::string html = "<dl class=\"figures\">\n";
-  html += figure_of("step", seconds(time),
-                    fixed(time * std::exp(-rl_step_error), 1) + " .. " +
-                        seconds(time * std::exp(rl_step_error)) +
-                        ", in which 87 % of published steps lie");
-  html += figure_of("samples a second", fixed(step.samples_per_s(), 2),
-                    fixed(step.tokens_per_s_per_gpu(), 0) + " tokens a second and GPU");
+  html += key_figure("step", seconds(time),
+                     fixed(time * std::exp(-rl_step_error), 1) + " .. " +
+                         seconds(time * std::exp(rl_step_error)) +
+                         ", in which 87 % of published steps lie");
+  html += key_figure("samples a second", fixed(step.samples_per_s(), 2),
+                     fixed(step.tokens_per_s_per_gpu(), 0) + " tokens a second and GPU");
   if (step.overlap) {
     const RlOverlap& both = *step.overlap;
     const bool engine_is_slower = both.engine > both.trainer;
-    html += figure_of(engine_is_slower ? "the trainer waits" : "the engine waits",
-                      percent(1.0 - (engine_is_slower ? both.trainer : both.engine) / step.time),
-                      "of the step; answers are " + fixed(both.mean_age, 1) + " steps old");
+    html += key_figure(engine_is_slower ? "the trainer waits" : "the engine waits",
+                       percent(1.0 - (engine_is_slower ? both.trainer : both.engine) / step.time),
+                       "of the step; answers are " + fixed(both.mean_age, 1) + " steps old");
   } else {
-    html += figure_of("lost to the longest answers", percent(step.rollout.tail()),
-                      "of the rollout, for its last tenth of answers");
+    html += key_figure("lost to the longest answers", percent(step.rollout.tail()),
+                       "of the rollout, for its last tenth of answers");
   }
-  html += figure_of("memory", gigabytes_text(std::max(step.memory.training, step.memory.rollout)),
-                    "of " + gigabytes_text(step.memory.capacity) + ": training " +
-                        gigabytes_text(step.memory.training) + ", rollout " +
-                        gigabytes_text(step.memory.rollout));
+  html += key_figure("memory", gigabytes_text(std::max(step.memory.training, step.memory.rollout)),
+                     "of " + gigabytes_text(step.memory.capacity) + ": training " +
+                         gigabytes_text(step.memory.training) + ", rollout " +
+                         gigabytes_text(step.memory.rollout));
   if (bill.usd_per_thousand.known())
-    html += figure_of(
+    html += key_figure(
         "rent of 1,000 samples", "$" + fixed(bill.usd_per_thousand.midpoint(), 2),
         "$" + fixed(bill.usd_per_thousand.low, 2) + " .. " + fixed(bill.usd_per_thousand.high, 2));
   return html + "</dl>\n";
@@ -186,14 +180,6 @@ std::string changes_of(const RlStep& step, const std::vector<RlChange>& changes)
          fixed(step.time.si(), 1) + " s without.</p>\n";
 }
 
-// Line by line, as escaped() lets no control character pass.
-std::string text_of_step(const std::string& text) {
-  std::string html = "<h2>In figures</h2>\n<pre>";
-  std::istringstream all{text};
-  for (std::string line; std::getline(all, line);) html += escaped(line) + "\n";
-  return html + "</pre>\n";
-}
-
 }  // namespace
 
 std::string post_report(const RlStep& step, const RlBill& bill,
@@ -205,8 +191,9 @@ std::string post_report(const RlStep& step, const RlBill& bill,
                                 plural(job.request.samples, "sample") + ", " + job.framework.title +
                                 ", " + job.rollout.engine.name + ". Orrery " ORRERY_VERSION},
                       .command = about.command,
-                      .body = key_figures_of(step, bill) + StepDrawing{step}.html() +
-                              changes_of(step, changes) + text_of_step(rl_step_text(step, bill)),
+                      .body = figures_of_step(step, bill) + StepDrawing{step}.html() +
+                              changes_of(step, changes) + "<h2>In figures</h2>\n<pre>" +
+                              escaped_lines(rl_step_text(step, bill)) + "</pre>\n",
                       .result = rl_step_json(step, bill, changes),
                       .data = {},
                       .timeline = ""});

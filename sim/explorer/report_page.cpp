@@ -76,6 +76,11 @@ ReportPage document_page(const Document& document, const std::string& drawings, 
           .timeline = ""};
 }
 
+std::string key_figure(const std::string& name, const std::string& value, const std::string& more) {
+  return "<div class=\"figure\"><dt>" + escaped(name) + "</dt><dd><span class=\"value\">" +
+         escaped(value) + "</span><span class=\"note\">" + escaped(more) + "</span></dd></div>\n";
+}
+
 std::size_t space_for_timeline(const ReportPage& page) {
   const std::size_t without = report_html(page).size();
   return without < most_bytes_of_a_report ? (most_bytes_of_a_report - without) / 4 * 3 : 0;

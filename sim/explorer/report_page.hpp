@@ -28,6 +28,9 @@ inline constexpr std::size_t most_bytes_of_a_report = 2'900'000;
 /// Free bytes for a timeline in a page that has none yet.
 std::size_t space_for_timeline(const ReportPage& page);
 
+/// A figure with its name above and more below it, within `<dl class="figures">`.
+std::string key_figure(const std::string& name, const std::string& value, const std::string& more);
+
 /// The element in which the script shows the result's "inputs", or the JSON in `inputs-data`.
 /// `name`: HTML.
 std::string inputs_place(

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <sstream>
 
 #include "sim/core/number_text.hpp"
 #include "sim/core/quoting.hpp"
@@ -23,11 +22,6 @@ constexpr std::size_t places = 1000;
 std::string number(double value) { return fixed(value, 2); }
 
 std::string colour(std::size_t time) { return "var(--t" + std::to_string(time) + ")"; }
-
-std::string key_figure(const std::string& name, const std::string& value, const std::string& more) {
-  return "<div class=\"figure\"><dt>" + escaped(name) + "</dt><dd><span class=\"value\">" +
-         escaped(value) + "</span><span class=\"note\">" + escaped(more) + "</span></dd></div>\n";
-}
 
 std::string key_figures(const TrainingRun& run) {
   const RunFigures& of = run.figures;
@@ -239,12 +233,8 @@ std::string worth_section(const TrainingRun& run) {
          "times; they do not add up.</p>\n";
 }
 
-// Line by line, as escaped() lets no control character pass, of which the line's end is one.
 std::string lines(const std::string& text) {
-  std::string html = "<details><summary>figures</summary>\n<pre>";
-  std::istringstream all{text};
-  for (std::string line; std::getline(all, line);) html += escaped(line) + "\n";
-  return html + "</pre></details>\n";
+  return "<details><summary>figures</summary>\n<pre>" + escaped_lines(text) + "</pre></details>\n";
 }
 
 }  // namespace
