@@ -192,8 +192,8 @@ std::string post_report(const RlStep& step, const RlBill& bill,
                                 ", " + job.rollout.engine.name + ". Orrery " ORRERY_VERSION},
                       .command = about.command,
                       .body = figures_of_step(step, bill) + StepDrawing{step}.html() +
-                              changes_of(step, changes) + "<h2>In figures</h2>\n<pre>" +
-                              escaped_lines(rl_step_text(step, bill)) + "</pre>\n",
+                              changes_of(step, changes) + "<h2>In figures</h2>\n" +
+                              preformatted(rl_step_text(step, bill)),
                       .result = rl_step_json(step, bill, changes),
                       .data = {},
                       .timeline = ""});

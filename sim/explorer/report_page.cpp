@@ -1,5 +1,6 @@
 #include "sim/explorer/report_page.hpp"
 
+#include <sstream>
 #include <string_view>
 
 #include "sim/core/quoting.hpp"
@@ -79,6 +80,14 @@ ReportPage document_page(const Document& document, const std::string& drawings, 
 std::string key_figure(const std::string& name, const std::string& value, const std::string& more) {
   return "<div class=\"figure\"><dt>" + escaped(name) + "</dt><dd><span class=\"value\">" +
          escaped(value) + "</span><span class=\"note\">" + escaped(more) + "</span></dd></div>\n";
+}
+
+// Line by line, as escaped() lets no control character pass, of which the line's end is one.
+std::string preformatted(const std::string& text) {
+  std::string html = "<pre>";
+  std::istringstream all{text};
+  for (std::string line; std::getline(all, line);) html += escaped(line) + "\n";
+  return html + "</pre>\n";
 }
 
 std::size_t space_for_timeline(const ReportPage& page) {

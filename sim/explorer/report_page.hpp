@@ -31,6 +31,9 @@ std::size_t space_for_timeline(const ReportPage& page);
 /// A figure with its name above and more below it, within `<dl class="figures">`.
 std::string key_figure(const std::string& name, const std::string& value, const std::string& more);
 
+/// A text as a terminal shows it, with its blanks and empty lines.
+std::string preformatted(const std::string& text);
+
 /// The element in which the script shows the result's "inputs", or the JSON in `inputs-data`.
 /// `name`: HTML.
 std::string inputs_place(

@@ -234,7 +234,7 @@ std::string worth_section(const TrainingRun& run) {
 }
 
 std::string lines(const std::string& text) {
-  return "<details><summary>figures</summary>\n<pre>" + escaped_lines(text) + "</pre></details>\n";
+  return "<details><summary>figures</summary>\n" + preformatted(text) + "</details>\n";
 }
 
 }  // namespace

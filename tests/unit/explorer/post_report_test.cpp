@@ -60,6 +60,7 @@ TEST(PostReport, GpusThatDoBothAreNeverBlank) {
   EXPECT_THAT(html, HasSubstr("<span>samples</span>"));
   EXPECT_THAT(html, HasSubstr("those that run, 256 at most"));
   EXPECT_THAT(html, Not(HasSubstr("What a change brings")));
+  EXPECT_THAT(html, HasSubstr("\n\n  phase  "));  // The text keeps its lines and blanks.
 }
 
 // One of two pools works at all times, except where weights travel, when both do.
