@@ -230,8 +230,10 @@ int run_buy(const Arguments& arguments) {
   if (given.json)
     options.refuse({"csv"}, "and --json would be printed into each other", "leave one of them out");
   if (given.post) return buy_for_loop(given, options);
-  options.refuse({"steps", "prompt_length", "response_length", "mean_response", "max_response"},
-                 "is of a job of reinforcement learning", "add --post FILE");
+  std::vector<std::string> of_loops = length_keys;
+  of_loops.push_back("steps");
+  for (const std::string& name : of_loops)
+    options.refuse({name.c_str()}, "is of a job of reinforcement learning", "add --post FILE");
   complete(given, options);
   const PurchaseRequest& request = given.request;
   const Interruption interruption;

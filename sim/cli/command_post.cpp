@@ -4,6 +4,7 @@
 #include "sim/cli/options.hpp"
 #include "sim/cli/scenario_options.hpp"
 #include "sim/cli/terminal.hpp"
+#include "sim/core/quoting.hpp"
 #include "sim/core/write_file.hpp"
 #include "sim/explorer/post_report.hpp"
 #include "sim/formats/requests/read_requests.hpp"

@@ -65,15 +65,24 @@ std::string row(const std::string& label, const std::string& parts, const std::s
 
 class StepDrawing {
  public:
-  explicit StepDrawing(const RlStep& step) : step_{step} {}
+  explicit StepDrawing(const RlStep& step) : step_{step}, times_{pool_times(step)} {
+    for (const PoolTime& one : times_) shown_ = std::max(shown_, one.begin + one.time);
+  }
 
   std::string html() {
-    const RlJob& job = step_.job;
-    step_.overlap ? at_a_time() : in_turn();
+    std::string trainer, engine, curve;
+    for (const PoolTime& one : times_) {
+      if (!one.phase) continue;
+      if (std::find(drawn_.begin(), drawn_.end(), *one.phase) == drawn_.end())
+        drawn_.push_back(*one.phase);
+      (one.of_engine ? engine : trainer) +=
+          part_of_row(one.begin / shown_, (one.begin + one.time) / shown_, *one.phase, one.time);
+      if (*one.phase == RlPhase::generation && !step_.overlap) curve = samples_from(one.begin);
+    }
     std::string html = "<h2>What each GPU does</h2>\n" + legend();
-    html += row(job.colocated ? "all GPUs" : "training", trainer_, "");
-    if (!job.colocated) html += row("rollout", engine_, "");
-    if (!curve_.empty()) html += row("samples", curve_, " style=\"height:80px\"");
+    html += row(engine.empty() ? "all GPUs" : "training", trainer, "");
+    if (!engine.empty()) html += row("rollout", engine, "");
+    if (!curve.empty()) html += row("samples", curve, " style=\"height:80px\"");
     html += "<div class=\"ticks\">";
     for (int i = 0; i <= 4; ++i)
       html += "<span>" + fixed(shown_.si() * i / 4.0, 1) + (i == 4 ? " s" : "") + "</span>";
@@ -81,65 +90,15 @@ class StepDrawing {
   }
 
  private:
-  void add(std::string& pool, RlPhase phase, Seconds begin, Seconds time) {
-    if (time <= Seconds{}) return;
-    if (std::find(drawn_.begin(), drawn_.end(), phase) == drawn_.end()) drawn_.push_back(phase);
-    pool += part_of_row(begin / shown_, (begin + time) / shown_, phase, time);
-  }
-
-  void in_turn() {
-    shown_ = step_.time;
-    Seconds begin;
-    for (const RlPhaseTime& one : step_.phases) {
-      const bool generates = one.phase == RlPhase::generation;
-      if (step_.job.colocated || !generates) add(trainer_, one.phase, begin, one.time);
-      if (generates || one.phase == RlPhase::refit) add(engine_, one.phase, begin, one.time);
-      if (generates) draw_samples_from(begin);
-      begin += one.time;
-    }
-  }
-
-  void at_a_time() {
-    constexpr int steps = 3;
-    shown_ = static_cast<double>(steps) * step_.time;
-    const Seconds refit = step_.time_of(RlPhase::refit);
-    const Seconds stops = step_.job.request.in_flight_updates ? Seconds{} : refit;
-    for (int i = 0; i < steps; ++i) {
-      const Seconds first = static_cast<double>(i) * step_.time;
-      Seconds begin = first;
-      for (const RlPhaseTime& one : step_.phases) {
-        if (one.phase != RlPhase::generation) add(trainer_, one.phase, begin, one.time);
-        begin += one.time;
-      }
-      add(engine_, RlPhase::generation, first,
-          std::min(step_.overlap->generation.time, step_.time - stops));
-      add(engine_, RlPhase::refit, first + step_.time - stops, stops);
-    }
-  }
-
   // The number of samples in the engine: from all of a step down to the longest one.
-  void draw_samples_from(Seconds begin) {
-    std::vector<std::pair<double, int>> changes;
-    for (const RequestTimes& one : step_.rollout.run.replay.times) {
-      changes.emplace_back((one.arrival + one.queue).si(), 1);
-      changes.emplace_back((one.arrival + one.e2e).si(), -1);
-    }
-    if (changes.empty()) return;
-    std::sort(changes.begin(), changes.end());
-    most_ = 0;
-    std::int64_t running = 0;
-    for (const auto& [at, by] : changes) most_ = std::max(most_, running += by);
-    const std::size_t every = changes.size() / most_points + 1;
-    running = 0;
-    curve_ = "<path d=\"M" + fixed(width * (begin / shown_), 2) + " 100";
-    for (std::size_t i = 0; i < changes.size(); ++i) {
-      running += changes[i].second;
-      if (i % every != 0 && i + 1 != changes.size()) continue;
-      const double x = width * ((begin.si() + changes[i].first) / shown_.si());
-      const double y = 100.0 * (1.0 - static_cast<double>(running) / static_cast<double>(most_));
-      curve_ += "H" + fixed(x, 2) + "V" + fixed(y, 1);
-    }
-    curve_ += "z\" style=\"fill:" + colour_of(RlPhase::generation) + "\"/>";
+  std::string samples_from(Seconds begin) {
+    const auto samples = running_samples(step_.rollout, most_points);
+    for (const auto& [at, running] : samples) most_ = std::max(most_, running);
+    std::string path = "<path d=\"M" + fixed(width * (begin / shown_), 2) + " 100";
+    for (const auto& [at, running] : samples)
+      path += "H" + fixed(width * ((begin + at) / shown_), 2) + "V" +
+              fixed(100.0 * (1.0 - static_cast<double>(running) / static_cast<double>(most_)), 1);
+    return path + "z\" style=\"fill:" + colour_of(RlPhase::generation) + "\"/>";
   }
 
   std::string legend() const {
@@ -154,14 +113,14 @@ class StepDrawing {
     std::string text;
     if (step_.overlap)
       text = "Three equal steps of a loop that generates while it trains.";
-    else if (!curve_.empty())
+    else
       text = "Samples: those that run, " + grouped(most_) + " at most.";
     return text + (step_.job.colocated ? "" : " Blank: the pool waits.");
   }
 
   const RlStep& step_;
+  std::vector<PoolTime> times_;
   Seconds shown_;
-  std::string trainer_, engine_, curve_;
   std::vector<RlPhase> drawn_;
   std::int64_t most_ = 0;
 };

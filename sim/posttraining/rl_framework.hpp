@@ -43,8 +43,8 @@ struct RlFramework {
   /// The engine runs in the process that calls it, or beside it with one call a sample.
   RolloutMode in_process, asynchronous;
   bool async_engine = true;  ///< Which of them, unless a job says so.
-  /// Where it generates while it trains: it begins the samples of a step when all of those before
-  /// have ended, instead of a prompt where one has.
+  /// A loop that generates while it trains begins the samples of a step when all samples of the step
+  /// before have ended; otherwise a prompt begins wherever one has ended.
   bool whole_batches = false;
   SamplePacking packing = SamplePacking::bins;
   std::int64_t round_tokens = 1;  ///< Packed samples are padded to a multiple of it.
@@ -54,7 +54,7 @@ struct RlFramework {
   bool frees_optimizer = true;    ///< and its optimizer's state.
   /// The reference's weights come from the host for its pass, in place of the policy's.
   bool swaps_reference = true;
-  /// The reference's weights stay in the GPUs beside the policy's, as long as those stay.
+  /// The weights of the reference model stay in the GPUs, unless the policy's leave them.
   bool reference_stays = false;
   BytesPerSecond host_copies;  ///< Of a GPU, between its memory and pages of the host.
   Seconds optimizer_step;      ///< Of an optimizer step, beside its passes: data, memory pools.

@@ -105,13 +105,15 @@ struct RlJob {
 
   /// Prompts that a step generates answers to.
   std::int64_t generated_prompts() const { return std::ssize(generated) / request.samples; }
+  /// A reference's weights stay in the GPUs of the trainer beside those of the policy.
+  bool keeps_reference() const { return reference && framework.reference_stays && !frees_weights; }
   bool is_asynchronous() const { return request.max_staleness > 0; }
 };
 
-/// Fills in what is left open and checks it. `gpus`: all. `like`: a job of the same samples, which
-/// are not drawn again; null: none. Errors: bad_input for what contradicts
-/// itself or is missing; infeasible for what does not divide; those of make_scenario() and
-/// make_deployment().
+/// Fills in what is left open and checks it. `gpus`: all. `like`: another job with the same lengths,
+/// whose samples are taken instead of drawing them again; null: they are drawn.
+/// Errors: bad_input, a request contradicts itself or lacks a key; infeasible, its numbers do not
+/// divide; those of make_scenario() and make_deployment().
 RlJob make_rl_job(const Model& model, const System& system, const RlFramework& framework,
                   const RlRequest& request, int gpus, const Place& at, const RlJob* like = nullptr);
 

@@ -20,7 +20,7 @@ template <>
 inline const std::vector<std::string> enum_words<SamplePacking>{"bins", "balanced", "fixed",
                                                                 "padded"};
 
-/// Whether a limit of tokens forms micro-batches, instead of a number of samples.
+/// Whether a micro-batch is filled up to a number of tokens. Else it has a number of samples.
 inline bool packs_by_tokens(SamplePacking packing) {
   return packing == SamplePacking::bins || packing == SamplePacking::balanced;
 }

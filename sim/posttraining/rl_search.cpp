@@ -87,10 +87,11 @@ class Changes {
       const double median = median_of_cut_mean(*job.request.mean_response, sigma, most);
       lengths =
           LengthDistribution{LengthDistribution::Kind::lognormal, std::round(median), 0.0, sigma};
-      options += " --response_length " + length_distribution_text(*lengths) +
-                 " in place of --mean_response";
+      options += " --response_length " + length_distribution_text(*lengths);
     }
-    attempt("answers cut at half", options, [&](RlRequest& r) {
+    const std::string words = std::string{"answers cut at half"} +
+                              (lengths ? ", their lengths in place of mean_response" : "");
+    attempt(words, options, [&](RlRequest& r) {
       r.max_response = half;
       if (!lengths) return;
       r.response_length = lengths;
@@ -159,18 +160,14 @@ class Search {
     std::size_t stride = 1;
     while (all.size() > most_splits * stride) stride *= 2;
     std::vector<bool> seen(all.size());
-    std::vector<std::size_t> round;
-    for (std::size_t i = stride / 2; i < all.size(); i += stride) round.push_back(i);
-    for (;; stride /= 2) {
+    for (; stride > 0; stride /= 2) {
       std::vector<int> gpus;
-      for (const std::size_t i : round)
+      for (const std::size_t i : next_round(all, stride))
         if (i < all.size() && !seen[i]) {
           seen[i] = true;
           gpus.push_back(all[i]);
         }
       consider_all(gpus);
-      if (stride <= 1) break;
-      round = next_round(all, stride / 2);
     }
     return std::move(result_);
   }

@@ -58,8 +58,8 @@ void need_training_memory(const RlJob& job, const MemoryReport& memory, double m
                                  : as_training_keys(remedy));
 }
 
-// The most that a GPU needs in passes, which may have more tokens than training: they keep no
-// activations for a backward, and logits in 16 bits beside fp32, without gradients.
+// The most that a GPU needs in passes. They may have more tokens than training, but they keep no
+// activations for a backward pass, and of logits a copy in 16 bits and one in fp32 without gradients.
 Bytes peak_of_passes(const RlJob& job) {
   if (!job.old_logprobs && !job.reference && !job.critic) return {};
   constexpr double logit_bytes = 2.0 + 4.0;
@@ -178,8 +178,7 @@ class StepMaker {
     memory.left_by_trainer =
         models() * ((job.frees_weights ? Bytes{} : trainer_.kept_weights) +
                     (job.frees_optimizer ? Bytes{} : trainer_.stage.optimizer));
-    if (job.reference && job.framework.reference_stays && !job.frees_weights)
-      memory.left_by_trainer += trainer_.kept_weights;
+    if (job.keeps_reference()) memory.left_by_trainer += trainer_.kept_weights;
     memory.rollout += memory.left_by_trainer;
     if (memory.rollout > memory.capacity)
       fail_infeasible(
@@ -227,15 +226,14 @@ TrainerHalf trainer_half(const RlJob& job, EstimateContext& context, double most
   half.stage = mean.stages[static_cast<std::size_t>(mean.fullest_stage())];
   half.kept_weights = kept_weights(job, half.stage);
   half.peak = std::max(fullest.peak(), peak_of_passes(job));
-  const bool keeps_reference = job.reference && job.framework.reference_stays && !job.frees_weights;
-  if (keeps_reference) half.peak += half.kept_weights;
-  // A critic of the policy's size keeps its weights beside the policy's, and its state unless that
-  // waits in the host for its turn.
+  if (job.keeps_reference()) half.peak += half.kept_weights;
+  // A critic has the policy's size. Its weights stay in the GPU; its optimizer's state does, too,
+  // unless it waits in the host while the policy is trained.
   if (job.critic)
     half.peak += half.kept_weights + (job.frees_optimizer ? Bytes{} : half.stage.optimizer);
   if (half.peak > most_memory * fullest.capacity)
     fail_infeasible({"", "--training"},
-                    std::string{"the policy"} + (keeps_reference ? ", a reference" : "") +
+                    std::string{"the policy"} + (job.keeps_reference() ? ", a reference" : "") +
                         (job.critic ? " and a critic of its size" : "") + " need " +
                         gigabytes_text(half.peak) + " on each GPU, which has " +
                         gigabytes_text(fullest.capacity),

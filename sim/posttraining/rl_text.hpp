@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/cluster/economics.hpp"
@@ -37,6 +39,21 @@ std::string rl_offers_text(const RlSearchRequest& request, const std::vector<RlO
                            const std::vector<RlBill>& bills);
 /// orrery.post-purchase/1: the same.
 std::string rl_offers_json(const std::vector<RlOffer>& offers, const std::vector<RlBill>& bills);
+
+/// What the GPUs of a pool do for a time.
+struct PoolTime {
+  bool of_engine = false;        ///< The pool that generates, where it has GPUs of its own.
+  std::optional<RlPhase> phase;  ///< Nothing: the pool waits for the other one.
+  Seconds begin, time;
+};
+
+/// What each pool does from the begin of a step to its end, without gaps: the trainer's times first.
+/// Loops that generate while they train have three equal steps.
+std::vector<PoolTime> pool_times(const RlStep& step);
+
+/// How many samples run from a moment of a synchronous rollout on, at `most` moments or fewer.
+std::vector<std::pair<Seconds, std::int64_t>> running_samples(const Rollout& rollout,
+                                                              std::size_t most);
 
 /// A step as Chrome trace JSON, which ui.perfetto.dev opens: a process for each pool of GPUs with
 /// its phases and its waits, one after the other; how many samples run at each moment of a rollout;

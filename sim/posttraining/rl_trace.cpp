@@ -28,73 +28,31 @@ class TraceMaker {
       name(trainer, "training, " + plural(job.train_gpus, "GPU"));
       name(engine, "rollout, " + plural(job.rollout_gpus, "GPU"));
     }
-    if (step_.overlap)
-      at_a_time();
-    else
-      in_turn();
+    const int generates = job.colocated ? trainer : engine;
+    for (const PoolTime& one : pool_times(step_)) {
+      const int pool = one.of_engine ? engine : trainer;
+      slice(pool, one.phase ? phase_text(*one.phase) : wait_text(pool), one.begin, one.time);
+      if (one.phase == RlPhase::generation && pool == generates && !step_.overlap)
+        samples(pool, one.begin);
+    }
     return Json{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events_)}}.dump() + "\n";
   }
 
  private:
-  // The pools of a loop whose halves take turns wait for each other.
-  void in_turn() {
-    Seconds begin;
-    for (const RlPhaseTime& phase : step_.phases) {
-      const bool generates = phase.phase == RlPhase::generation;
-      const bool both = phase.phase == RlPhase::refit;
-      const auto draw = [&](int pool, bool works) {
-        slice(pool, works ? phase_text(phase.phase) : "waits", begin, phase.time);
-      };
-      draw(trainer, step_.job.colocated || !generates);
-      if (!step_.job.colocated) draw(engine, generates || both);
-      if (generates) samples(begin);
-      begin += phase.time;
-    }
-  }
-
-  void at_a_time() {
-    constexpr int steps = 3;
-    const Seconds refit = step_.time_of(RlPhase::refit);
-    Seconds begin;
-    for (int i = 0; i < steps; ++i) {
-      Seconds at = begin;
-      for (const RlPhaseTime& phase : step_.phases) {
-        const bool waits = phase.phase == RlPhase::generation;
-        slice(trainer, waits ? "waits for samples" : phase_text(phase.phase), at, phase.time);
-        at += phase.time;
-      }
-      const Seconds stops = step_.job.request.in_flight_updates ? Seconds{} : refit;
-      const Seconds generates = std::min(step_.overlap->generation.time, step_.time - stops);
-      slice(engine, phase_text(RlPhase::generation), begin, generates);
-      slice(engine, "waits for the trainer", begin + generates, step_.time - stops - generates);
-      slice(engine, phase_text(RlPhase::refit), begin + step_.time - stops, stops);
-      begin += step_.time;
-    }
+  std::string wait_text(int pool) const {
+    if (!step_.overlap) return "waits";
+    return pool == trainer ? "waits for samples" : "waits for the trainer";
   }
 
   // How many samples run, and the last ones: the tail of the rollout.
-  void samples(Seconds begin) {
-    const int pool = step_.job.colocated ? trainer : engine;
+  void samples(int pool, Seconds begin) {
+    for (const auto& [at, running] : running_samples(step_.rollout, most_points))
+      events_.push_back({{"ph", "C"},
+                         {"pid", pool},
+                         {"name", "running samples"},
+                         {"ts", microseconds(begin + at)},
+                         {"args", {{"samples", running}}}});
     std::vector<RequestTimes> times = step_.rollout.run.replay.times;
-    std::vector<std::pair<double, int>> changes;
-    for (const RequestTimes& one : times) {
-      changes.emplace_back((one.arrival + one.queue).si(), 1);
-      changes.emplace_back((one.arrival + one.e2e).si(), -1);
-    }
-    std::sort(changes.begin(), changes.end());
-    const std::size_t every = changes.size() / most_points + 1;
-    std::int64_t running = 0;
-    for (std::size_t i = 0; i < changes.size(); ++i) {
-      running += changes[i].second;
-      const bool last_of_moment =
-          i + 1 == changes.size() || changes[i + 1].first > changes[i].first;
-      if (last_of_moment && (i % every == 0 || i + 1 == changes.size()))
-        events_.push_back({{"ph", "C"},
-                           {"pid", pool},
-                           {"name", "running samples"},
-                           {"ts", microseconds(begin + Seconds{changes[i].first})},
-                           {"args", {{"samples", running}}}});
-    }
     const auto end = [](const RequestTimes& one) { return one.arrival + one.e2e; };
     std::stable_sort(times.begin(), times.end(),
                      [&](const RequestTimes& a, const RequestTimes& b) { return end(a) > end(b); });
@@ -137,7 +95,73 @@ class TraceMaker {
   Json events_ = Json::array();
 };
 
+// Pools that take turns wait for each other.
+void add_in_turn(const RlStep& step, std::vector<PoolTime>& trainer,
+                 std::vector<PoolTime>& engine) {
+  Seconds begin;
+  for (const RlPhaseTime& one : step.phases) {
+    const bool generates = one.phase == RlPhase::generation;
+    const auto phase_if = [&](bool works) {
+      return works ? std::optional{one.phase} : std::nullopt;
+    };
+    trainer.push_back({false, phase_if(step.job.colocated || !generates), begin, one.time});
+    if (!step.job.colocated)
+      engine.push_back({true, phase_if(generates || one.phase == RlPhase::refit), begin, one.time});
+    begin += one.time;
+  }
+}
+
+void add_at_a_time(const RlStep& step, Seconds first, std::vector<PoolTime>& trainer,
+                   std::vector<PoolTime>& engine) {
+  Seconds begin = first;
+  for (const RlPhaseTime& one : step.phases) {
+    const bool waits = one.phase == RlPhase::generation;
+    trainer.push_back({false, waits ? std::nullopt : std::optional{one.phase}, begin, one.time});
+    begin += one.time;
+  }
+  const Seconds stops =
+      step.job.request.in_flight_updates ? Seconds{} : step.time_of(RlPhase::refit);
+  const Seconds generates = std::min(step.overlap->generation.time, step.time - stops);
+  engine.push_back({true, RlPhase::generation, first, generates});
+  engine.push_back({true, std::nullopt, first + generates, step.time - stops - generates});
+  engine.push_back({true, RlPhase::refit, first + step.time - stops, stops});
+}
+
 }  // namespace
+
+std::vector<PoolTime> pool_times(const RlStep& step) {
+  std::vector<PoolTime> trainer, engine;
+  if (!step.overlap) add_in_turn(step, trainer, engine);
+  constexpr int shown = 3;
+  for (int i = 0; step.overlap && i < shown; ++i)
+    add_at_a_time(step, static_cast<double>(i) * step.time, trainer, engine);
+  trainer.insert(trainer.end(), engine.begin(), engine.end());
+  std::erase_if(trainer, [](const PoolTime& one) { return one.time <= Seconds{}; });
+  return trainer;
+}
+
+std::vector<std::pair<Seconds, std::int64_t>> running_samples(const Rollout& rollout,
+                                                              std::size_t most) {
+  std::vector<std::pair<Seconds, int>> changes;
+  for (const RequestTimes& one : rollout.run.replay.times) {
+    changes.emplace_back(one.arrival + one.queue, 1);
+    changes.emplace_back(one.arrival + one.e2e, -1);
+  }
+  std::sort(changes.begin(), changes.end());
+  const std::size_t every = changes.size() / most + 1;
+  std::vector<std::pair<Seconds, std::int64_t>> curve;
+  std::int64_t running = 0;
+  std::size_t next = 0;  // The first moment is always there: most samples begin with it.
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    running += changes[i].second;
+    const bool is_last = i + 1 == changes.size();
+    const bool last_of_moment = is_last || changes[i + 1].first > changes[i].first;
+    if (!last_of_moment || (i < next && !is_last)) continue;
+    curve.emplace_back(changes[i].first, running);
+    next = i + every;
+  }
+  return curve;
+}
 
 std::string rl_trace(const RlStep& step) { return TraceMaker{step}.text(); }
 

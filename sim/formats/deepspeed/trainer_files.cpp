@@ -43,12 +43,6 @@ bool is_settings_file(const std::string& path) {
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// Shell variables are not settings: "GPUS", "1".
-bool is_setting(const std::string& name) {
-  return std::none_of(name.begin(), name.end(), [](unsigned char c) { return std::isupper(c); }) &&
-         !std::isdigit(static_cast<unsigned char>(name[0]));
-}
-
 // Some are the trainer's, too.
 bool may_be_of_engine(const std::string& name) {
   const std::string first = name.substr(0, name.find('.'));

@@ -69,10 +69,7 @@ std::string first_line_of(const std::string& text) { return text.substr(0, text.
 // The trainer's arguments as settings: "--a.b 1", "--a=1", "--flag".
 Settings openrlhf_settings(const RecipeFile& file, const RecipeAnswers& answers,
                            std::vector<std::string>& notes) {
-  std::map<std::string, std::string> variables;
-  for (const auto& [name, value] : answers.set)
-    if (name.find('.') == name.npos) variables[name] = value;
-  const ShellScript script = read_shell_script(file.text, file.path, variables, answers.other_file);
+  const ShellScript script = read_loop_script(file, answers);
   notes = script.notes;
   bool starts_more = false;
   std::optional<Settings> found;
@@ -102,10 +99,13 @@ Settings openrlhf_settings(const RecipeFile& file, const RecipeAnswers& answers,
     }
     found = Settings{std::move(tree), file.path};
   }
+  if (!found)
+    fail_input({file.path, ""}, "starts no loop of OpenRLHF",
+               "give a script with python3 -m openrlhf.cli.train_ppo_ray");
   if (starts_more) notes.push_back("the script starts several runs; this is the first");
-  if (found) return std::move(*found);
-  fail_input({file.path, ""}, "starts no loop of OpenRLHF",
-             "give a script with python3 -m openrlhf.cli.train_ppo_ray");
+  for (const auto& [name, value] : answers.set)
+    if (is_setting(name)) found->set(name, value);
+  return std::move(*found);
 }
 
 class OpenRlhfReader {
@@ -199,9 +199,9 @@ class OpenRlhfReader {
     if (all && !at_a_time) {
       if (engine_gpus != actor)
         s_.fail(engines,
-                "makes engines on " + plural(engine_gpus, "GPU") + " beside an actor on " +
+                "gives the engines " + plural(engine_gpus, "GPU") + " and the actor has " +
                     std::to_string(actor),
-                "use as many: with colocate_all they share them");
+                "give both the same number: with colocate_all they share the GPUs");
       t_.gpus = answers_.gpus.value_or(actor);
     } else {
       rl_.rollout_gpus = engine_gpus;
@@ -232,7 +232,8 @@ class OpenRlhfReader {
     if (batch < all) job["train_batch"] = batch;
     if (const std::int64_t epochs = count("train.max_epochs|max_epochs", 1); epochs > 1)
       job["epochs"] = epochs;
-    // What is generated beyond a step's prompts is kept for the next (samples_generator.py).
+    // OpenRLHF keeps the answers that it generates beyond a step's for the next step
+    // (samples_generator.py).
     s_.find("rollout.vllm_generate_batch_size|vllm_generate_batch_size");
     const std::string answer = "rollout.max_new_tokens|max_new_tokens|generate_max_len";
     length_ = count("data.max_len|max_len", 2048);
@@ -361,8 +362,7 @@ class OpenRlhfReader {
 ImportedRun import_openrlhf_run(const RecipeFile& file, const RecipeAnswers& answers) {
   require_text(file.text, file.path, "a script of OpenRLHF");
   std::vector<std::string> notes;
-  Settings settings = openrlhf_settings(file, answers, notes);
-  for (const auto& [path, value] : answers.set) settings.set(path, value);
+  const Settings settings = openrlhf_settings(file, answers, notes);
   ImportedRun run = OpenRlhfReader{settings, answers}.read();
   run.notes.insert(run.notes.begin(), notes.begin(), notes.end());
   return run;

@@ -4,6 +4,7 @@
 
 #include "sim/core/number_text.hpp"
 #include "sim/core/text_file.hpp"
+#include "sim/core/value_list.hpp"
 
 namespace orrery {
 
@@ -39,6 +40,13 @@ void need_sections(const Settings& settings, const std::vector<std::string>& pat
     if (const SettingsTree* found = settings.look(path);
         found && found->kind != SettingsTree::Kind::map && !found->is_null())
       settings.fail(path, "is no section of settings", "write its settings below it");
+}
+
+ShellScript read_loop_script(const RecipeFile& file, const RecipeAnswers& answers) {
+  std::map<std::string, std::string> variables;
+  for (const auto& [name, value] : answers.set)
+    if (name.find('.') == name.npos) variables[name] = value;
+  return read_shell_script(file.text, file.path, variables, answers.other_file);
 }
 
 SettingsTree empty_section() {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/formats/recipe/recipe.hpp"
+#include "sim/formats/shell/shell_script.hpp"
 
 namespace orrery {
 
@@ -28,6 +29,9 @@ double memory_share(const Settings& settings, const std::string& path, const std
 /// Errors (bad_input): one of `paths` is there and is no map of settings, which would hide all that
 /// the section decides.
 void need_sections(const Settings& settings, const std::vector<std::string>& paths);
+
+/// A script that starts a loop, with those of `answers.set` that are variables: they have no dot.
+ShellScript read_loop_script(const RecipeFile& file, const RecipeAnswers& answers);
 
 /// A map of settings without any.
 SettingsTree empty_section();

@@ -105,10 +105,7 @@ struct VerlCommand {
 };
 
 VerlCommand command_of(const RecipeFile& file, const RecipeAnswers& answers) {
-  std::map<std::string, std::string> variables;
-  for (const auto& [name, value] : answers.set)
-    if (name.find('.') == name.npos) variables[name] = value;
-  const ShellScript script = read_shell_script(file.text, file.path, variables, answers.other_file);
+  const ShellScript script = read_loop_script(file, answers);
   std::optional<VerlCommand> found;
   for (const auto& command : script.commands) {
     const auto program = std::find_if(command.begin(), command.end(), [](const ShellWord& word) {
@@ -153,10 +150,11 @@ VerlCommand command_of(const RecipeFile& file, const RecipeAnswers& answers) {
     found = VerlCommand{Settings{std::move(tree), file.path}, is_megatron,
                         program->text.find("one_step_off") != program->text.npos};
   }
-  if (found) found->notes = script.notes;
-  if (found) return std::move(*found);
-  fail_input({file.path, ""}, "starts no trainer of verl",
-             "give a script with python3 -m verl.trainer.main_ppo, or its configuration");
+  if (!found)
+    fail_input({file.path, ""}, "starts no trainer of verl",
+               "give a script with python3 -m verl.trainer.main_ppo, or its configuration");
+  found->notes = script.notes;
+  return std::move(*found);
 }
 
 class VerlReader {

@@ -1,6 +1,7 @@
 #include "sim/formats/recipe/recipe.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <string_view>
@@ -229,6 +230,11 @@ void refuse_model_sizes(const Settings& settings, const std::string& section, bo
     if (!(has_config && changed.starts_with(section + ".rope_scaling.")) &&
         is_model_size(changed.substr(changed.rfind('.') + 1)))
       settings.fail(changed, "changes the model's config.json", name_the_model);
+}
+
+bool is_setting(const std::string& name) {
+  return std::none_of(name.begin(), name.end(), [](unsigned char c) { return std::isupper(c); }) &&
+         !std::isdigit(static_cast<unsigned char>(name[0]));
 }
 
 void take_answers(Settings& settings, const RecipeAnswers& answers) {

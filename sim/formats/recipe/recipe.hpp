@@ -133,6 +133,10 @@ Model named_model(const Settings& settings, const std::string& paths, const Reci
 void refuse_model_sizes(const Settings& settings, const std::string& section,
                         bool has_config = false);
 
+/// A name in `answers.set` is that of a setting. Variables of scripts have capitals or are numbers:
+/// "GPUS", "1".
+bool is_setting(const std::string& name);
+
 /// Replaces settings by the user's answers, which win.
 void take_answers(Settings& settings, const RecipeAnswers& answers);
 

@@ -22,11 +22,9 @@ bool is_settings_file(const std::string& path) {
   return path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".json");
 }
 
-// Shell variables are not settings: "GPUS", "1". Nor are the questions of import_servers() itself.
-bool is_setting(const std::string& name) {
-  if (name == "accepted" || name == "engine" || name == "system") return false;
-  return std::none_of(name.begin(), name.end(), [](unsigned char c) { return std::isupper(c); }) &&
-         !std::isdigit(static_cast<unsigned char>(name[0]));
+// The questions of import_servers() itself are no settings of a server.
+bool is_server_setting(const std::string& name) {
+  return name != "accepted" && name != "engine" && name != "system" && is_setting(name);
 }
 
 bool is_flag(const std::string& word) {
@@ -266,7 +264,8 @@ class ServerFinder {
       read_settings_alone(files_.front());
     for (ServerCommand& server : found_.servers)
       for (const auto& [name, value] : answers_.set)
-        if (is_setting(name)) (server.file.has(name) ? server.file : server.words).set(name, value);
+        if (is_server_setting(name))
+          (server.file.has(name) ? server.file : server.words).set(name, value);
     return std::move(found_);
   }
 

@@ -7,9 +7,9 @@
 namespace orrery {
 
 /// The document of a text. Anchors, aliases and merged maps (<<) are followed; tags are not.
-/// Of a key that a map says twice the later counts, as PyYAML has it, by which the tools read their
-/// files. Errors (bad_input): no YAML, by its line; a second document; nested too deep, or aliases
-/// that grow without end.
+/// A map may name a key twice: the later value counts, as with PyYAML, which the tools use.
+/// Errors (bad_input): no YAML, by its line; a second document; nested too deep, or aliases that
+/// grow without end.
 SettingsTree read_yaml(const std::string& text, const std::string& file);
 
 /// A TOML document as a tree of settings: strings are quoted, numbers, truths and dates are words.

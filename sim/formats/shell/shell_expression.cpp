@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 
+#include "sim/core/text_file.hpp"
+#include "sim/formats/shell/shell_lexer.hpp"
 #include "sim/formats/shell/shell_values.hpp"
 
 namespace orrery {
@@ -368,12 +370,7 @@ class ConditionReader {
 }  // namespace
 
 std::pair<std::string, std::string> shell_assignment(const std::string& text) {
-  constexpr const char* blanks = " \t\r\n";
-  const auto trimmed = [&](const std::string& part) {
-    const std::size_t first = part.find_first_not_of(blanks);
-    if (first == part.npos) return std::string{};
-    return part.substr(first, part.find_last_not_of(blanks) + 1 - first);
-  };
+  const auto trimmed = [](const std::string& part) { return std::string{orrery::trimmed(part)}; };
   const std::string whole = trimmed(text);
   for (const auto& [step, by] : {std::pair{"++", " + 1"}, {"--", " - 1"}}) {
     std::string name;

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "sim/core/text_file.hpp"
 #include "sim/formats/shell/launched_program.hpp"
 #include "sim/formats/shell/shell_expansion.hpp"
 #include "sim/formats/shell/shell_expression.hpp"
@@ -268,7 +269,7 @@ class Interpreter {
     return Status::yes;
   }
 
-  // What `break` and `continue` of a loop's body mean for it, which is over with the first.
+  // Ends `break` and `continue` of a loop's body. True: the loop ends as well.
   bool leaves_loop() { return std::exchange(flow_, Flow::on) == Flow::breaks; }
 
   Status command(const ShellNode& node) {
@@ -532,7 +533,7 @@ class Interpreter {
     return text;
   }
 
-  // As many names as the job has nodes, as scripts count them.
+  // Names in place of those of the job's nodes: scripts count them.
   std::optional<std::string> names_of_nodes() {
     const ShellValue* nodes = variables_.find("SLURM_NNODES");
     const auto count =

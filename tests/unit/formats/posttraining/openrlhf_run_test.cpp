@@ -80,6 +80,14 @@ TEST(OpenRlhfRun, OldNamesMeanTheSame) {
               HasSubstr("max_sample=3072"));
 }
 
+// A variable of the script is no option.
+TEST(OpenRlhfRun, VariablesOfTheScript) {
+  const std::map<std::string, std::string> set{
+      {"GPUS", "16"}, {"ref.num_gpus_per_node", "16"}, {"vllm.num_engines", "8"}};
+  EXPECT_THAT(job_of(set), HasSubstr("gpus=16"));
+  EXPECT_THAT(run_of(set).notes, Not(Contains(HasSubstr("not read"))));
+}
+
 // gae is PPO with a critic; without a coefficient there is no reference.
 TEST(OpenRlhfRun, AlgorithmsAndTheirModels) {
   EXPECT_THAT(job_of({{"algo.advantage.estimator", "gae"}}), HasSubstr("algorithm=\"ppo\""));
@@ -126,7 +134,8 @@ TEST(OpenRlhfRun, WhatNothingPricesIsRefused) {
               HasSubstr("--set ds.tensor_parallel_size=1"));
   EXPECT_THAT(refusal({{"train.batch_size", "300"}}), HasSubstr("does not divide the 1,024"));
   EXPECT_THAT(refusal({{"train.colocate_all", "false"}}), HasSubstr("GPUs of its own"));
-  EXPECT_THAT(refusal({{"vllm.num_engines", "3"}}), HasSubstr("beside an actor on 8"));
+  EXPECT_THAT(refusal({{"vllm.num_engines", "3"}}),
+              HasSubstr("the engines 6 GPUs and the actor has 8"));
   EXPECT_THAT(refusal({{"algo.advantage.estimator", "zzz"}}), HasSubstr("zzz"));
   EXPECT_THAT(refusal({{"rollout.max_new_tokens", "4096"}}), HasSubstr("raise data.max_len"));
   EXPECT_THAT(refusal({{"algo.kl.init_coef", "x"}}), HasSubstr("is no number"));
