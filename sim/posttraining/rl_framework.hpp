@@ -43,8 +43,8 @@ struct RlFramework {
   /// The engine runs in the process that calls it, or beside it with one call a sample.
   RolloutMode in_process, asynchronous;
   bool async_engine = true;  ///< Which of them, unless a job says so.
-  /// A loop that generates while it trains begins the samples of a step when all samples of the step
-  /// before have ended; otherwise a prompt begins wherever one has ended.
+  /// A loop that generates while it trains begins the samples of a step when all samples of the
+  /// step before have ended; otherwise a prompt begins wherever one has ended.
   bool whole_batches = false;
   SamplePacking packing = SamplePacking::bins;
   std::int64_t round_tokens = 1;  ///< Packed samples are padded to a multiple of it.

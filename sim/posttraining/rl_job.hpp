@@ -110,8 +110,8 @@ struct RlJob {
   bool is_asynchronous() const { return request.max_staleness > 0; }
 };
 
-/// Fills in what is left open and checks it. `gpus`: all. `like`: another job with the same lengths,
-/// whose samples are taken instead of drawing them again; null: they are drawn.
+/// Fills in what is left open and checks it. `gpus`: all. `like`: another job with the same
+/// lengths, whose samples are taken instead of drawing them again; null: they are drawn.
 /// Errors: bad_input, a request contradicts itself or lacks a key; infeasible, its numbers do not
 /// divide; those of make_scenario() and make_deployment().
 RlJob make_rl_job(const Model& model, const System& system, const RlFramework& framework,

@@ -59,7 +59,8 @@ void need_training_memory(const RlJob& job, const MemoryReport& memory, double m
 }
 
 // The most that a GPU needs in passes. They may have more tokens than training, but they keep no
-// activations for a backward pass, and of logits a copy in 16 bits and one in fp32 without gradients.
+// activations for a backward pass, and of logits a copy in 16 bits and one in fp32 without
+// gradients.
 Bytes peak_of_passes(const RlJob& job) {
   if (!job.old_logprobs && !job.reference && !job.critic) return {};
   constexpr double logit_bytes = 2.0 + 4.0;

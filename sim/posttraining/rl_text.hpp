@@ -47,8 +47,8 @@ struct PoolTime {
   Seconds begin, time;
 };
 
-/// What each pool does from the begin of a step to its end, without gaps: the trainer's times first.
-/// Loops that generate while they train have three equal steps.
+/// What each pool does from the begin of a step to its end, without gaps. The trainer's times are
+/// first. Loops that generate while they train have three equal steps.
 std::vector<PoolTime> pool_times(const RlStep& step);
 
 /// How many samples run from a moment of a synchronous rollout on, at `most` moments or fewer.
