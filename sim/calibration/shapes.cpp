@@ -46,7 +46,8 @@ void add_shape(std::vector<Case>& cases, const Op& op, const Plan& plan, double 
                               {op.batch, op.queries, op.heads, op.kv_heads, op.head_dim}, weight)});
       break;
     case Op::Kind::scan:
-      break;  // Records hold no scans.
+    case Op::Kind::wait:
+      break;  // Records hold neither.
     case Op::Kind::memory:
       merge_shapes(cases,
                    {make_case("memory", {"copy"}, {copy_rows(op.bytes), copy_width}, weight)});

@@ -58,6 +58,8 @@ Ops adapter_forward(const LayerSizes& s, std::string_view product, double rows, 
   }
   append(ops, sum_inner(s, "lora_reduce", rows, sums));
   ops.push_back(memory("lora_sum", 3.0 * t.y));
+  if (s.software.adapter_wait > Seconds{})
+    ops.push_back(wait_for_host("lora_wait", s.host_slowdown * s.software.adapter_wait));
   return ops;
 }
 

@@ -342,7 +342,14 @@ Ops head_forward(const Scenario& scenario) {
 
 Ops head_backward(const Scenario& scenario) {
   const Sizes s = of_head(scenario);
-  Ops ops{memory("cross_entropy_bwd", s.software.logit_backward_bytes * s.of_tokens(s.vocab))};
+  Ops ops;
+  if (s.software.loss_wait > Seconds{})
+    ops.push_back(wait_for_host(
+        "loss_wait", s.host_slowdown * static_cast<double>(s.tokens) * s.software.loss_wait));
+  if (s.software.recomputes_logits)
+    ops.push_back(product(s, "head", GemmPass::forward, s.tokens, s.vocab, s.hidden));
+  ops.push_back(
+      memory("cross_entropy_bwd", s.software.logit_backward_bytes * s.of_tokens(s.vocab)));
   append(ops, column_parallel_backward(s, {{"head", "head_dgrad", "head_wgrad", s.vocab}}));
   append(ops, norm_backward(s));
   return ops;

@@ -20,6 +20,7 @@ struct LayerSizes {
         software{s.software},
         plan{s.plan},
         architecture{s.system.gpu.architecture},
+        host_slowdown{s.system.host_slowdown},
         tokens{s.tokens_per_microbatch()},
         own_tokens{s.plan.sp ? tokens / s.plan.tp : tokens},
         hidden{model.hidden},
@@ -55,6 +56,7 @@ struct LayerSizes {
   const Software& software;
   const Plan& plan;
   Architecture architecture;
+  double host_slowdown;  ///< Of times of an x86 host.
   std::int64_t tokens, own_tokens, hidden, heads, kv_heads, head_width, ffn, ffn_in, vocab;
   bool quantises;     ///< Operands of linear layers become 8 bits wide; not those of the head.
   double element;     ///< Bytes of an element of an activation or a weight.

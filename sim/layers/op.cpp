@@ -25,6 +25,7 @@ Flop Op::flop() const {
     case Kind::scan:
       return scan_flop(scanned(), backward);
     case Kind::memory:
+    case Kind::wait:
     case Kind::collective:
       return Flop{0.0};
   }
@@ -58,6 +59,15 @@ Op memory(std::string_view name, double bytes, double efficiency) {
   op.name = name;
   op.bytes = Bytes{bytes};
   op.efficiency = efficiency;
+  return op;
+}
+
+Op wait_for_host(std::string_view name, Seconds idle) {
+  Op op;
+  op.kind = Op::Kind::wait;
+  op.name = name;
+  op.idle = idle;
+  op.kernels = 0;
   return op;
 }
 
@@ -100,6 +110,8 @@ PriceKind price_kind(const Op& kernel) {
       return PriceKind::attention;
     case Op::Kind::batched_gemm:
       return PriceKind::batched_gemm;
+    case Op::Kind::wait:
+      return PriceKind::host;
     case Op::Kind::memory:
     case Op::Kind::collective:
       break;

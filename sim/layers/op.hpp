@@ -23,7 +23,7 @@ struct IndexedWork {
 
 /// One GPU kernel, or one collective of a rank's group. The members in use depend on `kind`.
 struct Op {
-  enum class Kind { gemm, grouped_gemm, batched_gemm, attention, scan, memory, collective };
+  enum class Kind { gemm, grouped_gemm, batched_gemm, attention, scan, memory, wait, collective };
 
   Kind kind = Kind::memory;
   std::string_view name;  ///< Static text: "qkv", "norm", ...
@@ -51,6 +51,8 @@ struct Op {
   double efficiency = 1.0;  ///< memory: of the rate of plain copies; gemm: of its table's.
   Bytes bytes;              ///< memory, batched_gemm: HBM traffic. collective: the whole tensor.
   IndexedWork indexed;      ///< memory: the part of its traffic in such kernels.
+  /// wait: the GPU is idle while its host reads a value from it and launches what follows.
+  Seconds idle;
   CollectiveKind collective = CollectiveKind::all_reduce;
   GroupKind group = GroupKind::tensor;  ///< collective: the group that takes part
   /// collective: this share of it overlaps with the next op, the rest follows that op.
@@ -80,6 +82,7 @@ Op gemm(std::string_view name, GemmPass pass, std::int64_t m, std::int64_t n, st
 Op grouped_gemm(std::string_view name, GemmPass pass, std::vector<std::int64_t> rows,
                 std::int64_t n, std::int64_t k, double accumulate = 0.0);
 Op memory(std::string_view name, double bytes, double efficiency = 1.0);
+Op wait_for_host(std::string_view name, Seconds idle);
 Op collective(std::string_view name, CollectiveKind kind, double bytes, double hidden = 0.0,
               GroupKind group = GroupKind::tensor);
 

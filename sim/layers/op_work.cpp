@@ -205,6 +205,7 @@ Bytes traffic(const Op& op, Dtype dtype) {
     case Op::Kind::batched_gemm:
     case Op::Kind::memory:
       return op.bytes;
+    case Op::Kind::wait:
     case Op::Kind::collective:
       break;
   }
@@ -223,6 +224,7 @@ std::optional<Dtype> multiplies_in(const Op& op, Dtype dtype) {
     case Op::Kind::scan:
       return unquantised;
     case Op::Kind::memory:
+    case Op::Kind::wait:
     case Op::Kind::collective:
       break;
   }

@@ -18,6 +18,8 @@ Work work_of(const Op& kernel) {
     case Op::Kind::batched_gemm:
     case Op::Kind::scan:
       return Work::attention;
+    case Op::Kind::wait:
+      return Work::host;
     case Op::Kind::memory:
     case Op::Kind::collective:
       break;
@@ -231,6 +233,8 @@ KernelTime Pricer::time(const Op& op) const {
       return {traffic.time / op.efficiency + longer + op.kernels * software_.kernel_overhead,
               traffic.tag};
     }
+    case Op::Kind::wait:
+      return {op.idle, Tag::default_value};
     case Op::Kind::collective: {
       const CollectiveCost cost = collective(op).cost;
       return {cost.time(), cost.tag};
@@ -293,6 +297,7 @@ PassCost Pricer::price(const Ops& ops, Seconds host) const {
       open.compute += priced.time;
       kernels.at(price_kind(op), priced.tag) += priced.time;
       if (price_kind(op) == PriceKind::memory) open.streaming += priced.time;
+      open.idle += op.idle;
       if (op.pass == GemmPass::wgrad) open.weight_gradients += priced.time;
       cost.compute += priced.time;
       cost.work.at(work_of(op)) += priced.time;

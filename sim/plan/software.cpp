@@ -38,7 +38,7 @@ Software captured(CudaGraphs graphs, Software software) {
     software.expert_layer_host.attention = software.expert_layer_host.latent_attention = Seconds{};
   if (graphs == CudaGraphs::step) {
     software.expert_layer_host = {};
-    software.host_launch = Seconds{};
+    software.host_launch = software.adapter_wait = Seconds{};
   }
   return software;
 }

@@ -166,6 +166,7 @@ struct Software {
   double logit_forward_bytes = 12.0;   ///< Cross-entropy forward, per logit.
   double logit_backward_bytes = 12.0;  ///< Cross-entropy backward, per logit.
   double logit_held_bytes = 6.0;       ///< Peak memory of cross-entropy, per logit.
+  bool recomputes_logits = false;      ///< The backward pass multiplies by the head's weight again.
   double optimizer_bytes = 40.0;       ///< Update, per parameter.
   double loss_scaling_bytes = 0.0;     ///< The same, in fp16 only, if not in optimizer_bytes.
   /// Gradients set to zero, checked and scaled before reduction, per parameter held and step.
@@ -219,6 +220,12 @@ struct Software {
   Seconds kernel_overhead;               ///< Gap between two kernels on the GPU.
   Seconds host_launch;                   ///< Host time of a launch: lower bound of a kernel's time.
 
+  /// Idle time of the GPU for each token of a micro-batch, where the host goes through the tokens
+  /// one by one and reads each from the GPU before it knows the loss.
+  Seconds loss_wait{};
+  /// Idle time of the GPU for each adapter in a forward pass, whose host reads from the GPU which
+  /// tokens belong to it and then launches the next kernels.
+  Seconds adapter_wait{};
   /// LoRA's adapters run in few kernels of their own (sim/layers/adapters.hpp).
   bool fused_adapters = false;
   /// Efficiency, relative to plain copies, of the kernels that make 16 bits of weights of four,

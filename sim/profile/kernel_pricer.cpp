@@ -170,6 +170,7 @@ std::optional<KernelTime> KernelPricer::Parts::alone(const KernelQuestion& q, co
       return kernels(q.dtype).memory(op.bytes);
     case Op::Kind::batched_gemm:
     case Op::Kind::scan:
+    case Op::Kind::wait:
     case Op::Kind::collective:
       break;
   }

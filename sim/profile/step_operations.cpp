@@ -41,6 +41,7 @@ std::string sizes_of(const Op& op) {
              std::to_string(op.scan.heads) + " states of " + std::to_string(op.scan.keys) + " x " +
              std::to_string(op.scan.values);
     case Op::Kind::memory:
+    case Op::Kind::wait:
     case Op::Kind::collective:
       break;
   }
@@ -60,6 +61,8 @@ std::string kind_of(const Op& op) {
       return "scan";
     case Op::Kind::memory:
       return "vector";
+    case Op::Kind::wait:
+      return "wait";
     case Op::Kind::collective:
       break;
   }

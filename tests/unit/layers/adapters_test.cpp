@@ -100,6 +100,27 @@ TEST(Adapters, TrafficInClosedForm) {
   }
 }
 
+// A host that reads from the GPU whose tokens an adapter's are leaves it idle once for each adapter
+// of a forward pass, and a host that goes through the tokens of a loss once for each token.
+TEST(Adapters, WaitsForTheHostInClosedForm) {
+  const auto idle = [](const Ops& ops) {
+    Seconds sum;
+    for (const Op& op : ops) sum += op.idle;
+    return sum;
+  };
+  Scenario scenario = tuned(lora(all));
+  EXPECT_EQ(idle(layer_forward(scenario, LayerKind::dense)), Seconds{});
+  scenario.software.adapter_wait = microseconds(100);
+  scenario.software.loss_wait = microseconds(10);
+  EXPECT_EQ(idle(layer_forward(scenario, LayerKind::dense)), 4.0 * microseconds(100));
+  EXPECT_EQ(idle(layer_backward(scenario, LayerKind::dense)), Seconds{});
+  EXPECT_EQ(idle(head_backward(scenario)), static_cast<double>(tokens) * microseconds(10));
+  scenario.software.recomputes_logits = true;
+  EXPECT_EQ(count(head_backward(scenario), GemmPass::forward), 1);
+  scenario.system.host_slowdown = 2.0;
+  EXPECT_EQ(idle(layer_forward(scenario, LayerKind::dense)), 8.0 * microseconds(100));
+}
+
 // r (in + out) for each matrix; the base is what full training trains.
 TEST(Adapters, ParametersInClosedForm) {
   const RankParameters full =

@@ -62,6 +62,17 @@ TEST_F(Pricing, APartlyHiddenCollectiveLeavesARest) {
   EXPECT_NEAR(cost.communication.si(), reduce_time, 1e-12);
 }
 
+// A host that reads from the GPU leaves it idle, and launches no kernel of its own.
+TEST_F(Pricing, AWaitForTheHostAddsUp) {
+  const PassCost cost =
+      price({millisecond("a"), wait_for_host("read", Seconds{3e-3}), millisecond("b")});
+  EXPECT_EQ(cost.segments.size(), 1u);
+  EXPECT_NEAR(cost.time().si(), 5e-3, 1e-12);
+  EXPECT_NEAR(cost.segments[0].idle.si(), 3e-3, 1e-12);
+  EXPECT_NEAR(cost.work.at(Work::host).si(), 3e-3, 1e-12);
+  EXPECT_NEAR(cost.work.total().si(), 5e-3, 1e-12);
+}
+
 // Two kernels of 1 ms need two launches of 5 ms: the GPU waits for its host.
 TEST_F(Pricing, TheHostSetsAFloor) {
   software_.host_launch = Seconds{5e-3};
