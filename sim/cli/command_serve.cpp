@@ -6,6 +6,7 @@
 #include "sim/cli/scenario_options.hpp"
 #include "sim/cli/search_options.hpp"
 #include "sim/cli/serve_pools.hpp"
+#include "sim/cli/serve_sessions.hpp"
 #include "sim/cli/serve_setup.hpp"
 #include "sim/cli/serve_traffic.hpp"
 #include "sim/cli/terminal.hpp"
@@ -27,6 +28,7 @@ constexpr const char* usual_clients = "1..1024";
 struct ServeOptions {
   DeploymentOptions deployment;
   TrafficOptions traffic;
+  SessionOptions sessions;
   PoolOptions pools;
   bool searches = false;
   DeploymentSearchRequest search;  ///< Filled from its own options.
@@ -220,6 +222,7 @@ constexpr const char* serve_usage =
     "--step NxC [options]\n"
     "       orrery serve ... --isl LENGTHS --osl LENGTHS --concurrency N|--rate R|--arrival burst\n"
     "       orrery serve ... --trace FILE\n"
+    "       orrery serve ... --sessions FILE --lanes N|--session-rate R|--most-lanes\n"
     "       orrery serve --plan FILE ...\n"
     "       orrery serve ... --prefill LIST --decode LIST ...\n"
     "       orrery serve --search ... --isl LENGTHS --osl LENGTHS [--concurrency LIST]\n\n"
@@ -238,6 +241,7 @@ int run_serve(const Arguments& arguments) {
   options.add("json", "print orrery.serving/1", given.traffic.json);
   options.help();
   add_traffic(options, given.traffic);
+  add_sessions(options, given.sessions);
   add_pools(options, given.pools);
   add_serving_search(options, given);
   options.basic({"model",   "system", "gpus",   "engine",    "plan", "tp",          "ep",
@@ -252,7 +256,20 @@ int run_serve(const Arguments& arguments) {
   named(given.deployment.model, "model");
   named(given.deployment.system, "system");
   named(given.deployment.engine, "engine");
+  if (!given.sessions.file)
+    options.refuse_rest("Sessions", {}, "is about sessions",
+                        "add --sessions FILE, or leave it out");
   const std::optional<PoolsRequest> pools = read_pools(options, given.pools, given.deployment.keys);
+  if (given.sessions.file) {
+    options.refuse({"step"}, "is one iteration, and sessions take many", "keep one of them");
+    if (pools)
+      fail_input(command_line / "sessions", "is for one pool, and prompts have one of their own",
+                 "leave out --prefill and --decode");
+    const Stopwatch watch;
+    const PricedServing priced{read_serving_setup(given.deployment)};
+    print_published_note(priced.setup.model, given.deployment.keys);
+    return serve_sessions(options, given.sessions, given.traffic, priced, watch);
+  }
   if (has_traffic(options))
     options.refuse({"step"}, "is one iteration, and requests take many", "keep one of them");
   std::optional<Iteration> iteration;

@@ -203,8 +203,11 @@ void add_traffic(Options& options, TrafficOptions& into) {
   options.add("prefix-cache", "on|off", "what prompts begin with stays in the cache (on)",
               rules.prefix_cache, parse_on_off);
   options.add("router", "NAME",
-              "round-robin, random, session, least-tokens, power-of-two or prefix", replay.routing,
-              OneOf{enum_words<Routing>});
+              "round-robin, random, session, session-hash, least-tokens, power-of-two, prefix or "
+              "kv[:overlap=1,temperature=0]",
+              [&replay](const std::string& text, const Place& at) {
+                parse_routing(text, at, replay.routing, replay.kv_routing);
+              });
   options.add("slo", "LIST",
               "SLO in ms, and the share of requests that must meet it: ttft=2000,tpot=40@p90",
               [&into](const std::string& text, const Place& at) {

@@ -259,6 +259,25 @@ std::vector<double> JsonValue::number_table(std::size_t columns) const {
   return numbers;
 }
 
+std::vector<std::int64_t> JsonValue::integers(std::int64_t minimum, std::int64_t maximum) const {
+  if (!is_array()) fail(shown(*value_) + " is not a list", "write [number, ...]");
+  std::vector<std::int64_t> numbers;
+  numbers.reserve(value_->size());
+  for (std::size_t i = 0; i < value_->size(); ++i) {
+    const nlohmann::json& one = (*value_)[i];
+    const bool is_whole =
+        one.is_number_integer() &&
+        !(one.is_number_unsigned() && one.get<std::uint64_t>() > std::uint64_t{1} << 62);
+    if (!is_whole || one.get<std::int64_t>() < minimum || one.get<std::int64_t>() > maximum)
+      fail_input(place_ / i,
+                 shown(one) + " is no whole number from " + std::to_string(minimum) + " to " +
+                     std::to_string(maximum),
+                 "write one");
+    numbers.push_back(one.get<std::int64_t>());
+  }
+  return numbers;
+}
+
 std::string JsonValue::text() const {
   if (!value_->is_string()) fail(shown(*value_) + " is not text", "write it in quotes");
   std::string text = value_->get<std::string>();

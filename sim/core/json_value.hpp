@@ -48,6 +48,8 @@ class JsonValue {
   /// tables: a JsonValue for each of their tens of thousands of numbers would take longer to make
   /// than the file to parse.
   std::vector<double> number_table(std::size_t columns) const;
+  /// [number, ...]: integers in [minimum, maximum], likewise.
+  std::vector<std::int64_t> integers(std::int64_t minimum, std::int64_t maximum) const;
 
   /// Scalars. Numbers must lie in [minimum, maximum]; an integer may be written 4096.0 but not 0.5.
   std::string text() const;

@@ -4,6 +4,11 @@
 #include <cassert>
 #include <utility>
 
+#include "sim/core/nearest.hpp"
+#include "sim/core/number_text.hpp"
+#include "sim/core/text_file.hpp"
+#include "sim/core/value_list.hpp"
+
 namespace orrery {
 namespace {
 
@@ -12,23 +17,45 @@ constexpr std::uint64_t router_stream = 5;
 }  // namespace
 
 bool looks_at_replicas(Routing routing) {
-  return routing == Routing::least_tokens || routing == Routing::power_of_two ||
-         routing == Routing::prefix;
+  return routing != Routing::round_robin && routing != Routing::random &&
+         routing != Routing::session_hash;
+}
+
+void parse_routing(const std::string& text, const Place& at, Routing& routing, KvRouting& weights) {
+  const std::size_t colon = text.find(':');
+  routing = choice<Routing>(text.substr(0, colon), at);
+  weights = {};
+  if (colon == text.npos) return;
+  const std::string remedy = "write like kv:overlap=1,temperature=0";
+  if (routing != Routing::kv)
+    fail_input(at, "'" + shown_text(text) + "': only kv has weights", remedy);
+  for (const std::string& item : split_list(text.substr(colon + 1), at)) {
+    const std::size_t equals = item.find('=');
+    const std::string key = item.substr(0, equals);
+    const double value =
+        equals == item.npos ? -1.0 : plain_number(item.substr(equals + 1)).value_or(-1.0);
+    if ((key != "overlap" && key != "temperature") || !(value >= 0.0 && value <= 1e6))
+      fail_input(at, "'" + shown_text(item) + "' is neither overlap nor temperature, from 0 on",
+                 remedy);
+    (key == "overlap" ? weights.overlap : weights.temperature) = value;
+  }
 }
 
 RequestRouter::RequestRouter(Routing routing, std::uint32_t replicas, std::uint64_t seed,
-                             std::uint32_t server)
+                             std::uint32_t server, KvRouting weights)
     : routing_{routing},
       replicas_{replicas},
+      weights_{weights},
       server_{server},
-      random_{server == 0 ? Random{seed, router_stream} : Random{seed, router_stream, server}} {}
+      random_{server == 0 ? Random{seed, router_stream} : Random{seed, router_stream, server}},
+      sessions_(routing == Routing::session ? replicas : 0) {}
 
 std::uint32_t RequestRouter::choose(const Request& request) {
   assert(!looks_at_replicas(routing_));
-  const bool alone = routing_ == Routing::session && request.session == Request::no_session;
+  const bool alone = routing_ == Routing::session_hash && request.session == Request::no_session;
   if (routing_ == Routing::random || alone)
     return static_cast<std::uint32_t>(random_.below(replicas_));
-  if (routing_ == Routing::session) {
+  if (routing_ == Routing::session_hash) {
     Random drawn = server_ == 0 ? Random{request.session} : Random{request.session, server_};
     return static_cast<std::uint32_t>(drawn.below(replicas_));
   }
@@ -39,23 +66,78 @@ std::uint32_t RequestRouter::choose(const Request& request) {
 
 std::uint32_t RequestRouter::choose(const Request& request, std::uint32_t index,
                                     const std::deque<Replica>& replicas) {
-  if (!looks_at_replicas(routing_)) return choose(request);
-  if (routing_ == Routing::power_of_two) {
-    const auto one = static_cast<std::uint32_t>(random_.below(replicas_));
-    const auto other = static_cast<std::uint32_t>(random_.below(replicas_));
-    return replicas[other].present_tokens() < replicas[one].present_tokens() ? other : one;
-  }
-  std::uint32_t best = 0;
-  std::int64_t fewest = 0;
-  for (std::uint32_t r = 0; r < replicas_; ++r) {
-    std::int64_t tokens = replicas[r].present_tokens();
-    if (routing_ == Routing::prefix) tokens -= replicas[r].known_tokens(index);
-    if (r == 0 || tokens < fewest) {
-      best = r;
-      fewest = tokens;
+  switch (routing_) {
+    case Routing::round_robin:
+    case Routing::random:
+    case Routing::session_hash:
+      return choose(request);
+    case Routing::session:
+      return request.session == Request::no_session ? fewest_tokens(replicas)
+                                                    : of_session(request.session, replicas);
+    case Routing::least_tokens:
+      return fewest_tokens(replicas);
+    case Routing::power_of_two: {
+      const auto one = static_cast<std::uint32_t>(random_.below(replicas_));
+      const auto other = static_cast<std::uint32_t>(random_.below(replicas_));
+      return replicas[other].present_tokens() < replicas[one].present_tokens() ? other : one;
     }
+    case Routing::prefix:
+    case Routing::kv:
+      return least_work(request, index, replicas);
   }
+  return 0;
+}
+
+std::uint32_t RequestRouter::fewest_tokens(const std::deque<Replica>& replicas) const {
+  std::uint32_t best = 0;
+  for (std::uint32_t r = 1; r < replicas_; ++r)
+    if (replicas[r].present_tokens() < replicas[best].present_tokens()) best = r;
   return best;
+}
+
+// Between turns a replica looks free: of those with the fewest tokens, the one with the fewest
+// sessions.
+std::uint32_t RequestRouter::of_session(std::uint32_t session,
+                                        const std::deque<Replica>& replicas) {
+  const auto [home, is_new] = homes_.try_emplace(session, 0u);
+  if (!is_new) return home->second;
+  const auto load = [&](std::uint32_t r) {
+    return std::pair{replicas[r].present_tokens(), sessions_[r]};
+  };
+  std::uint32_t best = 0;
+  for (std::uint32_t r = 1; r < replicas_; ++r)
+    if (load(r) < load(best)) best = r;
+  ++sessions_[best];
+  return home->second = best;
+}
+
+std::uint32_t RequestRouter::least_work(const Request& request, std::uint32_t index,
+                                        const std::deque<Replica>& replicas) {
+  std::vector<double> costs(replicas_);
+  for (std::uint32_t r = 0; r < replicas_; ++r) {
+    const Replica& replica = replicas[r];
+    const std::int64_t known = replica.known_tokens(index);
+    if (routing_ == Routing::prefix) {
+      costs[r] = static_cast<double>(replica.present_tokens() - known);
+      continue;
+    }
+    const KvBlocks& kv = replica.batch().kv();
+    const std::int64_t prompt = request.prompt_tokens;
+    costs[r] =
+        weights_.overlap * static_cast<double>(replica.prompts_to_compute() + prompt - known) +
+        static_cast<double>(kv.used()) * kv.tokens_a_block() + static_cast<double>(prompt);
+  }
+  if (routing_ == Routing::prefix || weights_.temperature == 0.0)
+    return static_cast<std::uint32_t>(std::min_element(costs.begin(), costs.end()) - costs.begin());
+  const double least = *std::min_element(costs.begin(), costs.end());
+  const double most = std::max(1.0, *std::max_element(costs.begin(), costs.end()));
+  double sum = 0.0;
+  for (double& cost : costs)
+    sum += cost = portable_exp((least - cost) / most / weights_.temperature);
+  double drawn = random_.unit() * sum;
+  for (std::uint32_t r = 0; r < replicas_; ++r)
+    if ((drawn -= costs[r]) < 0.0) return r;
+  return replicas_ - 1;
 }
 
 Fleet::Fleet(const RequestList& list, const ReplicaShape& shape, std::uint32_t replicas,

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/core/enum_words.hpp"
@@ -20,7 +21,7 @@ class RequestRouter {
  public:
   /// `server`: number from 1 on of a router behind another one, which draws apart from it.
   RequestRouter(Routing routing, std::uint32_t replicas, std::uint64_t seed,
-                std::uint32_t server = 0);
+                std::uint32_t server = 0, KvRouting weights = {});
 
   /// Requires a routing that does not look at replicas.
   std::uint32_t choose(const Request& request);
@@ -31,9 +32,17 @@ class RequestRouter {
  private:
   Routing routing_;
   std::uint32_t replicas_;
+  std::uint32_t fewest_tokens(const std::deque<Replica>& replicas) const;
+  std::uint32_t of_session(std::uint32_t session, const std::deque<Replica>& replicas);
+  std::uint32_t least_work(const Request& request, std::uint32_t index,
+                           const std::deque<Replica>& replicas);
+
+  KvRouting weights_;
   std::uint32_t turn_ = 0;
   std::uint32_t server_;
   Random random_;
+  std::unordered_map<std::uint32_t, std::uint32_t> homes_;  // The replica of each session.
+  std::vector<std::uint32_t> sessions_;                     // Their number at each replica.
 };
 
 /// Replicas on one clock, for a router that looks at them when a request arrives: a heap of their
@@ -46,9 +55,13 @@ class Fleet {
         StepTimes& times, RequestRouter router);
 
   /// Runs until all requests of `source` are answered. Calls `ended` with a replica after each of
-  /// its completions.
+  /// its completions, and `delivered` with a request and the number of its replica.
   template <class Source, class Ended>
   void run(Source& source, const Ended& ended) {
+    run(source, ended, [](std::uint32_t, std::uint32_t) {});
+  }
+  template <class Source, class Ended, class Delivered>
+  void run(Source& source, const Ended& ended, const Delivered& delivered) {
     while (true) {
       const Seconds change = next_change();
       const Seconds now = std::min(change, source.next());
@@ -58,7 +71,10 @@ class Fleet {
         source.ended(replica.ended(), now);
         ended(replica);
       });
-      while (source.next() <= now) deliver(source.take(), now);
+      while (source.next() <= now) {
+        const std::uint32_t request = source.take();
+        delivered(request, deliver(request, now));
+      }
       start_all(now);
     }
   }

@@ -166,7 +166,7 @@ PrefixPath KvBlocks::path_of(std::span<const std::uint64_t> hashes,
                              std::int64_t prompt_tokens) const {
   const std::int64_t nodes = std::min(static_cast<std::int64_t>(hashes.size()) / node_hashes_,
                                       prompt_tokens / tokens_of_nodes(1));
-  return {hashes, static_cast<std::size_t>(node_hashes_), static_cast<std::size_t>(nodes)};
+  return {hashes, static_cast<std::size_t>(node_hashes_), static_cast<std::size_t>(nodes), 0};
 }
 
 // The result counts blocks: a node may be many blocks, of which only the last is computed again.

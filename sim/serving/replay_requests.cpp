@@ -217,7 +217,7 @@ RequestReplay replay_together(const RequestList& list, const ReplayShape& shape,
   Share all{std::vector<std::uint32_t>(list.requests.size()), list.clients};
   std::iota(all.requests.begin(), all.requests.end(), 0u);
   Fleet fleet{list, shape.replica, shape.replicas, times,
-              RequestRouter{settings.routing, shape.replicas, list.seed}};
+              RequestRouter{settings.routing, shape.replicas, list.seed, 0, settings.kv_routing}};
   RequestReplay result;
   result.replayed = shape.replicas;
   if (settings.keeps_times) result.times.resize(list.requests.size());

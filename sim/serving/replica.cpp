@@ -33,6 +33,8 @@ void Replica::arrive(std::uint32_t index, Seconds time) {
   sequence.prompt = request.prompt_tokens;
   sequence.outputs = shape_.role == ReplicaRole::prefill ? 1 : request.output_tokens;
   sequence.arrival = time;
+  if (shape_.replay.routing == Routing::kv)
+    sequence.to_compute = request.prompt_tokens - static_cast<std::uint32_t>(known_tokens(index));
   enter(sequence, time);
 }
 
@@ -90,6 +92,7 @@ void Replica::enter(const Sequence& sequence, Seconds time) {
   totals.waiting_seen[quarter_of(index)] += batch_.waiting();
   ++totals.arrived_of[quarter_of(index)];
   batch_.wait(sequence);
+  prompts_to_compute_ += sequence.to_compute;
   ++present_;
   present_tokens_ += request.prompt_tokens + request.output_tokens;
   if (is_idle()) {
@@ -372,6 +375,7 @@ void Replica::complete_chunks() {
 void Replica::give_token(std::uint32_t place) {
   Sequence& sequence = batch_.at(place);
   ++sequence.made;
+  prompts_to_compute_ -= std::exchange(sequence.to_compute, 0u);
   if (sequence.first_token < Seconds{})
     sequence.first_token = now_;
   else
@@ -420,7 +424,9 @@ void Replica::end(std::uint32_t place) {
   counts_.finish(times, request.prompt_tokens, request.output_tokens, shape_.replay.slo);
   ended_.push_back(times);
   --present_;
+  const std::uint32_t index = sequence.request;
   scheduler_->end(batch_, place);
+  batch_.keep_answer(index);
 }
 
 }  // namespace orrery

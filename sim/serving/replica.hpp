@@ -66,18 +66,38 @@ enum class ReplicaRole { all, prefill, decode };
 enum class Routing {
   round_robin,
   random,
-  session,       ///< One session to one replica.
+  session,       ///< A new session as least_tokens, and all its later requests to the same one.
+  session_hash,  ///< One session to one replica, by a hash: whatever the load of it.
   least_tokens,  ///< The replica whose requests have the fewest tokens.
   power_of_two,  ///< The same of two random ones.
-  prefix         ///< The fewest tokens, less those of the prompt in its cache.
+  prefix,        ///< The fewest tokens, less those of the prompt in its cache.
+  kv             ///< The least work: KvRouting.
 };
 template <>
-inline const std::vector<std::string> enum_words<Routing>{"round-robin",  "random",       "session",
-                                                          "least-tokens", "power-of-two", "prefix"};
+inline const std::vector<std::string> enum_words<Routing>{
+    "round-robin",  "random",       "session", "session-hash",
+    "least-tokens", "power-of-two", "prefix",  "kv"};
+
+/// A router that knows what each replica has in its cache (NVIDIA Dynamo, lib/llm/src/kv_router,
+/// DefaultWorkerSelector): the replica with the smallest overlap x P + D, of which P is the tokens
+/// of prompts that it has yet to compute, with those of the request that it does not have, and D
+/// those in use of its cache, with the request's. Above a temperature of 0 it draws: a replica's
+/// weight is e^(-cost / temperature), with costs relative to the largest.
+struct KvRouting {
+  double overlap = 1.0;
+  double temperature = 0.0;
+
+  bool operator==(const KvRouting&) const = default;
+};
+
+/// Reads "session", "kv" or "kv:overlap=0.5,temperature=0.1" into both. Errors (bad_input): no
+/// router, a key or a number that is none.
+void parse_routing(const std::string& text, const Place& at, Routing& routing, KvRouting& weights);
 
 /// Settings of a replay: the routing of requests, and what is counted and kept.
 struct ReplaySettings {
   Routing routing = Routing::round_robin;
+  KvRouting kv_routing{};
   std::optional<Slo> slo;
   /// Steps every iteration by itself, instead of summing up those of an unchanged batch.
   bool unfolded = false;
@@ -186,6 +206,9 @@ class Replica {
   std::int64_t present() const { return present_; }
   /// Tokens of all present requests, prompts and answers from their beginning: for routers.
   std::int64_t present_tokens() const { return present_tokens_; }
+  /// Tokens of prompts that are not computed: of each, those that were not in the cache when it
+  /// came. Counted for Routing::kv alone.
+  std::int64_t prompts_to_compute() const { return prompts_to_compute_; }
   /// Tokens of a request's prompt that are in the cache.
   std::int64_t known_tokens(std::uint32_t index) const { return batch_.known_tokens(index); }
   const ServingBatch& batch() const { return batch_; }
@@ -246,7 +269,7 @@ class Replica {
   std::vector<FinishQueue::Entry> fresh_;
   std::vector<FinishQueue::Entry> received_;         // They join with the next start().
   std::unordered_map<std::uint32_t, Seconds> sent_;  // Sending times of those from another pool.
-  std::int64_t present_ = 0, present_tokens_ = 0;
+  std::int64_t present_ = 0, present_tokens_ = 0, prompts_to_compute_ = 0;
   bool at_work_ = false;    // It is counted in busy_.
   bool loads_ = false;      // Nothing is computed until change_at_: all wait for the host's memory.
   bool preempted_ = false;  // A request was preempted, to make space for the step that begins.

@@ -20,6 +20,9 @@ struct Request {
   /// Its part of RequestList::hashes.
   std::uint32_t first_hash = 0;
   std::uint32_t hashes = 0;
+  /// Hashes from the first one on that cover its prompt and its answer, if another prompt goes on
+  /// with both: the cache keeps the answer, too. Fewer than `hashes`: the answer is not kept.
+  std::uint32_t kept_hashes = 0;
   static constexpr std::uint32_t no_session = 0xffffffff;
   /// Session routing sends a session to one replica; one without is a session of its own.
   std::uint32_t session = no_session;
@@ -32,6 +35,8 @@ struct RequestList {
   /// tokens and all before them.
   std::vector<std::uint64_t> hashes;
   std::uint32_t hash_tokens = 0;  ///< 0: no prompt has hashes.
+  /// Hashes are below 2^32, and those of different sessions have nothing in common.
+  bool hashes_of_sessions = false;
   std::int64_t failed = 0;        ///< Rows of a trace without an answer, which are left out.
   std::uint32_t clients = 0;      ///< A closed loop has some; 0: requests come at their own times.
   /// Requests that a client sends at a time: the next ones when all of them are answered.

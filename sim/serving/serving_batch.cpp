@@ -24,8 +24,24 @@ PrefixPath ServingBatch::path_of(std::uint32_t index, std::uint32_t most) const 
       std::int64_t{request.prompt_tokens} + request.output_tokens + rules_.step_tokens;
   if (kv_.blocks_of(tokens) * kv_.groups().all() > kv_.capacity() && kv_.groups().windowed > 0)
     return {};
-  return kv_.path_of(std::span{list_.hashes}.subspan(request.first_hash, request.hashes),
-                     std::min(request.prompt_tokens, most));
+  return path_over(request, request.hashes, std::min(request.prompt_tokens, most));
+}
+
+PrefixPath ServingBatch::path_over(const Request& request, std::uint32_t hashes,
+                                   std::int64_t tokens) const {
+  PrefixPath path =
+      kv_.path_of(std::span{list_.hashes}.subspan(request.first_hash, hashes), tokens);
+  if (list_.hashes_of_sessions) path.of_session = std::uint64_t{request.session} << 32;
+  return path;
+}
+
+void ServingBatch::keep_answer(std::uint32_t index) {
+  const Request& request = list_.requests[index];
+  if (request.kept_hashes <= request.hashes || !kv_.keeps_prefixes()) return;
+  const PrefixPath path = path_over(request, request.kept_hashes,
+                                    std::int64_t{request.prompt_tokens} + request.output_tokens);
+  const KvBlocks::Match match = kv_.match(path);
+  if (kv_.cost_of(path, match) <= kv_.available()) kv_.release(kv_.hold(path, match));
 }
 
 std::int64_t ServingBatch::known_tokens(std::uint32_t index) const {

@@ -91,6 +91,7 @@ struct Sequence {
   std::uint32_t hits = 0;       ///< Tokens of the prompt that were found in the cache,
   std::uint32_t host_hits = 0;  ///< and of them those in the host's memory.
   std::uint32_t preemptions = 0;
+  std::uint32_t to_compute = 0;  ///< Replica::prompts_to_compute()
   Seconds arrival;      ///< Arrival at the replica.
   Seconds started{-1};  ///< Start of its first iteration; below 0: none yet.
   Seconds first_token{-1}, last_token{-1};
@@ -223,6 +224,9 @@ class ServingBatch {
   std::uint32_t next_finished();
   /// The request leaves, and gives its blocks back.
   void leave(std::uint32_t place);
+  /// A request that has just left had all its answer, which stays in the cache behind its prompt
+  /// until its space is needed (Request::kept_hashes).
+  void keep_answer(std::uint32_t index);
   /// The request leaves, but its blocks stay until they are given back.
   KeptBlocks leave_keeping(std::uint32_t place);
   void give_back(const KeptBlocks& kept);
@@ -236,6 +240,7 @@ class ServingBatch {
   std::int64_t growth(const Sequence& sequence, std::int64_t context) const;
   std::int64_t not_kept(const Sequence& sequence, std::int64_t context) const;
   PrefixPath path_of(std::uint32_t index, std::uint32_t most) const;  // Up to `most` tokens.
+  PrefixPath path_over(const Request& request, std::uint32_t hashes, std::int64_t tokens) const;
   void leave_window(std::uint32_t place);
   void leave_decodes(std::uint32_t place);
   void free_place(std::uint32_t place);

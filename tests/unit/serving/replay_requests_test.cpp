@@ -282,7 +282,7 @@ TEST(ReplayRequests, OneReplicaRepresentsItsEquals) {
 
 TEST(ReplayRequests, SaysTheSameBytesWithAnyNumberOfWorkers) {
   const RequestList list = sampled(Arrivals::poisson, 20.0, 4000, {20, 200, 2, 100});
-  for (const Routing routing : {Routing::round_robin, Routing::random, Routing::session}) {
+  for (const Routing routing : {Routing::round_robin, Routing::random, Routing::session_hash}) {
     ReplayShape shape = one_replica();
     shape.replica.kv.keeps_prefixes = true;
     shape.replicas = 8;
@@ -542,7 +542,7 @@ TEST(ReplayRequests, ServersOfSeveralReplicasKeepTheirClients) {
 
 // A router of sessions before another spreads over all replicas of its servers.
 TEST(ReplayRequests, RoutersBehindRoutersDrawApart) {
-  for (const Routing routing : {Routing::session, Routing::random}) {
+  for (const Routing routing : {Routing::session_hash, Routing::random}) {
     for (std::uint32_t server = 1; server <= 4; ++server) {
       RequestRouter first{routing, 4, 7}, second{routing, 8, 7, server};
       std::vector<int> seen(8);

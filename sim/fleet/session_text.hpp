@@ -1,0 +1,27 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "sim/cluster/economics.hpp"
+#include "sim/fleet/session_run.hpp"
+
+namespace orrery {
+
+/// What is printed of sessions that a deployment served.
+struct SessionAnswer {
+  SessionLoad load;
+  std::optional<Slo> slo;
+  SessionRun run;
+  Economics economics;
+  std::optional<int> lanes_tried;  ///< The lanes are the most that keep to the limits.
+  std::int64_t cut_turns = 0;      ///< That --longest-context left out.
+};
+
+std::string session_text(const SessionAnswer& answer);
+/// orrery.sessions/1. `wall_s`: time of the simulation; negative: none is printed.
+std::string session_json(const SessionAnswer& answer, double wall_s);
+/// A line of JSON for each turn: its session, lane, replica, lengths and times.
+std::string turn_lines(const SessionAnswer& answer);
+
+}  // namespace orrery
