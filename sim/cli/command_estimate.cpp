@@ -12,15 +12,15 @@
 #include "sim/core/number_text.hpp"
 #include "sim/core/quoting.hpp"
 #include "sim/core/write_file.hpp"
-#include "sim/explorer/estimate_report.hpp"
+#include "sim/explorer/reports.hpp"
 #include "sim/plan/unlikely_inputs.hpp"
+#include "sim/reliability/reliability_text.hpp"
 #include "sim/reliability/training_run.hpp"
-#include "sim/reliability/training_run_text.hpp"
 #include "sim/search/single_changes.hpp"
 #include "sim/training/chrome_trace.hpp"
 #include "sim/training/estimate.hpp"
 #include "sim/training/result_json.hpp"
-#include "sim/training/summary_text.hpp"
+#include "sim/training/training_text.hpp"
 
 namespace orrery {
 namespace {

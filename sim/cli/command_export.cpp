@@ -8,7 +8,7 @@
 #include "sim/cli/serve_setup.hpp"
 #include "sim/cli/terminal.hpp"
 #include "sim/core/nearest.hpp"
-#include "sim/formats/megatron/megatron_changes.hpp"
+#include "sim/formats/megatron/megatron_parts.hpp"
 #include "sim/formats/megatron/megatron_run.hpp"
 #include "sim/formats/servers/server_flags.hpp"
 #include "sim/formats/simgrid/simgrid_platform.hpp"

@@ -11,12 +11,12 @@
 #include "sim/core/value_list.hpp"
 #include "sim/core/write_file.hpp"
 #include "sim/measurements/calibration.hpp"
-#include "sim/profile/kernel_json.hpp"
 #include "sim/profile/kernel_pricer.hpp"
 #include "sim/profile/kernel_text.hpp"
+#include "sim/profile/profile_text.hpp"
 #include "sim/profile/roofline.hpp"
 #include "sim/profile/step_operations.hpp"
-#include "sim/training/plan_heading.hpp"
+#include "sim/training/training_text.hpp"
 
 namespace orrery {
 namespace {

@@ -6,7 +6,7 @@
 #include "sim/cli/terminal.hpp"
 #include "sim/core/quoting.hpp"
 #include "sim/core/write_file.hpp"
-#include "sim/explorer/post_report.hpp"
+#include "sim/explorer/reports.hpp"
 #include "sim/formats/requests/read_requests.hpp"
 #include "sim/posttraining/rl_text.hpp"
 #include "sim/serving/pools.hpp"

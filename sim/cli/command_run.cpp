@@ -8,9 +8,9 @@
 #include "sim/core/quoting.hpp"
 #include "sim/core/text_file.hpp"
 #include "sim/core/write_file.hpp"
-#include "sim/explorer/run_report.hpp"
+#include "sim/explorer/reports.hpp"
+#include "sim/reliability/reliability_text.hpp"
 #include "sim/reliability/training_run.hpp"
-#include "sim/reliability/training_run_text.hpp"
 #include "sim/training/estimate.hpp"
 
 namespace orrery {

@@ -4,8 +4,8 @@
 #include "sim/cli/options.hpp"
 #include "sim/core/value_list.hpp"
 #include "sim/core/write_file.hpp"
-#include "sim/pipeline/schedule_drawing.hpp"
 #include "sim/pipeline/schedule_file.hpp"
+#include "sim/pipeline/schedule_replay.hpp"
 
 namespace orrery {
 namespace {

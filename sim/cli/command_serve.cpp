@@ -5,8 +5,8 @@
 #include "sim/cli/options.hpp"
 #include "sim/cli/scenario_options.hpp"
 #include "sim/cli/search_options.hpp"
+#include "sim/cli/serve_fleet.hpp"
 #include "sim/cli/serve_pools.hpp"
-#include "sim/cli/serve_sessions.hpp"
 #include "sim/cli/serve_setup.hpp"
 #include "sim/cli/serve_traffic.hpp"
 #include "sim/cli/terminal.hpp"
@@ -29,6 +29,7 @@ struct ServeOptions {
   DeploymentOptions deployment;
   TrafficOptions traffic;
   SessionOptions sessions;
+  ScaledOptions scaled;
   PoolOptions pools;
   bool searches = false;
   DeploymentSearchRequest search;  ///< Filled from its own options.
@@ -222,6 +223,7 @@ constexpr const char* serve_usage =
     "--step NxC [options]\n"
     "       orrery serve ... --isl LENGTHS --osl LENGTHS --concurrency N|--rate R|--arrival burst\n"
     "       orrery serve ... --trace FILE\n"
+    "       orrery serve ... --load FILE --isl LENGTHS --osl LENGTHS [--autoscale LAW]\n"
     "       orrery serve ... --sessions FILE --lanes N|--session-rate R|--most-lanes\n"
     "       orrery serve --plan FILE ...\n"
     "       orrery serve ... --prefill LIST --decode LIST ...\n"
@@ -242,6 +244,7 @@ int run_serve(const Arguments& arguments) {
   options.help();
   add_traffic(options, given.traffic);
   add_sessions(options, given.sessions);
+  add_scaled(options, given.scaled);
   add_pools(options, given.pools);
   add_serving_search(options, given);
   options.basic({"model",   "system", "gpus",   "engine",    "plan", "tp",          "ep",
@@ -260,6 +263,19 @@ int run_serve(const Arguments& arguments) {
     options.refuse_rest("Sessions", {}, "is about sessions",
                         "add --sessions FILE, or leave it out");
   const std::optional<PoolsRequest> pools = read_pools(options, given.pools, given.deployment.keys);
+  if (!given.scaled.load)
+    options.refuse_rest("Fleets that scale", {}, "is about a load that changes",
+                        "add --load FILE, or leave it out");
+  if (given.scaled.load) {
+    options.refuse({"step", "sessions"}, "is no load that changes", "keep one of them");
+    if (pools)
+      fail_input(command_line / "load", "is for one pool, and prompts have one of their own",
+                 "leave out --prefill and --decode");
+    const Stopwatch watch;
+    const PricedServing priced{read_serving_setup(given.deployment)};
+    print_published_note(priced.setup.model, given.deployment.keys);
+    return serve_scaled(options, given.scaled, given.traffic, priced, watch);
+  }
   if (given.sessions.file) {
     options.refuse({"step"}, "is one iteration, and sessions take many", "keep one of them");
     if (pools)

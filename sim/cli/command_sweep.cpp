@@ -15,9 +15,9 @@
 #include "sim/core/write_file.hpp"
 #include "sim/explorer/reports.hpp"
 #include "sim/sweep/merge.hpp"
-#include "sim/sweep/plot.hpp"
 #include "sim/sweep/run_shard.hpp"
 #include "sim/sweep/sweep_folder.hpp"
+#include "sim/sweep/sweep_text.hpp"
 
 namespace orrery {
 namespace {

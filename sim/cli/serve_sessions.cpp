@@ -1,14 +1,13 @@
-#include "sim/cli/serve_sessions.hpp"
-
 #include <algorithm>
 #include <iostream>
 
+#include "sim/cli/serve_fleet.hpp"
 #include "sim/cli/serve_setup.hpp"
 #include "sim/cli/terminal.hpp"
 #include "sim/core/number_text.hpp"
 #include "sim/core/text_file.hpp"
 #include "sim/core/write_file.hpp"
-#include "sim/fleet/session_text.hpp"
+#include "sim/fleet/fleet_text.hpp"
 #include "sim/formats/requests/session_files.hpp"
 
 namespace orrery {

@@ -11,7 +11,6 @@
 #include "sim/core/nearest.hpp"
 #include "sim/core/value_list.hpp"
 #include "sim/core/write_file.hpp"
-#include "sim/serving/replay_trace.hpp"
 #include "sim/serving/serving_run_text.hpp"
 
 namespace orrery {

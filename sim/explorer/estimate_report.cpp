@@ -1,5 +1,3 @@
-#include "sim/explorer/estimate_report.hpp"
-
 #include <algorithm>
 
 #include "sim/core/number_text.hpp"
@@ -7,16 +5,16 @@
 #include "sim/core/value_list.hpp"
 #include "sim/explorer/cluster_view.hpp"
 #include "sim/explorer/report_page.hpp"
+#include "sim/explorer/reports.hpp"
 #include "sim/explorer/timeline_bytes.hpp"
 #include "sim/explorer/views.hpp"
 #include "sim/measurements/calibration.hpp"
-#include "sim/profile/kernel_json.hpp"
 #include "sim/profile/kernel_text.hpp"
+#include "sim/profile/profile_text.hpp"
 #include "sim/profile/step_operations.hpp"
-#include "sim/training/bill_text.hpp"
-#include "sim/training/plan_heading.hpp"
 #include "sim/training/result_items.hpp"
 #include "sim/training/result_json.hpp"
+#include "sim/training/training_text.hpp"
 
 namespace orrery {
 namespace {

@@ -1,11 +1,10 @@
-#include "sim/explorer/post_report.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "sim/core/number_text.hpp"
 #include "sim/core/quoting.hpp"
+#include "sim/explorer/reports.hpp"
 
 namespace orrery {
 namespace {

@@ -7,19 +7,19 @@
 
 #include "sim/explorer/answer_json.hpp"
 #include "sim/explorer/cluster_view.hpp"
-#include "sim/explorer/estimate_report.hpp"
 #include "sim/explorer/replies.hpp"
+#include "sim/explorer/reports.hpp"
 #include "sim/explorer/timeline_bytes.hpp"
 #include "sim/explorer/views.hpp"
-#include "sim/formats/megatron/megatron_flags.hpp"
+#include "sim/formats/megatron/megatron_parts.hpp"
 #include "sim/layers/memory.hpp"
-#include "sim/profile/kernel_json.hpp"
+#include "sim/profile/profile_text.hpp"
 #include "sim/profile/step_operations.hpp"
 #include "sim/search/compare_text.hpp"
 #include "sim/search/single_changes.hpp"
 #include "sim/training/chrome_trace.hpp"
-#include "sim/training/plan_heading.hpp"
 #include "sim/training/result_json.hpp"
+#include "sim/training/training_text.hpp"
 
 namespace orrery {
 namespace {

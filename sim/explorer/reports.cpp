@@ -10,7 +10,7 @@
 #include "sim/measurements/calibration.hpp"
 #include "sim/plan/software.hpp"
 #include "sim/search/search_text.hpp"
-#include "sim/training/bill_text.hpp"
+#include "sim/training/training_text.hpp"
 
 namespace orrery {
 

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "sim/explorer/report_page.hpp"
+#include "sim/posttraining/rl_text.hpp"
+#include "sim/reliability/training_run.hpp"
 #include "sim/search/compare_text.hpp"
 #include "sim/search/deployment_search_text.hpp"
 #include "sim/search/purchase_text.hpp"
@@ -12,6 +14,7 @@
 #include "sim/sweep/point_evaluator.hpp"
 #include "sim/sweep/sweep_folder.hpp"
 #include "sim/sweep/sweep_text.hpp"
+#include "sim/training/estimate.hpp"
 
 namespace orrery {
 
@@ -51,5 +54,26 @@ inline constexpr int most_rows_in_a_report = 12'000;
 /// exist. They are left out if the file would be too large.
 std::string sweep_report(const SweepFolder& folder, const BestRows& rows,
                          const std::optional<SweepInputs>& inputs, const ReportAbout& about);
+
+/// A whole run as one HTML file (report_page.hpp): one run from day to day, the spread of days,
+/// lost time by cause, the effect of improvements, and all figures. `one`: the run that is plotted,
+/// with its log. It needs no script.
+std::string run_report(const TrainingRun& run, const RunTotals& one, const ReportAbout& about);
+
+/// A step of a loop of reinforcement learning as one HTML file (report_page.hpp): what each pool of
+/// GPUs does from its begin to its end, with the samples that run, its phases and memory, what
+/// `changes` of it bring (empty: not asked), and what `orrery post` prints. It also holds the step
+/// (rl_step_json). The drawing shows three equal steps of a loop that generates while it trains.
+std::string post_report(const RlStep& step, const RlBill& bill,
+                        const std::vector<RlChange>& changes, const ReportAbout& about);
+
+/// An estimate as one HTML file to send around, which loads nothing from elsewhere
+/// (report_page.hpp): the speed and breakdown of the step, the step over time down to its kernels,
+/// memory over time and by stage, the cluster with its links, the roofline of its operations, the
+/// load of its experts, and the basis of the answer. Figures stand in tables that need no script;
+/// the drawings are the explorer's. It also holds the result object (result_json) and as much of
+/// the timeline as fits. `context`: that of the estimate.
+std::string estimate_report(const Estimate& answer, EstimateContext& context,
+                            const ReportAbout& about);
 
 }  // namespace orrery

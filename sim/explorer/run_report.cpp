@@ -1,5 +1,3 @@
-#include "sim/explorer/run_report.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -7,11 +5,10 @@
 #include "sim/core/number_text.hpp"
 #include "sim/core/quoting.hpp"
 #include "sim/core/value_list.hpp"
+#include "sim/explorer/reports.hpp"
 #include "sim/reliability/reliability_text.hpp"
-#include "sim/reliability/training_run_text.hpp"
-#include "sim/training/bill_text.hpp"
-#include "sim/training/plan_heading.hpp"
 #include "sim/training/result_json.hpp"
+#include "sim/training/training_text.hpp"
 
 namespace orrery {
 namespace {

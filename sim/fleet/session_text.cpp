@@ -1,10 +1,9 @@
-#include "sim/fleet/session_text.hpp"
-
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "sim/core/number_text.hpp"
 #include "sim/core/table.hpp"
+#include "sim/fleet/fleet_text.hpp"
 #include "sim/serving/serving_json.hpp"
 #include "sim/serving/serving_run_text.hpp"
 #include "sim/serving/serving_step_text.hpp"
@@ -85,7 +84,7 @@ std::string cache_text(const SessionRun& run) {
   const ReplayTotals& totals = run.counts.totals;
   std::string text = percent(run.hit_share()) + " of the prompts' tokens were in the cache";
   if (totals.host_hit_tokens > 0) text += ", " + percent(totals.host_hit_share()) + " on the host";
-  text += "; a cache that forgets nothing has " + percent(run.bound_of_hits()) + ", or " +
+  text += "\nA cache that forgets nothing has " + percent(run.bound_of_hits()) + ", or " +
           percent(run.ideal_hit_share()) + " of prompts alone\n";
   text += "KV cache of " + plural(run.kv.tokens, "token") + " a rank: mean " +
           percent(totals.mean_kv_share()) + ", peak " + percent(totals.kv_peak) + " in use, " +

@@ -65,8 +65,9 @@ struct RecordedTurn {
   std::vector<Before> before;  ///< None: it begins with the session.
 };
 
-/// Appends a session; `trace.list` says what hashes are. Where a turn's prompt continues the one before, and so its answer, the answer
-/// stays in the cache like the prompt: engines keep the blocks that they fill while they decode.
+/// Appends a session; `trace.list` says what hashes are. Where a turn's prompt continues the one
+/// before, and so its answer, the answer stays in the cache like the prompt: engines keep the
+/// blocks that they fill while they decode.
 /// Errors (bad_input, at the turn's place): it waits for itself or for a later turn, or twice for
 /// one; a hash of 2^32 or more.
 void add_session(const std::string& name, std::span<const RecordedTurn> turns, const Place& at,

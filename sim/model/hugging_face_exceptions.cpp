@@ -1,10 +1,9 @@
 // What a class of transformers does otherwise than the table of families can say.
-#include "sim/model/hugging_face_exceptions.hpp"
-
 #include <algorithm>
 
 #include "sim/core/value_list.hpp"
 #include "sim/model/hugging_face_families.hpp"
+#include "sim/model/hugging_face_patterns.hpp"
 
 namespace orrery {
 

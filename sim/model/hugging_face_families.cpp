@@ -1,6 +1,5 @@
 #include "sim/model/hugging_face_families.hpp"
 
-#include "sim/model/hugging_face_exceptions.hpp"
 #include "sim/model/hugging_face_patterns.hpp"
 #include "sim/model/model.hpp"
 

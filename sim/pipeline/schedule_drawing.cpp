@@ -1,5 +1,3 @@
-#include "sim/pipeline/schedule_drawing.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <string_view>
@@ -7,6 +5,7 @@
 #include "sim/core/number_text.hpp"
 #include "sim/core/svg.hpp"
 #include "sim/core/table.hpp"
+#include "sim/pipeline/schedule_replay.hpp"
 
 namespace orrery {
 namespace {

@@ -115,7 +115,8 @@ SteadyRollout steady_rollout(const PricedServing& priced, const std::vector<Samp
   load.over_network = false;
   load.prefix_cache = true;
   load.replay.keeps_times = true;
-  load.replay.routing = routing == SampleRouting::groups ? Routing::session_hash : Routing::round_robin;
+  load.replay.routing =
+      routing == SampleRouting::groups ? Routing::session_hash : Routing::round_robin;
   const ServingRun run = serve_requests(priced, load, at);
 
   const auto& times = run.replay.times;

@@ -1,13 +1,14 @@
 #include "sim/posttraining/rl_step.hpp"
 
 #include <algorithm>
+#include <cassert>
+#include <limits>
 
 #include "sim/core/number_text.hpp"
 #include "sim/core/value_list.hpp"
 #include "sim/layers/memory.hpp"
 #include "sim/model/layer_pattern.hpp"
 #include "sim/model/model.hpp"
-#include "sim/posttraining/forward_pass.hpp"
 #include "sim/training/estimate.hpp"
 
 namespace orrery {
@@ -306,6 +307,29 @@ RlStep rl_step(const RlJob& job) {
   EstimateContext context{job.system};
   const TrainerHalf trainer = trainer_half(job, context);
   return rl_step(job, trainer, generator_half(job));
+}
+
+Seconds forward_time(const Scenario& scenario, EstimateContext& context) {
+  assert(scenario.plan.vpp == 1 && scenario.plan.copies() == 1);
+  Scenario forward = scenario;
+  Plan& plan = forward.plan;
+  plan.schedule = &gpipe();
+  plan.ep_overlap = false;
+  plan.recompute = {};
+  plan.offload_layers = 0;
+  plan.offload_modules = {};
+  if (plan.zero < 3) plan.zero = 0;
+  Detail detail;
+  detail.most_memory = std::numeric_limits<double>::infinity();
+  const Estimate step = estimate(forward, context, detail);
+  Seconds end;
+  for (int id = 0; id < step.step.graph.size(); ++id) {
+    const TaskId task{id};
+    if (step.step.graph.task(task).stream != Stream::compute) continue;
+    if (step.step.label(task).what == Label::What::forward)
+      end = std::max(end, Seconds{step.timeline.of(task).finish.seconds()});
+  }
+  return end;
 }
 
 }  // namespace orrery

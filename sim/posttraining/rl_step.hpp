@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/layers/memory.hpp"
+#include "sim/plan/scenario.hpp"
 #include "sim/posttraining/rl_job.hpp"
 #include "sim/posttraining/rl_overlap.hpp"
 #include "sim/training/context.hpp"
@@ -112,5 +113,10 @@ RlStep rl_step(const RlJob& job);
 /// (tests/validation/posttraining). The draw of the longest answers, releases of a framework and
 /// the spread of lengths, of which a mean alone was published, are part of it.
 inline constexpr double rl_step_error = 0.26;
+
+/// Time in which all micro-batches of a plan pass the model forward, without gradients: the passes
+/// of a GPipe step until the last of them has ended, with its gathers of shards and its transfers.
+/// Weights that the plan keeps whole are whole. Requires one chunk a stage (vpp 1).
+Seconds forward_time(const Scenario& scenario, EstimateContext& context);
 
 }  // namespace orrery

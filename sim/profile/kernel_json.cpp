@@ -1,7 +1,7 @@
-#include "sim/profile/kernel_json.hpp"
-
 #include <cmath>
 #include <nlohmann/json.hpp>
+
+#include "sim/profile/profile_text.hpp"
 
 namespace orrery {
 namespace {

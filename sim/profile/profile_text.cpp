@@ -8,7 +8,7 @@
 #include "sim/core/number_text.hpp"
 #include "sim/core/table.hpp"
 #include "sim/core/value_list.hpp"
-#include "sim/training/plan_heading.hpp"
+#include "sim/training/training_text.hpp"
 
 namespace orrery {
 namespace {

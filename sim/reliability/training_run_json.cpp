@@ -3,7 +3,7 @@
 
 #include "sim/core/figures.hpp"
 #include "sim/engine/network_model.hpp"
-#include "sim/reliability/training_run_text.hpp"
+#include "sim/reliability/reliability_text.hpp"
 
 namespace orrery {
 namespace {

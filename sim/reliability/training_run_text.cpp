@@ -1,5 +1,3 @@
-#include "sim/reliability/training_run_text.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -8,8 +6,7 @@
 #include "sim/core/table.hpp"
 #include "sim/reliability/reliability_text.hpp"
 #include "sim/reliability/training_run.hpp"
-#include "sim/training/bill_text.hpp"
-#include "sim/training/plan_heading.hpp"
+#include "sim/training/training_text.hpp"
 
 namespace orrery {
 namespace {

@@ -9,8 +9,7 @@
 #include "sim/core/number_text.hpp"
 #include "sim/engine/network_model.hpp"
 #include "sim/reliability/reliability_text.hpp"
-#include "sim/training/bill_text.hpp"
-#include "sim/training/plan_heading.hpp"
+#include "sim/training/training_text.hpp"
 
 namespace orrery {
 

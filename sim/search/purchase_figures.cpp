@@ -1,5 +1,3 @@
-#include "sim/search/purchase_figures.hpp"
-
 #include <algorithm>
 
 #include "sim/core/number_text.hpp"

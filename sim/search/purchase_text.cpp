@@ -9,10 +9,8 @@
 #include "sim/core/value_list.hpp"
 #include "sim/engine/network_model.hpp"
 #include "sim/plan/scenario.hpp"
-#include "sim/search/purchase_figures.hpp"
 #include "sim/search/search_text.hpp"
-#include "sim/training/bill_text.hpp"
-#include "sim/training/plan_heading.hpp"
+#include "sim/training/training_text.hpp"
 
 namespace orrery {
 namespace {

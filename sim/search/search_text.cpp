@@ -8,9 +8,8 @@
 #include "sim/core/quoting.hpp"
 #include "sim/engine/network_model.hpp"
 #include "sim/reliability/failure_time.hpp"
-#include "sim/training/bill_text.hpp"
-#include "sim/training/plan_heading.hpp"
 #include "sim/training/result_json.hpp"
+#include "sim/training/training_text.hpp"
 
 namespace orrery {
 namespace {

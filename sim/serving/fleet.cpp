@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <numeric>
 #include <utility>
 
 #include "sim/core/nearest.hpp"
@@ -44,23 +45,36 @@ void parse_routing(const std::string& text, const Place& at, Routing& routing, K
 RequestRouter::RequestRouter(Routing routing, std::uint32_t replicas, std::uint64_t seed,
                              std::uint32_t server, KvRouting weights)
     : routing_{routing},
-      replicas_{replicas},
+      open_(replicas),
+      is_open_(replicas, true),
       weights_{weights},
       server_{server},
       random_{server == 0 ? Random{seed, router_stream} : Random{seed, router_stream, server}},
-      sessions_(routing == Routing::session ? replicas : 0) {}
+      sessions_(replicas) {
+  std::iota(open_.begin(), open_.end(), 0u);
+}
+
+void RequestRouter::open(std::vector<std::uint32_t> replicas) {
+  assert(!replicas.empty());
+  open_ = std::move(replicas);
+  const std::uint32_t most = *std::max_element(open_.begin(), open_.end());
+  is_open_.assign(std::max<std::size_t>(most + 1, is_open_.size()), false);
+  sessions_.resize(is_open_.size());
+  for (const std::uint32_t replica : open_) is_open_[replica] = true;
+  if (turn_ >= open_.size()) turn_ = 0;
+}
 
 std::uint32_t RequestRouter::choose(const Request& request) {
   assert(!looks_at_replicas(routing_));
   const bool alone = routing_ == Routing::session_hash && request.session == Request::no_session;
   if (routing_ == Routing::random || alone)
-    return static_cast<std::uint32_t>(random_.below(replicas_));
+    return open_[static_cast<std::size_t>(random_.below(open_.size()))];
   if (routing_ == Routing::session_hash) {
     Random drawn = server_ == 0 ? Random{request.session} : Random{request.session, server_};
-    return static_cast<std::uint32_t>(drawn.below(replicas_));
+    return open_[static_cast<std::size_t>(drawn.below(open_.size()))];
   }
-  const std::uint32_t chosen = turn_;
-  turn_ = turn_ + 1 == replicas_ ? 0 : turn_ + 1;
+  const std::uint32_t chosen = open_[turn_];
+  turn_ = turn_ + 1 == open_.size() ? 0 : turn_ + 1;
   return chosen;
 }
 
@@ -77,8 +91,8 @@ std::uint32_t RequestRouter::choose(const Request& request, std::uint32_t index,
     case Routing::least_tokens:
       return fewest_tokens(replicas);
     case Routing::power_of_two: {
-      const auto one = static_cast<std::uint32_t>(random_.below(replicas_));
-      const auto other = static_cast<std::uint32_t>(random_.below(replicas_));
+      const std::uint32_t one = open_[static_cast<std::size_t>(random_.below(open_.size()))];
+      const std::uint32_t other = open_[static_cast<std::size_t>(random_.below(open_.size()))];
       return replicas[other].present_tokens() < replicas[one].present_tokens() ? other : one;
     }
     case Routing::prefix:
@@ -89,8 +103,8 @@ std::uint32_t RequestRouter::choose(const Request& request, std::uint32_t index,
 }
 
 std::uint32_t RequestRouter::fewest_tokens(const std::deque<Replica>& replicas) const {
-  std::uint32_t best = 0;
-  for (std::uint32_t r = 1; r < replicas_; ++r)
+  std::uint32_t best = open_.front();
+  for (const std::uint32_t r : open_)
     if (replicas[r].present_tokens() < replicas[best].present_tokens()) best = r;
   return best;
 }
@@ -100,12 +114,12 @@ std::uint32_t RequestRouter::fewest_tokens(const std::deque<Replica>& replicas) 
 std::uint32_t RequestRouter::of_session(std::uint32_t session,
                                         const std::deque<Replica>& replicas) {
   const auto [home, is_new] = homes_.try_emplace(session, 0u);
-  if (!is_new) return home->second;
+  if (!is_new && is_open_[home->second]) return home->second;
   const auto load = [&](std::uint32_t r) {
     return std::pair{replicas[r].present_tokens(), sessions_[r]};
   };
-  std::uint32_t best = 0;
-  for (std::uint32_t r = 1; r < replicas_; ++r)
+  std::uint32_t best = open_.front();
+  for (const std::uint32_t r : open_)
     if (load(r) < load(best)) best = r;
   ++sessions_[best];
   return home->second = best;
@@ -113,9 +127,9 @@ std::uint32_t RequestRouter::of_session(std::uint32_t session,
 
 std::uint32_t RequestRouter::least_work(const Request& request, std::uint32_t index,
                                         const std::deque<Replica>& replicas) {
-  std::vector<double> costs(replicas_);
-  for (std::uint32_t r = 0; r < replicas_; ++r) {
-    const Replica& replica = replicas[r];
+  std::vector<double> costs(open_.size());
+  for (std::size_t r = 0; r < open_.size(); ++r) {
+    const Replica& replica = replicas[open_[r]];
     const std::int64_t known = replica.known_tokens(index);
     if (routing_ == Routing::prefix) {
       costs[r] = static_cast<double>(replica.present_tokens() - known);
@@ -128,33 +142,42 @@ std::uint32_t RequestRouter::least_work(const Request& request, std::uint32_t in
         static_cast<double>(kv.used()) * kv.tokens_a_block() + static_cast<double>(prompt);
   }
   if (routing_ == Routing::prefix || weights_.temperature == 0.0)
-    return static_cast<std::uint32_t>(std::min_element(costs.begin(), costs.end()) - costs.begin());
+    return open_[static_cast<std::size_t>(std::min_element(costs.begin(), costs.end()) -
+                                          costs.begin())];
   const double least = *std::min_element(costs.begin(), costs.end());
   const double most = std::max(1.0, *std::max_element(costs.begin(), costs.end()));
   double sum = 0.0;
   for (double& cost : costs)
     sum += cost = portable_exp((least - cost) / most / weights_.temperature);
   double drawn = random_.unit() * sum;
-  for (std::uint32_t r = 0; r < replicas_; ++r)
-    if ((drawn -= costs[r]) < 0.0) return r;
-  return replicas_ - 1;
+  for (std::size_t r = 0; r < open_.size(); ++r)
+    if ((drawn -= costs[r]) < 0.0) return open_[r];
+  return open_.back();
 }
 
 Fleet::Fleet(const RequestList& list, const ReplicaShape& shape, std::uint32_t replicas,
              StepTimes& times, RequestRouter router)
     : list_{list},
+      shape_{shape},
       times_{times},
       router_{std::move(router)},
       copies_{static_cast<std::uint32_t>(shape.copies)},
       stages_{static_cast<std::uint32_t>(shape.stages)},
       delay_{shape.copies > 1 ? shape.rules.prefill_delay : 0},
-      most_requests_{shape.rules.most_requests},
-      versions_(replicas),
-      starts_(replicas),
-      delays_(replicas),
-      busy_(replicas) {
-  for (std::uint32_t r = 0; r < replicas; ++r)
-    replicas_.emplace_back(list, shape, times, stages_ > 1 ? &busy_[r / stages_] : nullptr);
+      most_requests_{shape.rules.most_requests} {
+  add(replicas);
+}
+
+std::uint32_t Fleet::add(std::uint32_t count) {
+  const auto first = static_cast<std::uint32_t>(replicas_.size());
+  const std::size_t all = first + count;
+  versions_.resize(all);
+  starts_.resize(all);
+  delays_.resize(all);
+  busy_.resize(all);
+  for (std::uint32_t r = first; r < all; ++r)
+    replicas_.emplace_back(list_, shape_, times_, stages_ > 1 ? &busy_[r / stages_] : nullptr);
+  return first;
 }
 
 // Returns the replicas of a group that are in an iteration.

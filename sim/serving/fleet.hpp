@@ -28,17 +28,21 @@ class RequestRouter {
   /// Works for any routing; `replicas` are in their present state.
   std::uint32_t choose(const Request& request, std::uint32_t index,
                        const std::deque<Replica>& replicas);
+  /// From here on only these take requests, in this order; at least one. A session whose replica
+  /// does not is placed again.
+  void open(std::vector<std::uint32_t> replicas);
 
  private:
   Routing routing_;
-  std::uint32_t replicas_;
+  std::vector<std::uint32_t> open_;
+  std::vector<bool> is_open_;  // By number.
   std::uint32_t fewest_tokens(const std::deque<Replica>& replicas) const;
   std::uint32_t of_session(std::uint32_t session, const std::deque<Replica>& replicas);
   std::uint32_t least_work(const Request& request, std::uint32_t index,
                            const std::deque<Replica>& replicas);
 
   KvRouting weights_;
-  std::uint32_t turn_ = 0;
+  std::size_t turn_ = 0;
   std::uint32_t server_;
   Random random_;
   std::unordered_map<std::uint32_t, std::uint32_t> homes_;  // The replica of each session.
@@ -80,6 +84,11 @@ class Fleet {
   }
 
   const std::deque<Replica>& replicas() const { return replicas_; }
+
+  /// Adds `count` idle replicas with empty caches, whole pipelines and groups of copies; returns
+  /// the number of the first. The router does not know them before it is told (router()).
+  std::uint32_t add(std::uint32_t count);
+  RequestRouter& router() { return router_; }
 
   // Single steps of run(), for driving several fleets on one clock. Each moment first has all
   // completions, then all deliveries, then start_all().
@@ -152,6 +161,7 @@ class Fleet {
   void update_replica(std::uint32_t number, Seconds now, const Action& action);
 
   const RequestList& list_;
+  const ReplicaShape& shape_;
   StepTimes& times_;
   RequestRouter router_;
   std::uint32_t copies_, stages_;
@@ -162,9 +172,9 @@ class Fleet {
   std::vector<std::uint64_t> versions_;  // The valid change of each group.
   std::vector<std::uint32_t> to_start_;  // Groups that may start at this moment.
   std::vector<std::uint32_t> started_;
-  std::vector<bool> starts_;        // True for groups in to_start_.
-  std::vector<Delay> delays_;       // Of each group.
-  std::vector<std::int64_t> busy_;  // Replicas with work, by pipeline.
+  std::vector<bool> starts_;       // True for groups in to_start_.
+  std::vector<Delay> delays_;      // Of each group.
+  std::deque<std::int64_t> busy_;  // Replicas with work, by pipeline.
   std::vector<Replica*> running_;
 };
 

@@ -1,9 +1,8 @@
-#include "sim/serving/replay_trace.hpp"
-
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "sim/core/number_text.hpp"
+#include "sim/serving/serving_run_text.hpp"
 
 namespace orrery {
 namespace {

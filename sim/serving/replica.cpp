@@ -33,7 +33,7 @@ void Replica::arrive(std::uint32_t index, Seconds time) {
   sequence.prompt = request.prompt_tokens;
   sequence.outputs = shape_.role == ReplicaRole::prefill ? 1 : request.output_tokens;
   sequence.arrival = time;
-  if (shape_.replay.routing == Routing::kv)
+  if (shape_.replay.routing == Routing::kv || shape_.replay.counts_prompts)
     sequence.to_compute = request.prompt_tokens - static_cast<std::uint32_t>(known_tokens(index));
   enter(sequence, time);
 }

@@ -98,6 +98,7 @@ void parse_routing(const std::string& text, const Place& at, Routing& routing, K
 struct ReplaySettings {
   Routing routing = Routing::round_robin;
   KvRouting kv_routing{};
+  bool counts_prompts = false;  ///< Replica::prompts_to_compute() counts, whatever the router.
   std::optional<Slo> slo;
   /// Steps every iteration by itself, instead of summing up those of an unchanged batch.
   bool unfolded = false;
@@ -207,7 +208,7 @@ class Replica {
   /// Tokens of all present requests, prompts and answers from their beginning: for routers.
   std::int64_t present_tokens() const { return present_tokens_; }
   /// Tokens of prompts that are not computed: of each, those that were not in the cache when it
-  /// came. Counted for Routing::kv alone.
+  /// came. Counted for Routing::kv, or as the settings say.
   std::int64_t prompts_to_compute() const { return prompts_to_compute_; }
   /// Tokens of a request's prompt that are in the cache.
   std::int64_t known_tokens(std::uint32_t index) const { return batch_.known_tokens(index); }

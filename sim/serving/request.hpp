@@ -37,8 +37,8 @@ struct RequestList {
   std::uint32_t hash_tokens = 0;  ///< 0: no prompt has hashes.
   /// Hashes are below 2^32, and those of different sessions have nothing in common.
   bool hashes_of_sessions = false;
-  std::int64_t failed = 0;        ///< Rows of a trace without an answer, which are left out.
-  std::uint32_t clients = 0;      ///< A closed loop has some; 0: requests come at their own times.
+  std::int64_t failed = 0;    ///< Rows of a trace without an answer, which are left out.
+  std::uint32_t clients = 0;  ///< A closed loop has some; 0: requests come at their own times.
   /// Requests that a client sends at a time: the next ones when all of them are answered.
   std::uint32_t together = 1;
   std::uint64_t seed = 1;  ///< The seed of routers that choose at random.

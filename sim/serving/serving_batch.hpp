@@ -92,8 +92,8 @@ struct Sequence {
   std::uint32_t host_hits = 0;  ///< and of them those in the host's memory.
   std::uint32_t preemptions = 0;
   std::uint32_t to_compute = 0;  ///< Replica::prompts_to_compute()
-  Seconds arrival;      ///< Arrival at the replica.
-  Seconds started{-1};  ///< Start of its first iteration; below 0: none yet.
+  Seconds arrival;               ///< Arrival at the replica.
+  Seconds started{-1};           ///< Start of its first iteration; below 0: none yet.
   Seconds first_token{-1}, last_token{-1};
   // State in a batch:
   std::int64_t joined = 0;    ///< The decode step at which it joins the decodes.

@@ -1,5 +1,3 @@
-#include "sim/sweep/plot.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -10,6 +8,7 @@
 #include "sim/core/value_list.hpp"
 #include "sim/sweep/best_rows.hpp"
 #include "sim/sweep/sweep_folder.hpp"
+#include "sim/sweep/sweep_text.hpp"
 
 namespace orrery {
 namespace {

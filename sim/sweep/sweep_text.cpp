@@ -7,7 +7,7 @@
 #include "sim/core/number_text.hpp"
 #include "sim/core/quoting.hpp"
 #include "sim/plan/scenario.hpp"
-#include "sim/training/plan_heading.hpp"
+#include "sim/training/training_text.hpp"
 
 namespace orrery {
 namespace {

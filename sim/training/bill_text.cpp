@@ -1,9 +1,8 @@
-#include "sim/training/bill_text.hpp"
-
 #include <cmath>
 
 #include "sim/core/number_text.hpp"
 #include "sim/core/value_list.hpp"
+#include "sim/training/training_text.hpp"
 
 namespace orrery {
 namespace {

@@ -1,5 +1,3 @@
-#include "sim/training/plan_heading.hpp"
-
 #include <algorithm>
 #include <set>
 #include <vector>
@@ -8,6 +6,7 @@
 #include "sim/core/table.hpp"
 #include "sim/core/value_list.hpp"
 #include "sim/plan/plan_keys.hpp"
+#include "sim/training/training_text.hpp"
 
 namespace orrery {
 namespace {

@@ -8,7 +8,7 @@
 #include "sim/measurements/calibration.hpp"
 #include "sim/plan/plan_keys.hpp"
 #include "sim/training/result_figures.hpp"
-#include "sim/training/verdict.hpp"
+#include "sim/training/training_text.hpp"
 
 namespace orrery {
 

@@ -1,5 +1,3 @@
-#include "sim/training/summary_text.hpp"
-
 #include <algorithm>
 #include <cmath>
 
@@ -8,10 +6,8 @@
 #include "sim/engine/network_model.hpp"
 #include "sim/kernels/kernel_time.hpp"
 #include "sim/measurements/calibration.hpp"
-#include "sim/training/bill_text.hpp"
-#include "sim/training/plan_heading.hpp"
 #include "sim/training/result_items.hpp"
-#include "sim/training/verdict.hpp"
+#include "sim/training/training_text.hpp"
 
 namespace orrery {
 namespace {

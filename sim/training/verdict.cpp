@@ -1,11 +1,10 @@
-#include "sim/training/verdict.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "sim/core/number_text.hpp"
 #include "sim/kernels/kernel_time.hpp"
+#include "sim/training/training_text.hpp"
 
 namespace orrery {
 namespace {

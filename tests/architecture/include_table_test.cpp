@@ -105,7 +105,7 @@ TEST(IncludeTable, DependenciesAreListedFirst) {
 TEST(IncludeTable, ThirdPartiesAreConfined) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> allowed{
       {"nlohmann/",
-       {"core", "collectives", "moe", "training", "reliability", "serving", "posttraining",
+       {"core", "collectives", "moe", "training", "reliability", "serving", "fleet", "posttraining",
         "search", "sweep", "profile", "validation", "calibration", "formats", "explorer"}},
       {"boost/graph/", {"cluster"}},
       {"boost/container/", {"training"}},

@@ -1,4 +1,6 @@
+#include "sim/fleet/session_run.hpp"
 #include "sim/formats/requests/read_requests.hpp"
+#include "sim/formats/requests/session_files.hpp"
 #include "sim/serving/replay_requests.hpp"
 #include "sim/serving/request.hpp"
 #include "sim/serving/request_traffic.hpp"
@@ -69,11 +71,62 @@ bool fuzz_traffic(const std::string& text) {
   return any;
 }
 
+// Turns of accepted sessions wait for earlier ones alone; all of them are answered, and hits are
+// within what the session had before.
+bool fuzz_sessions(const std::string& text) {
+  return is_accepted([&] {
+    SessionLoad load;
+    load.trace = parse_sessions(text, "fuzz", "");
+    const SessionTrace& trace = load.trace;
+    for (std::uint32_t i = 0; i < trace.turns.size(); ++i) {
+      const Request& request = trace.list.requests[trace.turns[i].request];
+      if (request.prompt_tokens < 1 || request.output_tokens < 1 ||
+          std::max(request.hashes, request.kept_hashes) + request.first_hash >
+              trace.list.hashes.size())
+        __builtin_trap();
+      for (const Follower& next : trace.followers_of(trace.turns[i]))
+        if (next.turn <= i || !(next.wait >= Seconds{})) __builtin_trap();
+    }
+    if (!(ideal_hit_share(trace) <= 1.0)) __builtin_trap();
+    cut_long_sessions(5'000, load.trace);
+    if (trace.sessions.empty() || trace.turns.size() > 100) return;
+    ReplayShape shape;
+    shape.replica.kv = {20'000, 16, true};
+    shape.replica.replay.routing = Routing::session;
+    shape.replicas = 2;
+    load.lanes = 2;
+    load.longest_wait = Seconds{1.0};
+    load.duration = Seconds{20.0};
+    StepTimes times{quick_costs()};
+    SessionRun run;
+    replay_sessions(load, shape, times, run);
+    if (run.counts.totals.finished != run.sent || run.hit_share() > 1.0) __builtin_trap();
+  });
+}
+
+// A load by time, and scalers as flags give them.
+bool fuzz_scaled_load(const std::string& text) {
+  const bool load = is_accepted([&] {
+    const LoadCurve curve = parse_load_curve(text, "fuzz");
+    if (!(curve.requests() > 0.0) || curve.most(Seconds{}, curve.end) <= 0.0) __builtin_trap();
+  });
+  return is_accepted([&] {
+           const ScalerRequest scaler = parse_scaler(text, nowhere);
+           if (scaler.least > scaler.most ||
+               parse_scaler(scaler_text(scaler), nowhere).law != scaler.law)
+             __builtin_trap();
+         }) ||
+         load;
+}
+
 }  // namespace
 
 std::vector<EntryPoint> request_entries() {
   using enum Shape;
-  return {{"request_trace", fuzz_request_trace, bytes, true}, {"traffic", fuzz_traffic, bytes}};
+  return {{"request_trace", fuzz_request_trace, bytes, true},
+          {"traffic", fuzz_traffic, bytes},
+          {"sessions", fuzz_sessions, lines},
+          {"scaled_load", fuzz_scaled_load, bytes}};
 }
 
 }  // namespace orrery

@@ -6,7 +6,6 @@
 
 #include "sim/core/text_file.hpp"
 #include "sim/core/value_list.hpp"
-#include "sim/formats/benchmarks/printed_result.hpp"
 #include "sim/formats/servers/server_reader.hpp"
 #include "sim/model/model_name.hpp"
 #include "sim/serving/deployment.hpp"

@@ -1,5 +1,3 @@
-#include "sim/formats/benchmarks/printed_result.hpp"
-
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -7,6 +5,7 @@
 
 #include "sim/core/nearest.hpp"
 #include "sim/core/text_file.hpp"
+#include "sim/formats/benchmarks/benchmark_result.hpp"
 
 namespace orrery {
 namespace {

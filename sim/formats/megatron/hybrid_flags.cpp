@@ -1,9 +1,8 @@
-#include "sim/formats/megatron/hybrid_flags.hpp"
-
 #include <algorithm>
 #include <map>
 
 #include "sim/core/error.hpp"
+#include "sim/formats/megatron/megatron_parts.hpp"
 #include "sim/model/layer_pattern.hpp"
 #include "sim/model/mixers/linear_attention.hpp"
 #include "sim/model/mixers/mamba.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sim/core/text_file.hpp"
-#include "sim/formats/megatron/swift_arguments.hpp"
+#include "sim/formats/megatron/megatron_parts.hpp"
 #include "sim/formats/settings/settings_files.hpp"
 #include "sim/formats/shell/launched_program.hpp"
 #include "sim/formats/shell/shell_lexer.hpp"

@@ -10,8 +10,7 @@
 #include "sim/core/text_file.hpp"
 #include "sim/core/value_list.hpp"
 #include "sim/formats/megatron/launch_command.hpp"
-#include "sim/formats/megatron/megatron_model.hpp"
-#include "sim/formats/megatron/swift_arguments.hpp"
+#include "sim/formats/megatron/megatron_parts.hpp"
 #include "sim/formats/recipe/other_launchers.hpp"
 
 namespace orrery {

@@ -1,11 +1,10 @@
-#include "sim/formats/megatron/megatron_changes.hpp"
-
 #include <algorithm>
 #include <map>
 
 #include "sim/core/number_text.hpp"
 #include "sim/core/table.hpp"
 #include "sim/core/value_list.hpp"
+#include "sim/formats/megatron/megatron_parts.hpp"
 #include "sim/plan/plan_keys.hpp"
 
 namespace orrery {

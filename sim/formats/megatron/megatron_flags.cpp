@@ -1,12 +1,10 @@
-#include "sim/formats/megatron/megatron_flags.hpp"
-
 #include <algorithm>
 #include <optional>
 #include <set>
 #include <type_traits>
 
 #include "sim/core/value_list.hpp"
-#include "sim/formats/megatron/hybrid_flags.hpp"
+#include "sim/formats/megatron/megatron_parts.hpp"
 #include "sim/nccl/nccl_selection.hpp"
 #include "sim/plan/plan_keys.hpp"
 

@@ -1,5 +1,3 @@
-#include "sim/formats/megatron/megatron_model.hpp"
-
 #include <algorithm>
 #include <cctype>
 #include <nlohmann/json.hpp>
@@ -13,6 +11,7 @@
 #include "sim/core/value_list.hpp"
 #include "sim/formats/megatron/hybrid_pattern.hpp"
 #include "sim/formats/megatron/layer_split.hpp"
+#include "sim/formats/megatron/megatron_parts.hpp"
 #include "sim/model/model.hpp"
 
 namespace orrery {

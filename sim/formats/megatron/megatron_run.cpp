@@ -7,11 +7,12 @@
 
 #include "sim/cluster/dtype.hpp"
 #include "sim/core/json_value.hpp"
+#include "sim/core/number_text.hpp"
 #include "sim/core/text_file.hpp"
 #include "sim/core/value_list.hpp"
 #include "sim/formats/megatron/hybrid_pattern.hpp"
 #include "sim/formats/megatron/layer_split.hpp"
-#include "sim/formats/megatron/megatron_model.hpp"
+#include "sim/formats/megatron/megatron_parts.hpp"
 #include "sim/formats/recipe/decisive_keys.hpp"
 #include "sim/formats/recipe/recipe.hpp"
 #include "sim/plan/plan_keys.hpp"

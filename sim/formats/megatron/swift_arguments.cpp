@@ -1,9 +1,8 @@
-#include "sim/formats/megatron/swift_arguments.hpp"
-
 #include <algorithm>
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/value_list.hpp"
+#include "sim/formats/megatron/megatron_parts.hpp"
 #include "sim/formats/recipe/decisive_keys.hpp"
 
 namespace orrery {

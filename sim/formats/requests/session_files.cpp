@@ -1,6 +1,7 @@
 #include "sim/formats/requests/session_files.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -35,18 +36,28 @@ double seconds_of(const JsonValue& row, std::initializer_list<const char*> keys,
   return value ? value->number(0.0, longest_time) : otherwise;
 }
 
-std::vector<std::uint64_t> hashes_of(const JsonValue& row) {
+// One for each block of the prompt, of which the last may be cut off.
+std::vector<std::uint64_t> hashes_of(const JsonValue& row, std::uint32_t prompt_tokens,
+                                     std::uint32_t block) {
+  const std::uint64_t most = (prompt_tokens + block - 1) / block;
+  const auto too_many = [&](const JsonValue& at) {
+    at.fail("has more hashes than the prompt's " + std::to_string(prompt_tokens) +
+                " tokens have blocks of " + std::to_string(block),
+            "give one for each block");
+  };
   std::vector<std::uint64_t> hashes;
   if (const auto ids = row.find("hash_ids")) {
     for (const std::int64_t id : ids->integers(0, most_hash))
       hashes.push_back(static_cast<std::uint64_t>(id));
+    if (hashes.size() > most) too_many(*ids);
   } else if (const auto runs = row.find("runs")) {
     const std::vector<double> numbers = runs->number_table(2);
     for (std::size_t i = 0; i < numbers.size(); i += 2) {
       const double first = numbers[i], count = numbers[i + 1];
-      if (!(first >= 0.0 && count >= 0.0 && count <= most_request_tokens &&
-            first + count <= static_cast<double>(most_hash)))
+      if (!(first >= 0.0 && count >= 0.0 && first <= static_cast<double>(most_hash) &&
+            first == std::floor(first) && count == std::floor(count)))
         runs->fail("has a run that is no first hash and a number of them", "write [[1, 258]]");
+      if (static_cast<double>(hashes.size()) + count > static_cast<double>(most)) too_many(*runs);
       for (double hash = first; hash < first + count; hash += 1.0)
         hashes.push_back(static_cast<std::uint64_t>(hash));
     }
@@ -65,7 +76,7 @@ void set_block(const JsonValue& at, std::uint32_t tokens, SessionTrace& trace) {
 // The turns of one object of kv-cache-tester's form.
 class WekaSession {
  public:
-  explicit WekaSession(const JsonValue& session) {
+  WekaSession(const JsonValue& session, std::uint32_t block) : block_{block} {
     for (const JsonValue& row : session.at("requests").elements()) {
       if (const auto type = row.find("type"); type && type->text() == "subagent")
         add_sub_agent(row);
@@ -96,7 +107,7 @@ class WekaSession {
     // An answer that broke off: its prompt was computed all the same.
     turn.output_tokens = static_cast<std::uint32_t>(
         std::max<std::int64_t>(1, row.at("out").integer(0, most_request_tokens)));
-    turn.hashes = hashes_of(row);
+    turn.hashes = hashes_of(row, turn.prompt_tokens, block_);
     turn.by_sub_agent = by_sub_agent;
     const double sent = from + seconds_of(row, {"t"}, 0.0);
     const double wait =
@@ -145,6 +156,7 @@ class WekaSession {
     sub_agents_.push_back(agent);
   }
 
+  std::uint32_t block_;
   std::vector<RecordedTurn> turns_;
   Chain parent_;
   std::vector<SubAgent> sub_agents_;
@@ -158,8 +170,8 @@ void add_weka(const JsonValue& session, SessionTrace& trace) {
     scope->fail("'global' is not read: sessions would have to be in step", "use local hashes");
   trace.list.hashes_of_sessions = true;
   const auto name = session.find("id");
-  add_session(name ? name->text() : "", WekaSession{session}.turns(), session.place() / "requests",
-              trace);
+  add_session(name ? name->text() : "", WekaSession{session, trace.list.hash_tokens}.turns(),
+              session.place() / "requests", trace);
 }
 
 // Rows of one session each, in the order of the file.
@@ -185,7 +197,7 @@ void parse_bailian(const std::vector<JsonValue>& rows, SessionTrace& trace) {
     RecordedTurn turn;
     turn.prompt_tokens = tokens_at(row, "input_length");
     turn.output_tokens = tokens_at(row, "output_length");
-    turn.hashes = hashes_of(row);
+    turn.hashes = hashes_of(row, turn.prompt_tokens, bailian_block);
     std::size_t session = sessions.size();
     const auto found = chats.find(parent);
     if (found != chats.end()) {
@@ -216,7 +228,7 @@ void parse_dynamo(const std::vector<JsonValue>& rows, SessionTrace& trace) {
     RecordedTurn turn;
     turn.prompt_tokens = tokens_at(row, "input_length");
     turn.output_tokens = tokens_at(row, "output_length");
-    turn.hashes = hashes_of(row);
+    turn.hashes = hashes_of(row, turn.prompt_tokens, dynamo_block);
     const auto delay = row.find("delay");
     const auto sent = row.find("timestamp");
     const double at = sent ? sent->number(0.0, longest_time * 1e3) * 1e-3 : session.sent;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/core/enum_words.hpp"
+#include "sim/fleet/scaling.hpp"
 #include "sim/fleet/sessions.hpp"
 
 namespace orrery {
@@ -32,5 +33,11 @@ inline const std::vector<std::string> enum_words<SessionFormat>{"weka", "bailian
 SessionTrace read_sessions(const std::string& path, const std::string& format);
 SessionTrace parse_sessions(const std::string& text, const std::string& file,
                             const std::string& format);
+
+/// A load by time: a CSV of time_s and requests_per_s, each row until the next one, the last of
+/// which has the rate 0 and is the end. Errors (bad_input), with the line: other columns, times
+/// that do not begin at 0 or do not rise, a rate below 0, a last row with a rate, no load at all.
+LoadCurve read_load_curve(const std::string& path);
+LoadCurve parse_load_curve(const std::string& text, const std::string& file);
 
 }  // namespace orrery

@@ -1,5 +1,3 @@
-#include "sim/explorer/estimate_report.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 #include <regex>
 
 #include "sim/explorer/page/page_files.hpp"
+#include "sim/explorer/reports.hpp"
 #include "sim/explorer/timeline_bytes.hpp"
 #include "sim/training/result_json.hpp"
 #include "tests/support/golden.hpp"

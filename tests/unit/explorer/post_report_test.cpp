@@ -1,9 +1,9 @@
-#include "sim/explorer/post_report.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <regex>
+
+#include "sim/explorer/reports.hpp"
 
 namespace orrery::post_report_test {
 namespace {

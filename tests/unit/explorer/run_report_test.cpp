@@ -1,8 +1,7 @@
-#include "sim/explorer/run_report.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/explorer/reports.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery::run_report_test {

@@ -157,7 +157,8 @@ TEST(SessionRun, EachLaneAlwaysHasOneSession) {
 }
 
 // With room for all, sessions that keep their replica find all that they and their answers left,
-// but for the blocks of 16 that are computed again at the end of a prompt; elsewhere they find less.
+// but for the blocks of 16 that are computed again at the end of a prompt; elsewhere they find
+// less.
 TEST(SessionRun, ReachedHitsAreThoseOfACacheThatForgetsNothing) {
   const SessionLoad load = lanes(4, agents(6, 9, 20, 6));
   const SessionRun run = run_of(load, replicas(2, 4'000'000));

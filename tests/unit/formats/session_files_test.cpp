@@ -59,12 +59,15 @@ TEST(SessionFiles, WekaLinesWithRuns) {
 }
 
 TEST(SessionFiles, BailianByParents) {
-  const SessionTrace trace = parsed(
-      R"({"chat_id":1,"parent_chat_id":-1,"timestamp":10.5,"input_length":40,"output_length":9,"type":"text","turn":1,"hash_ids":[1,2,3]})"
-      "\n"
-      R"({"chat_id":2,"parent_chat_id":-1,"timestamp":11.0,"input_length":40,"output_length":9,"type":"text","turn":1,"hash_ids":[1,2]})"
-      "\n"
-      R"({"chat_id":3,"parent_chat_id":1,"timestamp":31.0,"input_length":80,"output_length":9,"type":"text","turn":2,"hash_ids":[1,2,3,4,5]})");
+  const SessionTrace trace =
+      parsed(R"({"chat_id":1,"parent_chat_id":-1,"timestamp":10.5,"input_length":40,)"
+             R"("output_length":9,"hash_ids":[1,2,3]})"
+             "\n"
+             R"({"chat_id":2,"parent_chat_id":-1,"timestamp":11.0,"input_length":40,)"
+             R"("output_length":9,"hash_ids":[1,2]})"
+             "\n"
+             R"({"chat_id":3,"parent_chat_id":1,"timestamp":31.0,"input_length":80,)"
+             R"("output_length":9,"hash_ids":[1,2,3,4,5]})");
   ASSERT_EQ(trace.sessions.size(), 2u);
   EXPECT_EQ(trace.sessions[0].turns, 2u);
   EXPECT_EQ(trace.list.hash_tokens, 16u);
@@ -80,7 +83,8 @@ TEST(SessionFiles, DynamoByDelays) {
       "\n"
       R"({"session_id":"x","delay":1500,"input_length":1200,"output_length":9,"hash_ids":[1,2]})"
       "\n"
-      R"({"session_id":"y","timestamp":4100,"input_length":1200,"output_length":9,"hash_ids":[1,2]})");
+      R"({"session_id":"y","timestamp":4100,"input_length":1200,"output_length":9,)"
+      R"("hash_ids":[1,2]})");
   ASSERT_EQ(trace.sessions.size(), 2u);
   EXPECT_EQ(trace.list.hash_tokens, 512u);
   EXPECT_DOUBLE_EQ(trace.followers[0].wait.si(), 1.5);
@@ -101,7 +105,8 @@ TEST(SessionFiles, RefusesWhatIsNoSession) {
   says(R"({"block":64,"requests":[{"in":1,"out":1,"think":-1}]})", "think");
   says(R"({"block":64,"requests":[{"in":1,"out":1,"hash_ids":[0.5]}]})", "hash_ids");
   says(R"({"block":64,"requests":[{"in":1,"out":1,"runs":[[1,-2]]}]})", "run");
-  says(R"({"block":64,"requests":[{"in":1,"out":1,"runs":[[1,1e15]]}]})", "run");
+  says(R"({"block":64,"requests":[{"in":64,"out":1,"runs":[[1,1e15]]}]})", "more hashes");
+  says(R"({"block":64,"requests":[{"in":64,"out":1,"hash_ids":[1,2]}]})", "more hashes");
   says(R"({"block":64,"hash_id_scope":"global","requests":[{"in":1,"out":1}]})", "global");
   says(
       "{\"block\":64,\"requests\":[{\"in\":1,\"out\":1}]}\n{\"block\":16,\"requests\":[{\"in\":1,"

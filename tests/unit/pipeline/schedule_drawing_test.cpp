@@ -1,8 +1,7 @@
-#include "sim/pipeline/schedule_drawing.hpp"
-
 #include <gtest/gtest.h>
 
 #include "sim/pipeline/schedule_file.hpp"
+#include "sim/pipeline/schedule_replay.hpp"
 
 namespace orrery::schedule_drawing_test {
 namespace {

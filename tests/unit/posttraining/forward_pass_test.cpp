@@ -1,7 +1,6 @@
-#include "sim/posttraining/forward_pass.hpp"
-
 #include <gtest/gtest.h>
 
+#include "sim/posttraining/rl_step.hpp"
 #include "sim/training/estimate.hpp"
 
 namespace orrery::forward_pass_test {

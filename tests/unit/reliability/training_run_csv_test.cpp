@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "sim/reliability/training_run_text.hpp"
+#include "sim/reliability/reliability_text.hpp"
 
 namespace orrery::training_run_csv_test {
 namespace {

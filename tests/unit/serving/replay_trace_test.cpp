@@ -1,11 +1,10 @@
-#include "sim/serving/replay_trace.hpp"
-
 #include <gtest/gtest.h>
 
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "sim/serving/request_traffic.hpp"
+#include "sim/serving/serving_run_text.hpp"
 #include "tests/support/error_text.hpp"
 
 namespace orrery::replay_trace_test {

@@ -1,11 +1,10 @@
-#include "sim/training/bill_text.hpp"
-
 #include <gtest/gtest.h>
 
 #include <set>
 
 #include "sim/cluster/system.hpp"
 #include "sim/core/catalog.hpp"
+#include "sim/training/training_text.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery::bill_text_test {

@@ -8,7 +8,7 @@
 
 #include "sim/training/chrome_trace.hpp"
 #include "sim/training/result_json.hpp"
-#include "sim/training/summary_text.hpp"
+#include "sim/training/training_text.hpp"
 #include "tests/unit/training/cases.hpp"
 
 namespace orrery::golden_test {

@@ -1,5 +1,3 @@
-#include "sim/training/plan_heading.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <random>
 
 #include "sim/training/estimate.hpp"
+#include "sim/training/training_text.hpp"
 #include "tests/support/key_samples.hpp"
 
 namespace orrery::plan_heading_test {

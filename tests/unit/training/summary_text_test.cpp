@@ -1,5 +1,3 @@
-#include "sim/training/summary_text.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +5,7 @@
 #include <sstream>
 
 #include "sim/core/table.hpp"
-#include "sim/training/verdict.hpp"
+#include "sim/training/training_text.hpp"
 #include "tests/unit/training/cases.hpp"
 
 namespace orrery::summary_text_test {

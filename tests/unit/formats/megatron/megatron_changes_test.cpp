@@ -1,8 +1,7 @@
-#include "sim/formats/megatron/megatron_changes.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/formats/megatron/megatron_parts.hpp"
 #include "sim/formats/megatron/megatron_run.hpp"
 #include "sim/plan/plan_keys.hpp"
 #include "sim/search/plan_space.hpp"

@@ -1,11 +1,10 @@
-#include "sim/formats/megatron/megatron_flags.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 
 #include "sim/core/catalog.hpp"
+#include "sim/formats/megatron/megatron_parts.hpp"
 #include "sim/formats/megatron/megatron_run.hpp"
 #include "sim/plan/plan_keys.hpp"
 #include "tests/support/key_samples.hpp"

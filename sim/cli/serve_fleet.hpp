@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/cli/options.hpp"
 #include "sim/cli/serve_traffic.hpp"
@@ -28,5 +29,17 @@ void add_sessions(Options& options, SessionOptions& into);
 int serve_sessions(const Options& options, const SessionOptions& sessions,
                    const TrafficOptions& traffic, const PricedServing& priced,
                    const Stopwatch& since);
+
+/// The options on a load that changes and fleets that follow it.
+struct ScaledOptions {
+  std::optional<std::string> load;
+  std::vector<std::string> scalers;
+  std::optional<std::string> start;
+};
+void add_scaled(Options& options, ScaledOptions& into);
+
+/// Replays the load under each policy and prints the results.
+int serve_scaled(const Options& options, const ScaledOptions& scaled, const TrafficOptions& traffic,
+                 const PricedServing& priced, const Stopwatch& since);
 
 }  // namespace orrery

@@ -2,8 +2,10 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/cluster/economics.hpp"
+#include "sim/fleet/scaled_run.hpp"
 #include "sim/fleet/session_run.hpp"
 
 namespace orrery {
@@ -23,5 +25,23 @@ std::string session_text(const SessionAnswer& answer);
 std::string session_json(const SessionAnswer& answer, double wall_s);
 /// A line of JSON for each turn: its session, lane, replica, lengths and times.
 std::string turn_lines(const SessionAnswer& answer);
+
+/// Policies on one load.
+struct ScaledAnswer {
+  LoadCurve curve;
+  std::string file;
+  RequestTraffic traffic;
+  std::optional<Slo> slo;
+  std::int64_t requests = 0;
+  Seconds start;
+  double capacity =
+      0.0;  ///< Requests a second that a replica serves within the limits; 0: unknown.
+  std::vector<ScaledRun> runs;  ///< A policy each.
+  Economics economics;
+};
+
+std::string scaled_text(const ScaledAnswer& answer);
+/// orrery.fleet/1
+std::string scaled_json(const ScaledAnswer& answer, double wall_s);
 
 }  // namespace orrery

@@ -1,0 +1,114 @@
+#include <algorithm>
+#include <iostream>
+
+#include "sim/cli/serve_fleet.hpp"
+#include "sim/cli/serve_setup.hpp"
+#include "sim/cli/terminal.hpp"
+#include "sim/core/number_text.hpp"
+#include "sim/fleet/fleet_text.hpp"
+#include "sim/formats/requests/session_files.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr double most_requests_of_load = 5e7;
+
+// The largest rate of one replica within the limits.
+double capacity_of(const PricedServing& priced, const TrafficOptions& traffic,
+                   const RequestTraffic& lengths) {
+  ServingSetup one = priced.setup;
+  one.deployment.replicas = 1;
+  const PricedServing alone{one};
+  ServingLoad load = traffic.rules;
+  load.traffic = lengths;
+  load.traffic.arrivals = Arrivals::poisson;
+  load.traffic.stationary = true;
+  load.part = MeasuredPart::steady;
+  load.finds_length = true;
+  const auto serve = [&](const ServingLoad& of) { return serve_requests(alone, of, command_line); };
+  return largest_rate(serve, load, 1).rate;
+}
+
+}  // namespace
+
+void add_scaled(Options& options, ScaledOptions& into) {
+  options.group("Fleets that scale");
+  options.add("load", "FILE", "requests a second by time: docs/guides/sessions.md", into.load);
+  options.add("autoscale", "LAW",
+              "fixed (default), oracle, wva[:up=.55,...] or hpa[:kv=0.7,queue=2]; min= and max= "
+              "replicas; several are compared",
+              into.scalers);
+  options.add("start", "TIME", "from asking for a replica until it takes requests", into.start);
+}
+
+int serve_scaled(const Options& options, const ScaledOptions& given, const TrafficOptions& traffic,
+                 const PricedServing& priced, const Stopwatch& since) {
+  options.refuse(
+      {"concurrency", "rate", "requests", "lengths", "trace", "trace-format", "speed", "first",
+       "goodput", "counted", "skip-first", "runs", "perfetto", "unfolded", "requests-out", "jobs"},
+      "is for loads that do not change", "leave it out, or --load");
+  ScaledAnswer answer;
+  answer.file = *given.load;
+  answer.curve = read_load_curve(*given.load);
+  if (answer.curve.requests() > most_requests_of_load)
+    fail_input({answer.file, ""},
+               "has " + grouped(std::llround(answer.curve.requests())) + " requests",
+               "scale it down: at most 50 million are simulated");
+  if (!traffic.prompt || !traffic.output)
+    fail_input(command_line / (traffic.prompt ? "osl" : "isl"), "is missing",
+               "write --isl 4000 --osl 1000, tokens of prompts and answers");
+  answer.traffic = traffic.arrivals;
+  answer.traffic.prompt = *traffic.prompt;
+  answer.traffic.output = *traffic.output;
+  answer.slo = traffic.rules.replay.slo;
+  const bool constant = options.has("arrival") && traffic.arrivals.arrivals == Arrivals::constant;
+  if (options.has("arrival") && !constant && traffic.arrivals.arrivals != Arrivals::poisson)
+    fail_input(command_line / "arrival", "is neither poisson nor constant", "write one of them");
+  const RequestList list = requests_of_curve(answer.curve, constant, answer.traffic);
+  if (list.requests.empty()) fail_input({answer.file, ""}, "brings no request", "raise its rates");
+  answer.requests = std::ssize(list.requests);
+  answer.start =
+      given.start ? parse_span(*given.start, command_line / "start") : usual_start(priced.setup);
+  std::vector<std::string> scalers = given.scalers;
+  if (scalers.empty()) scalers.push_back("fixed");
+  std::vector<ScalerRequest> requests;
+  bool needs_capacity = false;
+  for (const std::string& text : scalers) {
+    ScalerRequest request = parse_scaler(text, command_line / "autoscale");
+    if (request.law == ScalingLaw::wva && !answer.slo)
+      fail_input(command_line / "autoscale", "wva compares latencies with limits",
+                 "add --slo ttft=3000,tpot=100");
+    if (request.law == ScalingLaw::oracle && !answer.slo && request.capacity == 0.0)
+      fail_input(command_line / "autoscale", "the oracle needs what a replica serves",
+                 "add --slo ttft=3000,tpot=100, or write oracle:capacity=1.4");
+    needs_capacity =
+        needs_capacity || (request.law == ScalingLaw::oracle && request.capacity == 0.0);
+    requests.push_back(request);
+  }
+  if (needs_capacity) {
+    answer.capacity = capacity_of(priced, traffic, answer.traffic);
+    if (!(answer.capacity > 0.0))
+      fail_infeasible(command_line / "slo", "is met by a replica at no rate", "raise the limits");
+  }
+  for (ScalerRequest& request : requests) {
+    if (request.law == ScalingLaw::oracle) {
+      if (request.capacity == 0.0) request.capacity = answer.capacity;
+      answer.capacity = request.capacity;
+    }
+    ScaledLoad load;
+    load.curve = answer.curve;
+    load.file = answer.file;
+    load.constant = constant;
+    load.scaler = request;
+    load.initial = priced.setup.deployment.replicas;
+    if (request.law != ScalingLaw::fixed)
+      load.initial = std::clamp(load.initial, request.least, request.most);
+    load.start = answer.start;
+    answer.runs.push_back(orrery::serve_scaled(priced, load, list, traffic.rules, command_line));
+  }
+  answer.economics = read_economics(priced.setup.system, traffic.economics);
+  std::cout << (traffic.json ? scaled_json(answer, since.passed().si()) : scaled_text(answer));
+  return exit_ok;
+}
+
+}  // namespace orrery

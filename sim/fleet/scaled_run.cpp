@@ -1,0 +1,393 @@
+#include "sim/fleet/scaled_run.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "sim/core/random.hpp"
+#include "sim/serving/fleet.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr std::uint64_t curve_stream = 21;
+
+constexpr Seconds minute{60.0};
+
+// One run: the clock of requests, of the policy and of replicas that start and end.
+class ScaledFleet {
+ public:
+  ScaledFleet(const PricedServing& priced, const ScaledLoad& load, const RequestList& requests,
+              const ReplicaShape& shape, ScaledRun& run)
+      : load_{load},
+        requests_{requests},
+        shape_{shape},
+        times_{priced.times},
+        run_{run},
+        lanes_{static_cast<std::uint32_t>(priced.setup.deployment.dp * priced.setup.deployment.pp)},
+        policy_{make_policy(load.scaler, load.curve, load.start)},
+        granting_{load.scaler.grants, load.scaler.least, load.scaler.most},
+        fleet_{
+            requests, shape, static_cast<std::uint32_t>(load.initial) * lanes_, priced.times,
+            RequestRouter{shape.replay.routing, static_cast<std::uint32_t>(load.initial) * lanes_,
+                          requests.seed, 0, shape.replay.kv_routing}},
+        asked_{load.initial} {
+    for (int r = 0; r < load.initial; ++r) {
+      run_.lives.push_back({});
+      first_lane_.push_back(static_cast<std::uint32_t>(r) * lanes_);
+    }
+    run_.times.resize(requests.requests.size());
+  }
+
+  void run() {
+    std::size_t next = 0;  // Request.
+    Seconds cycle = policy_->cycle(), sync = load_.scaler.grants.sync, sample;
+    const bool is_granted =
+        load_.scaler.law == ScalingLaw::wva || load_.scaler.law == ScalingLaw::hpa;
+    while (true) {
+      const Seconds arrival = next < requests_.requests.size()
+                                  ? requests_.requests[next].arrival + shape_.client
+                                  : Replica::never;
+      const Seconds change = fleet_.next_change();
+      if (std::min(arrival, change) == Replica::never && now_ >= load_.curve.end) break;
+      Seconds moment = std::min({arrival, change, cycle, sample, next_ready()});
+      if (is_granted) moment = std::min(moment, sync);
+      now_ = moment;
+      fleet_.complete_all(now_, [&](const Replica& replica, std::uint32_t) {
+        for (const RequestTimes& of : replica.ended()) run_.times[of.request] = of;
+        ended_some_ = true;
+      });
+      if (ended_some_) end_drained();
+      make_ready();
+      while (next < requests_.requests.size() &&
+             requests_.requests[next].arrival + shape_.client <= now_)
+        arrive(static_cast<std::uint32_t>(next++));
+      if (now_ == cycle) {
+        cycle += policy_->cycle();
+        wish_ = policy_->wish(signals());
+        granting_.wish(wish_.replicas);
+        if (!is_granted && load_.scaler.law != ScalingLaw::fixed)
+          ask_for(std::clamp(wish_.replicas, load_.scaler.least, load_.scaler.most));
+      }
+      if (is_granted && now_ == sync) {
+        sync += load_.scaler.grants.sync;
+        ask_for(granting_.grant(now_, asked_));
+      }
+      if (now_ == sample) {
+        sample += minute;
+        note_moment();
+      }
+      fleet_.start_all(now_);
+    }
+    run_.span = std::max(now_, load_.curve.end);
+    for (const Replica& replica : fleet_.replicas()) run_.counts.add(replica.counts());
+    for (ReplicaLife& life : run_.lives)
+      if (life.closed >= Seconds{} && life.ended < Seconds{}) life.ended = run_.span;
+  }
+
+ private:
+  bool is_ready(std::size_t r) const {
+    return run_.lives[r].closed < Seconds{} && first_lane_[r] != none;
+  }
+
+  Seconds next_ready() const {
+    Seconds next = Replica::never;
+    for (std::size_t r = 0; r < run_.lives.size(); ++r)
+      if (first_lane_[r] == none && run_.lives[r].closed < Seconds{})
+        next = std::min(next, run_.lives[r].ready);
+    return next;
+  }
+
+  void open() {
+    std::vector<std::uint32_t> lanes;
+    for (std::size_t r = 0; r < run_.lives.size(); ++r)
+      if (is_ready(r))
+        for (std::uint32_t lane = 0; lane < lanes_; ++lane) lanes.push_back(first_lane_[r] + lane);
+    fleet_.router().open(std::move(lanes));
+  }
+
+  void make_ready() {
+    bool changed = false;
+    for (std::size_t r = 0; r < run_.lives.size(); ++r)
+      if (first_lane_[r] == none && run_.lives[r].closed < Seconds{} &&
+          run_.lives[r].ready <= now_) {
+        first_lane_[r] = fleet_.add(lanes_);
+        changed = true;
+      }
+    if (changed) open();
+  }
+
+  void end_drained() {
+    ended_some_ = false;
+    for (std::size_t r = 0; r < run_.lives.size(); ++r) {
+      ReplicaLife& life = run_.lives[r];
+      if (life.closed < Seconds{} || life.ended >= Seconds{}) continue;
+      if (present(r) == 0) life.ended = now_;
+    }
+  }
+
+  std::int64_t present(std::size_t r) const {
+    std::int64_t present = 0;
+    if (first_lane_[r] != none)
+      for (std::uint32_t lane = 0; lane < lanes_; ++lane)
+        present += fleet_.replicas()[first_lane_[r] + lane].present();
+    return present;
+  }
+
+  // Gives up those that are not ready yet first, and then the newest, as Kubernetes does.
+  void ask_for(int replicas) {
+    if (replicas == asked_) return;
+    run_.decisions.push_back({now_, asked_, replicas, wish_.why});
+    for (; asked_ < replicas; ++asked_) {
+      run_.lives.push_back({now_, now_ + load_.start});
+      first_lane_.push_back(none);
+    }
+    for (; asked_ > replicas; --asked_) {
+      std::size_t last = run_.lives.size();
+      for (const bool ready : {false, true})
+        for (std::size_t r = run_.lives.size(); r-- > 0 && last == run_.lives.size();)
+          if (run_.lives[r].closed < Seconds{} && (first_lane_[r] != none) == ready) last = r;
+      ReplicaLife& life = run_.lives[last];
+      life.closed = now_;
+      if (present(last) == 0) life.ended = now_;
+    }
+    open();
+  }
+
+  void arrive(std::uint32_t index) {
+    const std::uint32_t number = fleet_.deliver(index, now_);
+    if (!shape_.replay.slo) return;
+    seen_.push_back({now_, saturation(fleet_.replicas()[number], requests_.requests[index])});
+  }
+
+  // The latencies that a request may expect, over their limits, from the replica's state alone:
+  // its prompt behind those before it, and for a place as long as others take to leave; its tokens
+  // at the pace of the batch, which stands still while prompts are computed.
+  double saturation(const Replica& replica, const Request& request) {
+    const ServingBatch& batch = replica.batch();
+    const std::int64_t decodes = std::max<std::int64_t>(1, batch.decodes());
+    const std::int64_t context = std::max<std::int64_t>(request.prompt_tokens, batch.context());
+    const std::int64_t chunk = std::min<std::int64_t>(shape_.rules.budget, request.prompt_tokens);
+    const Seconds step = times_.decode(decodes, context).first;
+    const Seconds part =
+        times_.mixed(batch.decodes(), batch.context(), {{static_cast<std::uint32_t>(chunk), 0}}, 1);
+    const Seconds a_token = part / static_cast<double>(chunk);
+    Seconds ttft = shape_.client + static_cast<double>(replica.prompts_to_compute()) * a_token;
+    const double free = static_cast<double>(batch.kv().available()) * batch.kv().tokens_a_block();
+    const double wanted =
+        static_cast<double>(batch.waiting()) * static_cast<double>(request.prompt_tokens);
+    if (batch.decodes() > 0 && wanted > free) {
+      const double each = static_cast<double>(context) / static_cast<double>(decodes);
+      const Seconds apart =
+          static_cast<double>(request.output_tokens) / static_cast<double>(decodes) * step;
+      ttft += (wanted - free) / each * apart;
+    }
+    const double open = static_cast<double>(std::max(1, ready()) * static_cast<int>(lanes_));
+    const double busy = rate() / open * static_cast<double>(request.prompt_tokens) * a_token.si();
+    const Seconds tpot = step / std::max(0.05, 1.0 - busy);
+    const Slo& slo = *shape_.replay.slo;
+    return std::max(ttft / slo.ttft, tpot / slo.tpot);
+  }
+
+  // Requests a second in the policy's window.
+  double rate() {
+    const Seconds from = now_ - policy_->window();
+    while (!seen_.empty() && seen_.front().time <= from) seen_.pop_front();
+    return static_cast<double>(seen_.size()) /
+           std::min(policy_->window(), std::max(now_, Seconds{1.0})).si();
+  }
+
+  int ready() const {
+    int count = 0;
+    for (std::size_t r = 0; r < run_.lives.size(); ++r) count += is_ready(r) ? 1 : 0;
+    return count;
+  }
+
+  ScalingSignals signals() {
+    ScalingSignals seen;
+    seen.now = now_;
+    seen.rate = rate();
+    seen.ready = ready();
+    seen.asked = asked_;
+    seen.arrivals = static_cast<int>(seen_.size());
+    std::vector<double> saturations;
+    for (const Seen& one : seen_) saturations.push_back(one.saturation);
+    std::sort(saturations.begin(), saturations.end());
+    if (!saturations.empty()) {
+      for (const double one : saturations) seen.mean_saturation += one;
+      seen.mean_saturation /= static_cast<double>(saturations.size());
+      seen.p90_saturation = saturations[static_cast<std::size_t>(
+          std::ceil(0.9 * static_cast<double>(saturations.size())) - 1.0)];
+    }
+    std::int64_t waiting = 0, lanes = 0;
+    for (std::size_t r = 0; r < run_.lives.size(); ++r) {
+      if (!is_ready(r)) continue;
+      for (std::uint32_t lane = 0; lane < lanes_; ++lane, ++lanes) {
+        const ServingBatch& batch = fleet_.replicas()[first_lane_[r] + lane].batch();
+        seen.kv_share +=
+            static_cast<double>(batch.kv().used()) / static_cast<double>(batch.kv().capacity());
+        waiting += batch.waiting();
+      }
+    }
+    seen.kv_share /= static_cast<double>(std::max<std::int64_t>(1, lanes));
+    seen.queue =
+        static_cast<double>(waiting) / static_cast<double>(std::max<std::int64_t>(1, lanes));
+    run_.longest_queue = std::max(run_.longest_queue, waiting);
+    return seen;
+  }
+
+  void note_moment() {
+    FleetMoment moment;
+    moment.time = now_;
+    moment.rate = load_.curve.rate_at(now_);
+    for (std::size_t r = 0; r < run_.lives.size(); ++r) {
+      const ReplicaLife& life = run_.lives[r];
+      moment.ready += is_ready(r) ? 1 : 0;
+      moment.starting += life.closed < Seconds{} && first_lane_[r] == none ? 1 : 0;
+      moment.draining += life.closed >= Seconds{} && life.ended < Seconds{} ? 1 : 0;
+    }
+    run_.timeline.push_back(moment);
+  }
+
+  static constexpr std::uint32_t none = 0xffffffff;
+  struct Seen {
+    Seconds time;
+    double saturation;
+  };
+
+  const ScaledLoad& load_;
+  const RequestList& requests_;
+  const ReplicaShape& shape_;
+  StepTimes& times_;
+  ScaledRun& run_;
+  std::uint32_t lanes_;
+  std::unique_ptr<ScalingPolicy> policy_;
+  Granting granting_;
+  Fleet fleet_;
+  std::vector<std::uint32_t> first_lane_;  // Of each life; `none`: it starts.
+  std::deque<Seen> seen_;
+  ScalingPolicy::Wish wish_;
+  int asked_;
+  bool ended_some_ = false;
+  Seconds now_;
+};
+
+}  // namespace
+
+RequestList requests_of_curve(const LoadCurve& curve, bool constant, RequestTraffic traffic) {
+  std::vector<Seconds> arrivals;
+  Random random{traffic.seed, curve_stream};
+  for (std::size_t i = 0; i < curve.stages.size(); ++i) {
+    const LoadCurve::Stage& stage = curve.stages[i];
+    const Seconds until = i + 1 < curve.stages.size() ? curve.stages[i + 1].begin : curve.end;
+    if (!(stage.rate > 0.0)) continue;
+    Seconds at = stage.begin;
+    while (true) {
+      at += Seconds{(constant ? 1.0 : -portable_log(1.0 - random.unit())) / stage.rate};
+      if (at > until || (at == until && !constant)) break;
+      arrivals.push_back(at);
+    }
+  }
+  traffic.arrivals = Arrivals::burst;
+  traffic.stationary = false;
+  traffic.requests = static_cast<std::int64_t>(arrivals.size());
+  RequestList list = sample_requests(traffic);
+  for (std::size_t i = 0; i < arrivals.size(); ++i) list.requests[i].arrival = arrivals[i];
+  return list;
+}
+
+namespace {
+
+Seconds sum_over(const ScaledRun& run, Seconds (*of)(const ReplicaLife&, Seconds)) {
+  Seconds sum;
+  for (const ReplicaLife& life : run.lives) sum += of(life, run.span);
+  return sum;
+}
+
+}  // namespace
+
+Seconds ScaledRun::starting() const {
+  return sum_over(*this, [](const ReplicaLife& life, Seconds end) {
+    const Seconds until = life.closed >= Seconds{} ? std::min(life.closed, life.ready) : life.ready;
+    return std::min(until, end) - life.asked;
+  });
+}
+
+Seconds ScaledRun::serving() const {
+  return sum_over(*this, [](const ReplicaLife& life, Seconds end) {
+    const Seconds until = life.closed >= Seconds{} ? life.closed : end;
+    return std::max(Seconds{}, until - life.ready);
+  });
+}
+
+Seconds ScaledRun::draining() const {
+  return sum_over(*this, [](const ReplicaLife& life, Seconds) {
+    return life.closed >= Seconds{} ? life.ended - life.closed : Seconds{};
+  });
+}
+
+double ScaledRun::gpu_hours() const {
+  return (starting() + serving() + draining()).si() / 3600.0 * gpus_a_replica();
+}
+
+double ScaledRun::mean_replicas() const {
+  return span > Seconds{} ? (starting() + serving()) / span : 0.0;
+}
+
+int ScaledRun::most_ready() const {
+  int most = 0;
+  for (const FleetMoment& moment : timeline) most = std::max(most, moment.ready);
+  return most;
+}
+
+double ScaledRun::attainment() const {
+  const ReplayTotals& totals = counts.totals;
+  return totals.finished > 0
+             ? static_cast<double>(totals.within_slo) / static_cast<double>(totals.finished)
+             : 0.0;
+}
+
+ScaledRun serve_scaled(const PricedServing& priced, const ScaledLoad& load,
+                       const RequestList& requests, const ServingLoad& rules, const Place& at) {
+  ScaledRun run;
+  run.setup = priced.setup;
+  run.kv = priced.kv;
+  run.scaler = load.scaler;
+  ServingLoad of = rules;
+  of.list = {{longest_of(requests)}, {}, 0};
+  need_prefixes(run.setup.deployment, of, at);
+  need_space(run.setup, of.list.requests.front(), at);
+  need_windows(run.setup, run.kv, of.list, of.prefix_cache, at);
+  ReplicaShape shape = replica_shape(run.setup, of, run.kv);
+  shape.replay.counts_prompts = true;
+  ScaledFleet{priced, load, requests, shape, run}.run();
+  // The share of each minute's requests that kept to the limits.
+  std::vector<std::int64_t> came(run.timeline.size()), kept(run.timeline.size());
+  if (rules.replay.slo)
+    for (const RequestTimes& times : run.times) {
+      const auto bin = static_cast<std::size_t>(std::ceil(times.arrival / minute));
+      if (bin >= came.size()) continue;
+      ++came[bin];
+      kept[bin] += rules.replay.slo->met(times.ttft, times.tpot, times.e2e) ? 1 : 0;
+    }
+  for (std::size_t i = 0; i < came.size(); ++i)
+    if (came[i] > 0)
+      run.timeline[i].attainment = static_cast<double>(kept[i]) / static_cast<double>(came[i]);
+  return run;
+}
+
+Seconds least_replica_seconds(const LoadCurve& curve, double capacity) {
+  Seconds sum;
+  for (std::size_t i = 0; i < curve.stages.size(); ++i) {
+    const Seconds until = i + 1 < curve.stages.size() ? curve.stages[i + 1].begin : curve.end;
+    sum += std::ceil(curve.stages[i].rate / capacity - 1e-9) * (until - curve.stages[i].begin);
+  }
+  return sum;
+}
+
+Seconds usual_start(const ServingSetup& setup) {
+  const Bytes weights = rank_weights(setup.model, setup.system.gpu, setup.deployment);
+  return Seconds{55.0 + 0.3 * weights.si() / 1e9};
+}
+
+}  // namespace orrery

@@ -1,0 +1,152 @@
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "sim/core/number_text.hpp"
+#include "sim/core/table.hpp"
+#include "sim/fleet/fleet_text.hpp"
+#include "sim/serving/serving_json.hpp"
+#include "sim/serving/serving_step_text.hpp"
+
+namespace orrery {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// GPU hours that a fleet of this capacity cannot do without.
+double least_gpu_hours(const ScaledAnswer& answer) {
+  return least_replica_seconds(answer.curve, answer.capacity).si() / 3600.0 *
+         answer.runs.front().gpus_a_replica();
+}
+
+std::string minutes(Seconds time) { return fixed(time.si() / 60.0, 1); }
+
+std::string table_of_policies(const ScaledAnswer& answer) {
+  Table table{{{"policy", Align::left},
+               {"GPU h"},
+               {"replicas"},
+               {"in limits"},
+               {"TTFT p50"},
+               {"p90"},
+               {"changes"}}};
+  for (const ScaledRun& run : answer.runs)
+    table.add_row({scaler_text(run.scaler), fixed(run.gpu_hours(), 2),
+                   fixed(run.mean_replicas(), 2), answer.slo ? percent(run.attainment()) : "-",
+                   fixed(run.counts.ttft.percentile(0.5).si() * 1e3, 0),
+                   fixed(run.counts.ttft.percentile(0.9).si() * 1e3, 0),
+                   std::to_string(run.decisions.size())});
+  return table.text();
+}
+
+std::string timeline_text(const ScaledRun& run) {
+  Table table{
+      {{"minute"}, {"requests/s"}, {"ready"}, {"starting"}, {"draining"}, {"within limits"}}};
+  const std::size_t every = std::max<std::size_t>(1, run.timeline.size() / 24);
+  for (std::size_t i = 0; i < run.timeline.size(); i += every) {
+    const FleetMoment& of = run.timeline[i];
+    table.add_row({minutes(of.time), fixed(of.rate, 2), std::to_string(of.ready),
+                   std::to_string(of.starting), std::to_string(of.draining),
+                   percent(of.attainment)});
+  }
+  return table.text();
+}
+
+std::string decisions_text(const ScaledRun& run) {
+  constexpr std::size_t most = 40;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, run.decisions.size()); ++i) {
+    const ScalingDecision& of = run.decisions[i];
+    text += "  " + minutes(of.time) + " min  " + std::to_string(of.from) + " -> " +
+            std::to_string(of.to) + "  " + of.why + "\n";
+  }
+  if (run.decisions.size() > most)
+    text += "  and " + std::to_string(run.decisions.size() - most) + " more\n";
+  return text.empty() ? "" : "Decisions\n" + text;
+}
+
+}  // namespace
+
+std::string scaled_text(const ScaledAnswer& answer) {
+  const ScaledRun& first = answer.runs.front();
+  std::string text =
+      first.setup.model.name + " on " + first.setup.system.name + "\n" +
+      deployment_text(first.setup) + "\n" +
+      wrapped_words("",
+                    plural(answer.requests, "request") + " of " +
+                        length_distribution_text(answer.traffic.prompt) +
+                        " tokens, answered with " +
+                        length_distribution_text(answer.traffic.output) + ", over the " +
+                        minutes(answer.curve.end) + " minutes of " + answer.file +
+                        "; a replica takes " + fixed(answer.start.si(), 0) + " s to start",
+                    text_columns) +
+      "\n" + table_of_policies(answer);
+  if (answer.capacity > 0.0)
+    text += "A replica serves " + fixed(answer.capacity, 3) +
+            " requests a second within the limits:\nno policy can do with less than " +
+            fixed(least_gpu_hours(answer), 2) + " GPU hours\n";
+  if (answer.runs.size() == 1) {
+    const double gpus = first.gpus_a_replica();
+    text += "Of the GPU hours " + fixed(first.starting().si() / 3600.0 * gpus, 2) +
+            " are of replicas that start and " + fixed(first.draining().si() / 3600.0 * gpus, 2) +
+            " of those that drain;\nat most " + plural(first.longest_queue, "request") +
+            " waited\n\n" + timeline_text(first) + "\n" + decisions_text(first);
+    if (const Range rent = answer.economics.rent_usd_per_gpu_hour * first.gpu_hours(); rent.known())
+      text += "$" + fixed(rent.low, 2) + " .. " + fixed(rent.high, 2) + " for all, $" +
+              fixed(rent.low / static_cast<double>(answer.requests) * 1e3, 3) + " .. " +
+              fixed(rent.high / static_cast<double>(answer.requests) * 1e3, 3) +
+              " a thousand requests\n";
+  }
+  return text;
+}
+
+std::string scaled_json(const ScaledAnswer& answer, double wall_s) {
+  const ScaledRun& first = answer.runs.front();
+  Json json = serving_head_json(first.setup, first.kv);
+  json["schema"] = "orrery.fleet/1";
+  json["workload"] = {{"file", answer.file},
+                      {"requests", answer.requests},
+                      {"isl", length_distribution_text(answer.traffic.prompt)},
+                      {"osl", length_distribution_text(answer.traffic.output)},
+                      {"duration_s", rounded(answer.curve.end.si())},
+                      {"seed", answer.traffic.seed}};
+  json["slo"] = answer.slo ? Json(slo_text(*answer.slo)) : Json(nullptr);
+  json["start_s"] = rounded(answer.start.si());
+  json["capacity_requests_per_s"] =
+      answer.capacity > 0.0 ? Json(rounded(answer.capacity)) : Json(nullptr);
+  json["least_gpu_hours"] =
+      answer.capacity > 0.0 ? Json(rounded(least_gpu_hours(answer))) : Json(nullptr);
+  for (const ScaledRun& run : answer.runs) {
+    const double gpus = run.gpus_a_replica();
+    const auto hours = [&](Seconds time) { return rounded(time.si() / 3600.0 * gpus); };
+    Json policy{{"policy", scaler_text(run.scaler)},
+                {"gpu_hours",
+                 {{"all", rounded(run.gpu_hours())},
+                  {"serving", hours(run.serving())},
+                  {"starting", hours(run.starting())},
+                  {"draining", hours(run.draining())}}},
+                {"mean_replicas", rounded(run.mean_replicas())},
+                {"attainment", answer.slo ? Json(rounded(run.attainment())) : Json(nullptr)},
+                {"span_s", rounded(run.span.si())},
+                {"requests_finished", run.counts.totals.finished},
+                {"longest_queue", run.longest_queue}};
+    policy["latency_ms"] = {{"ttft", latency_json(run.counts.ttft)},
+                            {"tpot", latency_json(run.counts.tpot)},
+                            {"e2e", latency_json(run.counts.e2e)}};
+    policy["decisions"] = Json::array();
+    for (const ScalingDecision& of : run.decisions)
+      policy["decisions"].push_back(
+          {{"t", rounded(of.time.si())}, {"from", of.from}, {"to", of.to}, {"why", of.why}});
+    policy["timeline"] = Json::array();
+    for (const FleetMoment& of : run.timeline)
+      policy["timeline"].push_back({{"t", rounded(of.time.si())},
+                                    {"requests_per_s", rounded(of.rate)},
+                                    {"ready", of.ready},
+                                    {"starting", of.starting},
+                                    {"draining", of.draining},
+                                    {"attainment", rounded(of.attainment)}});
+    json["policies"].push_back(policy);
+  }
+  if (wall_s >= 0.0) json["simulation_wall_s"] = wall_s;
+  return json.dump(2) + "\n";
+}
+
+}  // namespace orrery

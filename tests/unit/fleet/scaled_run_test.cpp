@@ -1,0 +1,245 @@
+#include "sim/fleet/scaled_run.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "tests/support/error_text.hpp"
+
+namespace orrery::scaled_run_test {
+namespace {
+
+const Place place{"load", ""};
+
+// A day in a few minutes: 2, 14, 6 and no requests a second.
+LoadCurve curve() {
+  return {
+      {{Seconds{0.0}, 2.0}, {Seconds{300.0}, 14.0}, {Seconds{600.0}, 6.0}, {Seconds{900.0}, 0.0}},
+      Seconds{1200.0}};
+}
+
+const PricedServing& priced(int gpus) {
+  static std::map<int, std::unique_ptr<PricedServing>> all;
+  std::unique_ptr<PricedServing>& one = all[gpus];
+  if (!one) {
+    DeploymentRequest request;
+    request.tp = 1;
+    one = std::make_unique<PricedServing>(
+        make_serving_setup("llama3.1-8b", "dgx-h100", "vllm", request, gpus, place));
+  }
+  return *one;
+}
+
+RequestTraffic lengths() {
+  RequestTraffic traffic;
+  traffic.prompt = {LengthDistribution::Kind::fixed, 4000, 4000, 0};
+  traffic.output = {LengthDistribution::Kind::fixed, 300, 300, 0};
+  return traffic;
+}
+
+ServingLoad rules() {
+  ServingLoad load;
+  load.prefix_cache = true;
+  load.replay.routing = Routing::least_tokens;
+  load.replay.slo = Slo{.ttft = Seconds{2.0}, .tpot = Seconds{0.05}, .share = 0.9};
+  return load;
+}
+
+ScaledRun run_of(const std::string& scaler, int initial, Seconds start = Seconds{60.0}) {
+  ScaledLoad load;
+  load.curve = curve();
+  load.scaler = parse_scaler(scaler, place);
+  load.initial = initial;
+  load.start = start;
+  return serve_scaled(priced(initial), load, requests_of_curve(load.curve, false, lengths()),
+                      rules(), place);
+}
+
+TEST(ScaledRun, RequestsFollowTheCurve) {
+  const RequestList even = requests_of_curve(curve(), true, lengths());
+  EXPECT_EQ(std::ssize(even.requests), 600 + 4200 + 1800);
+  EXPECT_DOUBLE_EQ(even.requests[0].arrival.si(), 0.5);
+  EXPECT_DOUBLE_EQ(curve().requests(), 6600.0);
+  const RequestList drawn = requests_of_curve(curve(), false, lengths());
+  EXPECT_NEAR(static_cast<double>(drawn.requests.size()), 6600.0, 4.0 * std::sqrt(6600.0));
+  EXPECT_TRUE(
+      std::is_sorted(drawn.requests.begin(), drawn.requests.end(),
+                     [](const Request& a, const Request& b) { return a.arrival < b.arrival; }));
+}
+
+// A fleet that does not scale is the replay of the same requests, and N replicas take N times the
+// span.
+TEST(ScaledRun, AFixedFleetIsAPlainReplay) {
+  for (const int replicas : {2, 5}) {
+    const ScaledRun run = run_of("fixed", replicas);
+    ServingLoad load = rules();
+    load.list = requests_of_curve(curve(), false, lengths());
+    load.part = MeasuredPart::all;
+    const ServingRun plain = serve_requests(priced(replicas), load, place);
+    EXPECT_EQ(run.counts.totals.finished, plain.replay.counts.totals.finished);
+    EXPECT_DOUBLE_EQ(run.counts.ttft.sum().si(), plain.replay.counts.ttft.sum().si());
+    EXPECT_DOUBLE_EQ(run.counts.e2e.most().si(), plain.replay.counts.e2e.most().si());
+    EXPECT_DOUBLE_EQ(run.gpu_hours(), replicas * run.span.si() / 3600.0);
+    EXPECT_DOUBLE_EQ(run.mean_replicas(), replicas);
+    EXPECT_TRUE(run.decisions.empty());
+  }
+}
+
+// Every request is answered once, and each replica starts, serves and drains in this order; what
+// decisions ask for adds up to the replicas there are.
+TEST(ScaledRun, ConservesRequestsAndReplicaSeconds) {
+  for (const char* scaler : {"wva:min=1,max=6", "hpa:min=1,max=6", "oracle:capacity=2.5,min=1",
+                             "wva:signal=mean,up=0.3,down=0.1,min=1,max=8,down-period=30s"}) {
+    const ScaledRun run = run_of(scaler, 3);
+    EXPECT_EQ(run.counts.totals.arrived, std::ssize(run.times)) << scaler;
+    EXPECT_EQ(run.counts.totals.finished, std::ssize(run.times)) << scaler;
+    for (const RequestTimes& times : run.times) EXPECT_GT(times.e2e, Seconds{}) << scaler;
+    EXPECT_FALSE(run.decisions.empty()) << scaler;
+    int asked = 3;
+    for (const ScalingDecision& of : run.decisions) {
+      EXPECT_EQ(of.from, asked);
+      asked = of.to;
+    }
+    int left = 0;
+    Seconds sum;
+    for (const ReplicaLife& life : run.lives) {
+      left += life.closed < Seconds{} ? 1 : 0;
+      const Seconds end = life.closed < Seconds{} ? run.span : life.ended;
+      EXPECT_GE(end, life.asked);
+      sum += end - life.asked;
+    }
+    EXPECT_EQ(left, asked) << scaler;
+    EXPECT_NEAR(sum.si(), (run.starting() + run.serving() + run.draining()).si(), 1e-6) << scaler;
+  }
+}
+
+// The oracle asks for what the load needs, when it needs it: no policy that keeps to the limits
+// does with fewer replica seconds than the least.
+TEST(ScaledRun, NoPolicyDoesWithLessThanTheLeast) {
+  const double capacity = 3.0;
+  const Seconds least = least_replica_seconds(curve(), capacity);
+  EXPECT_DOUBLE_EQ(least.si(), 300.0 * (1 + 5 + 2 + 0));
+  const ScaledRun oracle = run_of("oracle:capacity=3,min=1", 1);
+  EXPECT_GT(oracle.attainment(), 0.98);
+  EXPECT_GE(oracle.starting() + oracle.serving(), least);
+  for (const char* scaler : {"fixed", "wva:min=1,max=6", "hpa:min=1,max=6"}) {
+    const ScaledRun run = run_of(scaler, 5);
+    EXPECT_TRUE(run.attainment() < oracle.attainment() ||
+                run.starting() + run.serving() >= oracle.serving())
+        << scaler;
+  }
+}
+
+// A replica that starts sooner never makes more requests wait.
+TEST(ScaledRun, FasterStartsLoseFewerRequests) {
+  double before = 0.0, slowest = 1.0;
+  for (const double seconds : {240.0, 120.0, 30.0, 1.0}) {
+    const ScaledRun run = run_of("wva:min=1,max=6", 2, Seconds{seconds});
+    EXPECT_GE(run.attainment(), before - 0.005) << seconds;
+    before = run.attainment();
+    slowest = std::min(slowest, before);
+  }
+  EXPECT_GT(before, slowest + 0.1);
+}
+
+// WVA's law: D = s ready / asked over the upper threshold asks for N + ceil(N (D / up - 1)), s
+// under the lower one for N - floor(N (1 - s / down)).
+TEST(ScalingPolicies, WvaInClosedForm) {
+  const ScalerRequest law = parse_scaler("wva:up=0.5,down=0.2,alpha=1,cap=2", place);
+  const auto wish = [&](double saturation, int ready, int asked) {
+    ScalingSignals seen;
+    seen.p90_saturation = saturation;
+    seen.mean_saturation = 9.0;
+    seen.ready = ready;
+    seen.asked = asked;
+    return make_wva(law)->wish(seen).replicas;
+  };
+  EXPECT_EQ(wish(0.5, 4, 4), 4);
+  EXPECT_EQ(wish(0.51, 4, 4), 5);
+  EXPECT_EQ(wish(1.0, 4, 4), 8);
+  EXPECT_EQ(wish(1.0, 4, 8), 8);   // Four are starting: D is 0.5.
+  EXPECT_EQ(wish(9.0, 4, 4), 16);  // Cut at 2.
+  EXPECT_EQ(wish(0.2, 4, 4), 4);
+  EXPECT_EQ(wish(0.1, 4, 4), 2);
+  EXPECT_EQ(wish(0.16, 4, 4), 4);  // floor(4 x 0.2).
+  EXPECT_EQ(wish(0.0, 4, 4), 0);
+  const ScalerRequest smooth = parse_scaler("wva:up=0.5,down=0.2,alpha=0.5,signal=mean", place);
+  const auto policy = make_wva(smooth);
+  ScalingSignals seen;
+  seen.ready = seen.asked = 4;
+  seen.mean_saturation = 0.4;
+  EXPECT_EQ(policy->wish(seen).replicas, 4);
+  seen.mean_saturation = 0.8;
+  EXPECT_EQ(policy->wish(seen).replicas, 5);  // 0.6: ceil(4 x 0.2).
+}
+
+TEST(ScalingPolicies, HpaBringsMetricsToTheirTargets) {
+  const auto policy = make_hpa(parse_scaler("hpa:kv=0.5,queue=4", place));
+  const auto wish = [&](double kv, double queue) {
+    ScalingSignals seen;
+    seen.kv_share = kv;
+    seen.queue = queue;
+    seen.ready = seen.asked = 10;
+    return policy->wish(seen).replicas;
+  };
+  EXPECT_EQ(wish(0.5, 0.0), 10);
+  EXPECT_EQ(wish(0.54, 0.0), 10);  // Within a tenth.
+  EXPECT_EQ(wish(0.56, 0.0), 12);
+  EXPECT_EQ(wish(0.1, 8.0), 20);  // The larger of both.
+  EXPECT_EQ(wish(0.1, 0.0), 2);
+  EXPECT_EQ(wish(0.0, 0.0), 1);
+}
+
+// The least wish of a window counts upwards, the most downwards, at so many in a period.
+TEST(Granting, KeepsToItsWindowsAndRates) {
+  Grants rules;
+  rules.up_window = Seconds{30.0};
+  rules.down_window = Seconds{120.0};
+  rules.up_by = 2, rules.up_share = 0.5, rules.up_period = Seconds{60.0};
+  rules.down_by = 1, rules.down_period = Seconds{60.0};
+  Granting granting{rules, 1, 20};
+  int asked = 4;
+  std::vector<int> history;
+  const auto at = [&](double seconds, int wish) {
+    granting.wish(wish);
+    asked = granting.grant(Seconds{seconds}, asked);
+    history.push_back(asked);
+  };
+  at(0, 4);
+  at(15, 12);  // The wish for four is 15 s old.
+  at(30, 12);
+  at(45, 12);   // Two more, or half as many: two.
+  at(60, 12);   // Not yet.
+  at(105, 12);  // Three: half of six.
+  at(120, 2);
+  at(180, 2);  // Twelve was wished for within two minutes.
+  at(240, 2);  // One a minute.
+  at(255, 2);
+  at(300, 2);
+  EXPECT_EQ(history, (std::vector<int>{4, 4, 4, 6, 6, 9, 9, 9, 8, 8, 7}));
+  Granting bounded{rules, 3, 5};
+  bounded.wish(100);
+  EXPECT_EQ(bounded.grant(Seconds{}, 4), 5);
+}
+
+TEST(Scalers, RefuseWhatCannotBe) {
+  const auto says = [](const std::string& text, const std::string& what) {
+    const std::string message = error_text([&] { parse_scaler(text, place); });
+    EXPECT_NE(message.find(what), std::string::npos) << text << ": " << message;
+  };
+  says("wav", "wva");
+  says("wva:up=0.4,down=0.4", "oscillate");
+  says("wva:kv=0.5", "no key of wva");
+  says("wva:signal=max", "mean nor p90");
+  says("hpa:queue=0", "queue");
+  says("hpa:min=5,max=4", "max");
+  says("fixed:capacity=1", "no key of fixed");
+  says("wva:up-period=0s", "up-period");
+  for (const char* text :
+       {"fixed", "wva", "wva:signal=mean,up=0.85,down=0.5,min=3,max=8", "hpa:queue=4",
+        "oracle:capacity=1.4,min=2,max=9", "wva:up-by=1,up-share=0,down-window=60s"})
+    EXPECT_EQ(scaler_text(parse_scaler(text, place)), text);
+}
+
+}  // namespace
+}  // namespace orrery::scaled_run_test
