@@ -266,26 +266,24 @@ int run_serve(const Arguments& arguments) {
   if (!given.scaled.load)
     options.refuse_rest("Fleets that scale", {}, "is about a load that changes",
                         "add --load FILE, or leave it out");
+  const Stopwatch watch;
+  const auto priced_for = [&](const char* option, const char* problem) {
+    options.refuse({"step"}, "is one iteration, and this takes many", "keep one of them");
+    if (pools) fail_input(command_line / option, problem, "leave out --prefill and --decode");
+    ServingSetup setup = read_serving_setup(given.deployment);
+    print_published_note(setup.model, given.deployment.keys);
+    return PricedServing{std::move(setup)};
+  };
   if (given.scaled.load) {
-    options.refuse({"step", "sessions"}, "is no load that changes", "keep one of them");
-    if (pools)
-      fail_input(command_line / "load", "is for one pool, and prompts have one of their own",
-                 "leave out --prefill and --decode");
-    const Stopwatch watch;
-    const PricedServing priced{read_serving_setup(given.deployment)};
-    print_published_note(priced.setup.model, given.deployment.keys);
-    return serve_scaled(options, given.scaled, given.traffic, priced, watch);
+    options.refuse({"sessions"}, "is no load that changes", "keep one of them");
+    return serve_scaled(options, given.scaled, given.traffic,
+                        priced_for("load", "is for one pool, and prompts have one of their own"),
+                        watch);
   }
-  if (given.sessions.file) {
-    options.refuse({"step"}, "is one iteration, and sessions take many", "keep one of them");
-    if (pools)
-      fail_input(command_line / "sessions", "is for one pool, and prompts have one of their own",
-                 "leave out --prefill and --decode");
-    const Stopwatch watch;
-    const PricedServing priced{read_serving_setup(given.deployment)};
-    print_published_note(priced.setup.model, given.deployment.keys);
-    return serve_sessions(options, given.sessions, given.traffic, priced, watch);
-  }
+  if (given.sessions.file)
+    return serve_sessions(
+        options, given.sessions, given.traffic,
+        priced_for("sessions", "are for one pool, and prompts have one of their own"), watch);
   if (has_traffic(options))
     options.refuse({"step"}, "is one iteration, and requests take many", "keep one of them");
   std::optional<Iteration> iteration;
@@ -299,7 +297,6 @@ int run_serve(const Arguments& arguments) {
                         "leave it out, or replace --step by --isl, --osl and --concurrency");
   if (pools) return serve_pools(options, given.deployment, given.traffic, *pools, iteration);
   if (!iteration) {
-    const Stopwatch watch;
     const PricedServing priced{read_serving_setup(given.deployment)};
     print_published_note(priced.setup.model, given.deployment.keys);
     const auto serve = [&](const ServingLoad& load) {

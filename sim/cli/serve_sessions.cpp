@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 
 #include "sim/cli/serve_fleet.hpp"
@@ -13,7 +14,8 @@
 namespace orrery {
 namespace {
 
-constexpr std::int64_t most_lanes_said = 1 << 20;
+constexpr std::int64_t most_lanes_said = 1 << 16;
+constexpr double most_turns = 2e7;              // Of sessions that begin at a rate: some 2 GB.
 constexpr std::uint32_t usual_warm_turns = 10;  // AgentX.
 
 Seconds span_of(const std::optional<std::string>& text, const char* option, Seconds otherwise) {
@@ -55,11 +57,13 @@ SessionLoad load_of(const Options& options, const SessionOptions& given,
   load.think = given.think;
   load.duration = span_of(given.duration, "duration", load.duration);
   load.longest_wait = span_of(given.longest_wait, "longest-wait", load.longest_wait);
-  if ((given.lanes.has_value() ? 1 : 0) + (given.rate ? 1 : 0) + (given.finds_lanes ? 1 : 0) != 1)
-    fail_input(command_line / "lanes",
-               "is not the only one of --lanes, --session-rate and "
-               "--most-lanes, or none is there",
-               "write --lanes 48, --session-rate 0.5 or --most-lanes");
+  const int ways =
+      (given.lanes.has_value() ? 1 : 0) + (given.rate ? 1 : 0) + (given.finds_lanes ? 1 : 0);
+  if (ways != 1)
+    fail_input(command_line / "sessions",
+               ways == 0 ? "does not say how many come"
+                         : "comes by more than one of --lanes, --session-rate and --most-lanes",
+               "write one of --lanes 48, --session-rate 0.5 and --most-lanes");
   if (given.rate) {
     options.refuse({"warm-turns", "start-at"}, "is for lanes", "leave it out, or write --lanes");
     load.rate = *given.rate;
@@ -71,6 +75,13 @@ SessionLoad load_of(const Options& options, const SessionOptions& given,
   if (given.longest_context) cut_turns = cut_long_sessions(*given.longest_context, load.trace);
   if (load.trace.sessions.empty())
     fail_input(command_line / "longest-context", "leaves no session", "raise it");
+  const double turns = load.rate * load.duration.si() *
+                       static_cast<double>(load.trace.turns.size()) /
+                       static_cast<double>(load.trace.sessions.size());
+  if (turns > most_turns)
+    fail_input(command_line / "session-rate",
+               "brings " + grouped(std::llround(turns)) + " turns within the duration",
+               "lower it or --duration: at most 20 million are simulated");
   return load;
 }
 

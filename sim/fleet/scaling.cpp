@@ -83,7 +83,7 @@ struct ScalerKey {
 // Keys of all laws, of WVA and of Kubernetes' one.
 const std::vector<ScalerKey>& common_keys() {
   static const std::vector<ScalerKey> keys{
-      {"min", 0, 1 << 16, [](ScalerRequest& r, double v) { r.least = static_cast<int>(v); }},
+      {"min", 1, 1 << 16, [](ScalerRequest& r, double v) { r.least = static_cast<int>(v); }},
       {"max", 1, 1 << 16, [](ScalerRequest& r, double v) { r.most = static_cast<int>(v); }},
       {"up-by", 1, 1 << 16,
        [](ScalerRequest& r, double v) { r.grants.up_by = static_cast<int>(v); }},

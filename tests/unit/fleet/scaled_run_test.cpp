@@ -235,6 +235,7 @@ TEST(Scalers, RefuseWhatCannotBe) {
   says("hpa:min=5,max=4", "max");
   says("fixed:capacity=1", "no key of fixed");
   says("wva:up-period=0s", "up-period");
+  says("hpa:min=0", "min");
   for (const char* text :
        {"fixed", "wva", "wva:signal=mean,up=0.85,down=0.5,min=3,max=8", "hpa:queue=4",
         "oracle:capacity=1.4,min=2,max=9", "wva:up-by=1,up-share=0,down-window=60s"})
