@@ -98,6 +98,8 @@ void refuse_what_is_searched(const Options& options) {
   options.refuse({"goodput"}, "is for one deployment", "write --objective goodput");
   options.refuse({"requests-out", "perfetto", "unfolded", "runs"}, "is for one deployment",
                  "leave it out, or --search");
+  for (const char* group : {"Sessions", "Fleets that scale"})
+    options.refuse_rest(group, {}, "is for one deployment", "leave it out, or --search");
 }
 
 void read_loads(const Options& options, const TrafficOptions& traffic,
