@@ -97,8 +97,6 @@ int serve_scaled(const Options& options, const ScaledOptions& given, const Traff
     }
     ScaledLoad load;
     load.curve = answer.curve;
-    load.file = answer.file;
-    load.constant = constant;
     load.scaler = request;
     load.initial = priced.setup.deployment.replicas;
     if (request.law != ScalingLaw::fixed)

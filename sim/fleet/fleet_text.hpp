@@ -10,7 +10,7 @@
 
 namespace orrery {
 
-/// What is printed of sessions that a deployment served.
+/// A replay of sessions with its inputs, as text and JSON print it.
 struct SessionAnswer {
   SessionLoad load;
   std::optional<Slo> slo;

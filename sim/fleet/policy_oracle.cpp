@@ -7,8 +7,8 @@
 namespace orrery {
 namespace {
 
-// Knows the load to come and what a replica serves: as many as the largest rate needs from now
-// until one that is asked for at the next moment would be ready. No policy can do with fewer.
+// This policy knows the future load and the capacity of a replica. It asks for enough replicas for
+// the largest rate until a replica that the next decision asks for would be ready.
 class Oracle final : public ScalingPolicy {
  public:
   Oracle(const LoadCurve& curve, double capacity, Seconds start)

@@ -156,13 +156,14 @@ class ScaledFleet {
 
   void arrive(std::uint32_t index) {
     const std::uint32_t number = fleet_.deliver(index, now_);
-    if (!shape_.replay.slo) return;
+    if (load_.scaler.law != ScalingLaw::wva) return;
     seen_.push_back({now_, saturation(fleet_.replicas()[number], requests_.requests[index])});
   }
 
-  // The latencies that a request may expect, over their limits, from the replica's state alone:
-  // its prompt behind those before it, and for a place as long as others take to leave; its tokens
-  // at the pace of the batch, which stands still while prompts are computed.
+  // Estimates the larger of a request's TTFT and TPOT over their limits from the state of its
+  // replica. TTFT is the time of its prompt and of those before it, and of the decodes that must
+  // end before the cache has room. TPOT is that of the batch, which pauses while prompts are
+  // computed.
   double saturation(const Replica& replica, const Request& request) {
     const ServingBatch& batch = replica.batch();
     const std::int64_t decodes = std::max<std::int64_t>(1, batch.decodes());
@@ -189,10 +190,15 @@ class ScaledFleet {
     return std::max(ttft / slo.ttft, tpot / slo.tpot);
   }
 
-  // Requests a second in the policy's window.
-  double rate() {
+  // Drops what lies before the policy's window.
+  void forget_old() {
     const Seconds from = now_ - policy_->window();
     while (!seen_.empty() && seen_.front().time <= from) seen_.pop_front();
+  }
+
+  // Requests a second in the policy's window.
+  double rate() {
+    forget_old();
     return static_cast<double>(seen_.size()) /
            std::min(policy_->window(), std::max(now_, Seconds{1.0})).si();
   }
@@ -206,10 +212,9 @@ class ScaledFleet {
   ScalingSignals signals() {
     ScalingSignals seen;
     seen.now = now_;
-    seen.rate = rate();
     seen.ready = ready();
     seen.asked = asked_;
-    seen.arrivals = static_cast<int>(seen_.size());
+    forget_old();
     std::vector<double> saturations;
     for (const Seen& one : seen_) saturations.push_back(one.saturation);
     std::sort(saturations.begin(), saturations.end());
@@ -359,7 +364,7 @@ ScaledRun serve_scaled(const PricedServing& priced, const ScaledLoad& load,
   need_space(run.setup, of.list.requests.front(), at);
   need_windows(run.setup, run.kv, of.list, of.prefix_cache, at);
   ReplicaShape shape = replica_shape(run.setup, of, run.kv);
-  shape.replay.counts_prompts = true;
+  shape.replay.counts_prompts = load.scaler.law == ScalingLaw::wva;
   ScaledFleet{priced, load, requests, shape, run}.run();
   // The share of each minute's requests that kept to the limits.
   std::vector<std::int64_t> came(run.timeline.size()), kept(run.timeline.size());

@@ -12,17 +12,16 @@ namespace orrery {
 /// A load that changes over time, and the fleet that follows it.
 struct ScaledLoad {
   LoadCurve curve;
-  std::string file;
-  bool constant = false;  ///< Requests come at equal distances within a stage; else Poisson.
   ScalerRequest scaler;
   int initial = 1;  ///< Replicas that are ready at the start.
   Seconds start;    ///< From asking for a replica until it takes requests.
 };
 
-/// Requests of a load curve, with the lengths, prefixes and seed of `traffic`.
+/// Samples the requests of a load curve, with the lengths, prefixes and seed of `traffic`.
+/// `constant`: they arrive at equal distances within a stage; else independently (Poisson).
 RequestList requests_of_curve(const LoadCurve& curve, bool constant, RequestTraffic traffic);
 
-/// What became of a replica.
+/// The times at which a replica was requested, became ready, was closed to new requests, and ended.
 struct ReplicaLife {
   Seconds asked, ready, closed{-1.0}, ended{-1.0};  ///< Below 0: it was not.
 };
@@ -51,7 +50,8 @@ struct ScaledRun {
   std::vector<ScalingDecision> decisions;
   std::vector<FleetMoment> timeline;  ///< A minute each.
   std::vector<RequestTimes> times;    ///< By request.
-  std::int64_t longest_queue = 0;     ///< Requests that waited at a time, of all replicas.
+  /// The most requests that waited at all replicas together at one of the decisions.
+  std::int64_t longest_queue = 0;
 
   int gpus_a_replica() const {
     return static_cast<int>(setup.deployment.gpus() / setup.deployment.replicas);
@@ -74,9 +74,9 @@ ScaledRun serve_scaled(const PricedServing& priced, const ScaledLoad& load,
 /// the least whole number at each moment.
 Seconds least_replica_seconds(const LoadCurve& curve, double capacity);
 
-/// From asking for a replica until it takes requests: 55 s of container, imports, graphs and
-/// warm-up, and 0.3 s a GB of weights on a GPU, of four models on one B200 within 13 % (vLLM 0.20
-/// on network storage, cold; no node is provisioned).
+/// The default start-up time of a replica: 55 s for container, imports, graphs and warm-up, and
+/// 0.3 s a GB of weights on a GPU, of four models on one B200 within 13 % (vLLM 0.20 on network
+/// storage, cold; no node is provisioned).
 Seconds usual_start(const ServingSetup& setup);
 
 }  // namespace orrery

@@ -88,7 +88,7 @@ std::string scaled_text(const ScaledAnswer& answer) {
     text += "Of the GPU hours " + fixed(first.starting().si() / 3600.0 * gpus, 2) +
             " are of replicas that start and " + fixed(first.draining().si() / 3600.0 * gpus, 2) +
             " of those that drain;\nat most " + plural(first.longest_queue, "request") +
-            " waited\n\n" + timeline_text(first) + "\n" + decisions_text(first);
+            " waited at a decision\n\n" + timeline_text(first) + "\n" + decisions_text(first);
     if (const Range rent = answer.economics.rent_usd_per_gpu_hour * first.gpu_hours(); rent.known())
       text += "$" + fixed(rent.low, 2) + " .. " + fixed(rent.high, 2) + " for all, $" +
               fixed(rent.low / static_cast<double>(answer.requests) * 1e3, 3) + " .. " +

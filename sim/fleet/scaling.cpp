@@ -181,7 +181,7 @@ ScalerRequest parse_scaler(const std::string& text, const Place& at) {
   return request;
 }
 
-// What differs from the law's usual values.
+// Returns the law and those of its parameters that differ from their defaults.
 std::string scaler_text(const ScalerRequest& request) {
   const ScalerRequest usual = parse_scaler(name(request.law), {"", ""});
   std::string keys;

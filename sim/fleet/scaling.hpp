@@ -28,15 +28,14 @@ struct LoadCurve {
   double requests() const;  ///< The mean number of all.
 };
 
-/// What a policy may know at a moment: figures of the requests that came in its window, and of the
-/// replicas. No figure is of the future.
+/// The inputs of a scaling decision: metrics of the requests that arrived within the policy's
+/// window, and of the replicas. No metric is of the future.
 struct ScalingSignals {
   Seconds now;
-  int ready = 0;     ///< Replicas that take requests.
-  int asked = 0;     ///< Replicas that were asked for and not given up.
-  int arrivals = 0;  ///< In the window.
-  double rate = 0.0;
-  /// Expected latencies over their limits, of requests when they came: mean and 90th percentile.
+  int ready = 0;  ///< Replicas that take requests.
+  int asked = 0;  ///< Replicas that were asked for and not given up.
+  /// Expected latencies over their limits, of requests at their arrival: mean and 90th percentile.
+  /// Computed for ScalingLaw::wva alone, which reads them.
   double mean_saturation = 0.0, p90_saturation = 0.0;
   double kv_share = 0.0;  ///< Mean share of the caches in use now.
   double queue = 0.0;     ///< Mean number of requests that wait at a replica now.

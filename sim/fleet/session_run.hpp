@@ -26,8 +26,8 @@ struct SessionLoad {
   Seconds duration{3600.0};  ///< Turns are sent for so long after the warm-up.
   /// Turns of each lane before the clock starts.
   std::uint32_t warm_turns = 0;
-  /// The part of its first session, from `start_low` to `start_high`, that each lane has behind it
-  /// at the start: drawn. The first turn of each lane then computes its whole prompt.
+  /// Each lane skips a random share of its first session, between these two. The first turn that
+  /// it sends then computes its whole prompt.
   double start_low = 0.0, start_high = 0.0;
   double think = 1.0;          ///< Factor on the waits of users and tools.
   Seconds longest_wait{1e18};  ///< Longer waits are cut to it.
@@ -48,7 +48,7 @@ class SessionSource {
   std::uint32_t take();
   void ended(std::span<const RequestTimes> requests, Seconds now);
 
-  /// What a request of `sent` is.
+  /// The session and the turn of a request in `sent`, and its state.
   struct Origin {
     std::uint32_t instance = 0;  ///< Number of its session among all that began.
     std::uint32_t turn = 0;      ///< Of the trace.
@@ -91,7 +91,7 @@ class SessionSource {
   Random arrivals_;
 };
 
-/// What came of it. Counts are of the turns that were sent after the warm-up.
+/// The result of a replay of sessions. Its counts cover the turns that were sent after the warm-up.
 struct SessionRun {
   ServingSetup setup;
   KvCapacity kv;

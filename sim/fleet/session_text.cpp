@@ -13,10 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-double milliseconds(Seconds time) {
-  return static_cast<double>(std::llround(time.si() * 1e9)) / 1e6;
-}
-
 // Rent of all GPUs for the run.
 Range rent_of(const SessionAnswer& answer) {
   return answer.economics.rent_usd_per_gpu_hour *
@@ -55,20 +51,9 @@ std::string load_text(const SessionAnswer& answer) {
 }
 
 std::string times_text(const SessionRun& run) {
-  Table table{{{"ms", Align::left}, {"mean"}, {"p50"}, {"p90"}, {"p95"}, {"p99"}, {"max"}}, 0};
-  const auto row = [&](const char* label, const LatencyHistogram& of) {
-    const auto ms = [](Seconds time) { return fixed(time.si() * 1e3, 2); };
-    table.add_row({label, ms(of.mean()), ms(of.percentile(0.5)), ms(of.percentile(0.9)),
-                   ms(of.percentile(0.95)), ms(of.percentile(0.99)), ms(of.most())});
-  };
-  const ReplayCounts& counts = run.counts;
-  row("  TTFT", counts.ttft);
-  row("  TPOT", counts.tpot);
-  row("  ITL", counts.itl);
-  row("  end to end", counts.e2e);
-  row("  queue", counts.queue);
-  if (run.session_time.count() > 0) row("  session", run.session_time);
-  return table.text();
+  std::vector<NamedLatency> all = latencies(run.counts);
+  if (run.session_time.count() > 0) all.push_back({"session", "session", run.session_time});
+  return latency_table(all);
 }
 
 std::string rates_text(const SessionRun& run) {
@@ -149,15 +134,9 @@ std::string session_json(const SessionAnswer& answer, double wall_s) {
                    {"sessions_begun", run.sessions_begun},
                    {"sessions_ended", run.session_time.count()}};
   json["span_s"] = rounded(run.span.si());
-  const auto latency = [&](const char* key, const LatencyHistogram& of) {
-    json["latency_ms"][key] = latency_json(of);
-  };
-  latency("ttft", run.counts.ttft);
-  latency("tpot", run.counts.tpot);
-  latency("itl", run.counts.itl);
-  latency("e2e", run.counts.e2e);
-  latency("queue", run.counts.queue);
-  latency("session", run.session_time);
+  for (const NamedLatency& one : latencies(run.counts))
+    json["latency_ms"][one.key] = latency_json(one.histogram);
+  json["latency_ms"]["session"] = latency_json(run.session_time);
   json["throughput"] = {
       {"turns_per_s", rounded(run.turns_per_s())},
       {"total_tokens_per_s_per_gpu", rounded(run.total_tokens_per_s_per_gpu())},

@@ -31,8 +31,9 @@ std::span<const std::uint64_t> hashes_of(const RequestList& list, const Request&
   return std::span{list.hashes}.subspan(request.first_hash, request.hashes);
 }
 
-// Where the prompt continues the last one, both share their hashes, and the last one's answer lies
-// among those of this prompt. Returns the hashes that prompt and answer of the last one have.
+// Stores the hashes of a prompt. If it continues the previous prompt, both share their stored
+// hashes, and those of this prompt cover the previous answer. Returns how many hashes cover the
+// previous prompt with its answer; 0 if this prompt does not continue it.
 std::size_t store_hashes(const std::vector<std::uint64_t>& hashes, bool is_first, RequestList& list,
                          Request& request) {
   request.hashes = static_cast<std::uint32_t>(hashes.size());

@@ -12,6 +12,10 @@ namespace orrery {
 
 /// Numbers of answers in JSON have six decimals, and bytes are whole.
 inline double rounded(double value) { return static_cast<double>(std::llround(value * 1e6)) / 1e6; }
+/// Milliseconds, to whole nanoseconds.
+inline double milliseconds(Seconds time) {
+  return static_cast<double>(std::llround(time.si() * 1e9)) / 1e6;
+}
 inline std::int64_t whole(Bytes bytes) { return std::llround(bytes.si()); }
 
 /// The keys "mean", "p50", "p90", "p95", "p99" and "max", in milliseconds to whole nanoseconds.

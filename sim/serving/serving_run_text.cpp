@@ -65,11 +65,6 @@ std::string window_text(const ServingLoad& load, const ServingRun& run) {
   return text;
 }
 
-// Whole nanoseconds, in milliseconds.
-double milliseconds(Seconds time) {
-  return static_cast<double>(std::llround(time.si() * 1e9)) / 1e6;
-}
-
 Figures figures_of(const LatencyHistogram& histogram, const std::string& label = "") {
   Figures list;
   list.show({"ms", Align::left}, "  " + label);
@@ -85,28 +80,12 @@ Figures figures_of(const LatencyHistogram& histogram, const std::string& label =
   return list;
 }
 
-struct NamedLatency {
-  const char* key;
-  const char* label;
-  const LatencyHistogram& histogram;
-};
-
-std::vector<NamedLatency> latencies(const ReplayCounts& counts) {
-  return {{"ttft", "TTFT", counts.ttft},
-          {"tpot", "TPOT", counts.tpot},
-          {"itl", "ITL", counts.itl},
-          {"e2e", "end to end", counts.e2e},
-          {"queue", "queue", counts.queue}};
-}
-
 std::string latencies_text(const ServingRun& run) {
-  std::vector<Figures> rows;
-  for (const NamedLatency& one : latencies(run.replay.counts))
-    rows.push_back(figures_of(one.histogram, one.label));
+  std::vector<NamedLatency> all = latencies(run.replay.counts);
   if (run.pools)
     for (const PoolLatency& one : pool_latencies(run.pools->transfers))
-      rows.push_back(figures_of(one.histogram, one.name));
-  return table_of(rows, 0).text();
+      all.push_back({"", one.name, one.histogram});
+  return latency_table(all);
 }
 
 std::string throughput(const ServingRun& run) {
@@ -255,6 +234,20 @@ std::string no_rate_text(const ServedAnswer& answer) {
 }
 
 }  // namespace
+
+std::vector<NamedLatency> latencies(const ReplayCounts& counts) {
+  return {{"ttft", "TTFT", counts.ttft},
+          {"tpot", "TPOT", counts.tpot},
+          {"itl", "ITL", counts.itl},
+          {"e2e", "end to end", counts.e2e},
+          {"queue", "queue", counts.queue}};
+}
+
+std::string latency_table(const std::vector<NamedLatency>& latencies) {
+  std::vector<Figures> rows;
+  for (const NamedLatency& one : latencies) rows.push_back(figures_of(one.histogram, one.label));
+  return table_of(rows, 0).text();
+}
 
 std::string serving_run_text(const ServedAnswer& answer) {
   const ServingRun& run = answer.run;

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/serving/serving_error.hpp"
 #include "sim/serving/serving_run.hpp"
@@ -17,6 +18,17 @@ struct ServedAnswer {
   TokenCost cost;
   ServingRunsByFigure by_runs = {};  ///< Corrections by the user's own runs.
 };
+
+/// A latency of a replay, with its key in JSON and its label in tables.
+struct NamedLatency {
+  const char* key;
+  std::string label;
+  const LatencyHistogram& histogram;
+};
+/// TTFT, TPOT, ITL, end-to-end time and queueing time. The histograms stay those of `counts`.
+std::vector<NamedLatency> latencies(const ReplayCounts& counts);
+/// Mean, percentiles and maximum in milliseconds, a line each.
+std::string latency_table(const std::vector<NamedLatency>& latencies);
 
 std::string serving_run_text(const ServedAnswer& answer);
 /// orrery.serving/1 with `workload`, `latency_ms`, `throughput`, ... (docs/reference/json.md).
