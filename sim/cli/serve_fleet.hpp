@@ -34,7 +34,7 @@ int serve_sessions(const Options& options, const SessionOptions& sessions,
 struct ScaledOptions {
   std::optional<std::string> load;
   std::vector<std::string> scalers;
-  std::optional<std::string> start;
+  std::optional<std::string> start, between_stages;
 };
 void add_scaled(Options& options, ScaledOptions& into);
 

@@ -38,6 +38,10 @@ void add_scaled(Options& options, ScaledOptions& into) {
               "fixed (default), oracle, wva[:up=.55,...] or hpa[:kv=0.7,queue=2]; min= and max= "
               "replicas; several are compared",
               into.scalers);
+  options.add("between-stages", "TIME",
+              "each rate begins so long after all requests of the one before are answered, as "
+              "inference-perf waits for 2s (default: at its own time)",
+              into.between_stages);
   options.add("start", "TIME", "from asking for a replica until it takes requests", into.start);
 }
 
@@ -102,6 +106,8 @@ int serve_scaled(const Options& options, const ScaledOptions& given, const Traff
     if (request.law != ScalingLaw::fixed)
       load.initial = std::clamp(load.initial, request.least, request.most);
     load.start = answer.start;
+    if (given.between_stages)
+      load.between_stages = parse_span(*given.between_stages, command_line / "between-stages");
     answer.runs.push_back(orrery::serve_scaled(priced, load, list, traffic.rules, command_line));
   }
   answer.economics = read_economics(priced.setup.system, traffic.economics);

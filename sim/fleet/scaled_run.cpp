@@ -14,6 +14,18 @@ constexpr std::uint64_t curve_stream = 21;
 
 constexpr Seconds minute{60.0};
 
+// Buckets of the expected latencies in seconds, as llm-d's router exports them
+// (llm-d-router, predictedlatency/metrics.go, ebab687).
+constexpr double ttft_bounds[] = {0.005, 0.025, 0.05, 0.1,  0.2,  0.4,  0.6,  0.8,
+                                  1.0,   1.25,  1.5,  2.0,  3.0,  4.0,  5.0,  6.0,
+                                  8.0,   10.0,  15.0, 20.0, 30.0, 45.0, 60.0, 120.0};
+constexpr double tpot_bounds[] = {0.0005, 0.00205, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08,
+                                  0.1,    0.125,   0.15,  0.2,  0.3,  0.4,  0.5};
+
+struct Expectation {
+  Seconds ttft, tpot;
+};
+
 // One run: the clock of requests, of the policy and of replicas that start and end.
 class ScaledFleet {
  public:
@@ -45,23 +57,25 @@ class ScaledFleet {
     const bool is_granted =
         load_.scaler.law == ScalingLaw::wva || load_.scaler.law == ScalingLaw::hpa;
     while (true) {
-      const Seconds arrival = next < requests_.requests.size()
-                                  ? requests_.requests[next].arrival + shape_.client
-                                  : Replica::never;
+      const Seconds arrival = next_arrival(next);
       const Seconds change = fleet_.next_change();
-      if (std::min(arrival, change) == Replica::never && now_ >= load_.curve.end) break;
+      if (std::min(arrival, change) == Replica::never && now_ >= load_.curve.end + shift_) break;
       Seconds moment = std::min({arrival, change, cycle, sample, next_ready()});
       if (is_granted) moment = std::min(moment, sync);
       now_ = moment;
       fleet_.complete_all(now_, [&](const Replica& replica, std::uint32_t) {
-        for (const RequestTimes& of : replica.ended()) run_.times[of.request] = of;
+        for (const RequestTimes& of : replica.ended()) {
+          run_.times[of.request] = of;
+          if (load_.scaler.law == ScalingLaw::wva)
+            seen_.push_back({now_, expected_[of.request].ttft, expected_[of.request].tpot});
+        }
+        answered_ += replica.ended().size();
         ended_some_ = true;
       });
+      if (answered_ == next) begin_stage(next);
       if (ended_some_) end_drained();
       make_ready();
-      while (next < requests_.requests.size() &&
-             requests_.requests[next].arrival + shape_.client <= now_)
-        arrive(static_cast<std::uint32_t>(next++));
+      while (next_arrival(next) <= now_) arrive(static_cast<std::uint32_t>(next++));
       if (now_ == cycle) {
         cycle += policy_->cycle();
         wish_ = policy_->wish(signals());
@@ -79,13 +93,40 @@ class ScaledFleet {
       }
       fleet_.start_all(now_);
     }
-    run_.span = std::max(now_, load_.curve.end);
+    run_.load_end = load_.curve.end + shift_;
+    run_.span = std::max(now_, run_.load_end);
     for (const Replica& replica : fleet_.replicas()) run_.counts.add(replica.counts());
     for (ReplicaLife& life : run_.lives)
       if (life.closed >= Seconds{} && life.ended < Seconds{}) life.ended = run_.span;
   }
 
  private:
+  std::size_t stage_of(Seconds nominal) const {
+    std::size_t stage = 0;
+    while (stage + 1 < load_.curve.stages.size() && load_.curve.stages[stage + 1].begin < nominal)
+      ++stage;
+    return stage;
+  }
+
+  // The time at which a request comes; `never` if its stage has not begun.
+  Seconds next_arrival(std::size_t next) const {
+    if (next >= requests_.requests.size()) return Replica::never;
+    const Seconds nominal = requests_.requests[next].arrival;
+    if (load_.between_stages && stage_of(nominal) > stage_) return Replica::never;
+    return nominal + shift_ + shape_.client;
+  }
+
+  // All requests so far are answered: the stage of the next one begins after a pause, if the one
+  // before has ended.
+  void begin_stage(std::size_t next) {
+    if (!load_.between_stages || next >= requests_.requests.size()) return;
+    const std::size_t stage = stage_of(requests_.requests[next].arrival);
+    if (stage == stage_) return;
+    const Seconds nominal = load_.curve.stages[stage].begin;
+    shift_ = std::max(shift_, now_ + *load_.between_stages - nominal);
+    stage_ = stage;
+  }
+
   bool is_ready(std::size_t r) const {
     return run_.lives[r].closed < Seconds{} && first_lane_[r] != none;
   }
@@ -157,14 +198,15 @@ class ScaledFleet {
   void arrive(std::uint32_t index) {
     const std::uint32_t number = fleet_.deliver(index, now_);
     if (load_.scaler.law != ScalingLaw::wva) return;
-    seen_.push_back({now_, saturation(fleet_.replicas()[number], requests_.requests[index])});
+    expected_.resize(requests_.requests.size());
+    expected_[index] = expectation(fleet_.replicas()[number], requests_.requests[index]);
+    came_.push_back(now_);
   }
 
-  // Estimates the larger of a request's TTFT and TPOT over their limits from the state of its
-  // replica. TTFT is the time of its prompt and of those before it, and of the decodes that must
+  // Estimates a request's TTFT and TPOT from the state of its replica when it comes. TTFT is the time of its prompt and of those before it, and of the decodes that must
   // end before the cache has room. TPOT is that of the batch, which pauses while prompts are
   // computed.
-  double saturation(const Replica& replica, const Request& request) {
+  Expectation expectation(const Replica& replica, const Request& request) {
     const ServingBatch& batch = replica.batch();
     const std::int64_t decodes = std::max<std::int64_t>(1, batch.decodes());
     const std::int64_t context = std::max<std::int64_t>(request.prompt_tokens, batch.context());
@@ -185,21 +227,20 @@ class ScaledFleet {
     }
     const double open = static_cast<double>(std::max(1, ready()) * static_cast<int>(lanes_));
     const double busy = rate() / open * static_cast<double>(request.prompt_tokens) * a_token.si();
-    const Seconds tpot = step / std::max(0.05, 1.0 - busy);
-    const Slo& slo = *shape_.replay.slo;
-    return std::max(ttft / slo.ttft, tpot / slo.tpot);
+    return {ttft, step / std::max(0.05, 1.0 - busy)};
   }
 
   // Drops what lies before the policy's window.
   void forget_old() {
     const Seconds from = now_ - policy_->window();
     while (!seen_.empty() && seen_.front().time <= from) seen_.pop_front();
+    while (!came_.empty() && came_.front() <= from) came_.pop_front();
   }
 
   // Requests a second in the policy's window.
   double rate() {
     forget_old();
-    return static_cast<double>(seen_.size()) /
+    return static_cast<double>(came_.size()) /
            std::min(policy_->window(), std::max(now_, Seconds{1.0})).si();
   }
 
@@ -215,14 +256,16 @@ class ScaledFleet {
     seen.ready = ready();
     seen.asked = asked_;
     forget_old();
-    std::vector<double> saturations;
-    for (const Seen& one : seen_) saturations.push_back(one.saturation);
-    std::sort(saturations.begin(), saturations.end());
-    if (!saturations.empty()) {
-      for (const double one : saturations) seen.mean_saturation += one;
-      seen.mean_saturation /= static_cast<double>(saturations.size());
-      seen.p90_saturation = saturations[static_cast<std::size_t>(
-          std::ceil(0.9 * static_cast<double>(saturations.size())) - 1.0)];
+    if (!seen_.empty()) {
+      MetricHistogram ttft{ttft_bounds}, tpot{tpot_bounds};
+      for (const Seen& one : seen_) {
+        ttft.add(one.ttft.si());
+        tpot.add(one.tpot.si());
+      }
+      const Slo& slo = *shape_.replay.slo;
+      seen.mean_saturation = std::max(ttft.mean() / slo.ttft.si(), tpot.mean() / slo.tpot.si());
+      seen.p90_saturation =
+          std::max(ttft.quantile(0.9) / slo.ttft.si(), tpot.quantile(0.9) / slo.tpot.si());
     }
     std::int64_t waiting = 0, lanes = 0;
     for (std::size_t r = 0; r < run_.lives.size(); ++r) {
@@ -244,7 +287,7 @@ class ScaledFleet {
   void note_moment() {
     FleetMoment moment;
     moment.time = now_;
-    moment.rate = load_.curve.rate_at(now_);
+    moment.rate = load_.curve.rate_at(now_ - shift_);
     for (std::size_t r = 0; r < run_.lives.size(); ++r) {
       const ReplicaLife& life = run_.lives[r];
       moment.ready += is_ready(r) ? 1 : 0;
@@ -256,8 +299,7 @@ class ScaledFleet {
 
   static constexpr std::uint32_t none = 0xffffffff;
   struct Seen {
-    Seconds time;
-    double saturation;
+    Seconds time, ttft, tpot;
   };
 
   const ScaledLoad& load_;
@@ -270,7 +312,11 @@ class ScaledFleet {
   Granting granting_;
   Fleet fleet_;
   std::vector<std::uint32_t> first_lane_;  // Of each life; `none`: it starts.
-  std::deque<Seen> seen_;
+  std::vector<Expectation> expected_;      // Of each request.
+  std::deque<Seen> seen_;                  // As they were answered.
+  std::deque<Seconds> came_;
+  std::size_t stage_ = 0, answered_ = 0;
+  Seconds shift_;  // Of the present stage behind the curve.
   ScalingPolicy::Wish wish_;
   int asked_;
   bool ended_some_ = false;
@@ -284,13 +330,20 @@ RequestList requests_of_curve(const LoadCurve& curve, bool constant, RequestTraf
   Random random{traffic.seed, curve_stream};
   for (std::size_t i = 0; i < curve.stages.size(); ++i) {
     const LoadCurve::Stage& stage = curve.stages[i];
-    const Seconds until = i + 1 < curve.stages.size() ? curve.stages[i + 1].begin : curve.end;
-    if (!(stage.rate > 0.0)) continue;
-    Seconds at = stage.begin;
-    while (true) {
-      at += Seconds{(constant ? 1.0 : -portable_log(1.0 - random.unit())) / stage.rate};
-      if (at > until || (at == until && !constant)) break;
-      arrivals.push_back(at);
+    const Seconds span =
+        (i + 1 < curve.stages.size() ? curve.stages[i + 1].begin : curve.end) - stage.begin;
+    const std::int64_t number = std::llround(stage.rate * span.si());
+    // Independent gaps, scaled to the stage: the last request comes at its end.
+    std::vector<Seconds> gaps;
+    Seconds sum;
+    for (std::int64_t request = 0; request < number; ++request) {
+      gaps.push_back(Seconds{constant ? 1.0 : -portable_log(1.0 - random.unit())});
+      sum += gaps.back();
+    }
+    Seconds at;
+    for (const Seconds gap : gaps) {
+      at += gap;
+      arrivals.push_back(stage.begin + std::min(1.0, at / sum) * span);
     }
   }
   traffic.arrivals = Arrivals::burst;

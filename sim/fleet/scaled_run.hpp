@@ -15,10 +15,14 @@ struct ScaledLoad {
   ScalerRequest scaler;
   int initial = 1;  ///< Replicas that are ready at the start.
   Seconds start;    ///< From asking for a replica until it takes requests.
+  /// If stated, each stage of the curve begins so long after all requests of the one before are
+  /// answered, as load generators wait (inference-perf). Else at its time, whatever is answered.
+  std::optional<Seconds> between_stages;
 };
 
-/// Samples the requests of a load curve, with the lengths, prefixes and seed of `traffic`.
-/// `constant`: they arrive at equal distances within a stage; else independently (Poisson).
+/// Samples the requests of a load curve, with the lengths, prefixes and seed of `traffic`: in each
+/// stage the number that its rate says. `constant`: they arrive at equal distances; else
+/// independently of each other, as a Poisson process does given their number.
 RequestList requests_of_curve(const LoadCurve& curve, bool constant, RequestTraffic traffic);
 
 /// The times at which a replica was requested, became ready, was closed to new requests, and ended.
@@ -45,7 +49,8 @@ struct ScaledRun {
   KvCapacity kv;
   ScalerRequest scaler;
   ReplayCounts counts;
-  Seconds span;  ///< Until the last request is answered, at least to the end of the load.
+  Seconds load_end;  ///< End of the load's last stage.
+  Seconds span;      ///< Until the last request is answered, at least to the end of the load.
   std::vector<ReplicaLife> lives;
   std::vector<ScalingDecision> decisions;
   std::vector<FleetMoment> timeline;  ///< A minute each.

@@ -35,6 +35,28 @@ double LoadCurve::requests() const {
   return sum;
 }
 
+void MetricHistogram::add(double value, std::int64_t count) {
+  const auto bucket = std::lower_bound(bounds_.begin(), bounds_.end(), value) - bounds_.begin();
+  counts_[static_cast<std::size_t>(bucket)] += count;
+  count_ += count;
+  sum_ += static_cast<double>(count) * value;
+}
+
+double MetricHistogram::quantile(double share) const {
+  if (count_ == 0) return 0.0;
+  const double rank = share * static_cast<double>(count_);
+  double below = 0.0;
+  for (std::size_t i = 0; i < bounds_.size(); ++i) {
+    const auto here = static_cast<double>(counts_[i]);
+    if (here > 0.0 && below + here >= rank) {
+      const double low = i == 0 ? 0.0 : bounds_[i - 1];
+      return low + (bounds_[i] - low) * (rank - below) / here;
+    }
+    below += here;
+  }
+  return bounds_.back();
+}
+
 int Granting::grant(Seconds now, int asked) {
   if (!has_wish_) return asked;
   wishes_.emplace_back(now, wished_);

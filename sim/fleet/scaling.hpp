@@ -4,6 +4,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,13 +29,34 @@ struct LoadCurve {
   double requests() const;  ///< The mean number of all.
 };
 
-/// The inputs of a scaling decision: metrics of the requests that arrived within the policy's
+/// A Prometheus histogram of one window: counts by bucket, of which quantiles are interpolated.
+class MetricHistogram {
+ public:
+  /// `bounds`: upper ends of the buckets, ascending; one more has what is beyond.
+  explicit MetricHistogram(std::span<const double> bounds)
+      : bounds_{bounds}, counts_(bounds.size() + 1) {}
+
+  void add(double value, std::int64_t count = 1);
+  /// 0 without a value.
+  double mean() const { return count_ > 0 ? sum_ / static_cast<double>(count_) : 0.0; }
+  /// What histogram_quantile() gives: linear within a bucket, and the last bound beyond it.
+  double quantile(double share) const;
+
+ private:
+  std::span<const double> bounds_;
+  std::vector<std::int64_t> counts_;
+  std::int64_t count_ = 0;
+  double sum_ = 0.0;
+};
+
+/// The inputs of a scaling decision: metrics of the requests that were answered within the policy's
 /// window, and of the replicas. No metric is of the future.
 struct ScalingSignals {
   Seconds now;
   int ready = 0;  ///< Replicas that take requests.
   int asked = 0;  ///< Replicas that were asked for and not given up.
-  /// Expected latencies over their limits, of requests at their arrival: mean and 90th percentile.
+  /// The larger of the latencies over their limits that were expected of those requests when they
+  /// came: of their means, and of the 90th percentiles of histograms. 0 if none was answered.
   /// Computed for ScalingLaw::wva alone, which reads them.
   double mean_saturation = 0.0, p90_saturation = 0.0;
   double kv_share = 0.0;  ///< Mean share of the caches in use now.

@@ -185,10 +185,7 @@ void replay_sessions(const SessionLoad& sessions, const ReplayShape& shape, Step
 
   // Totals of the engines are of the whole run; those of requests are of the turns that count.
   for (const Replica& replica : fleet.replicas()) run.counts.add(replica.counts());
-  ReplayTotals& totals = run.counts.totals;
-  run.counts.ttft = run.counts.tpot = run.counts.e2e = run.counts.queue = {};
-  totals.finished = totals.within_slo = totals.prompt_tokens = totals.output_tokens =
-      totals.prefix_hit_tokens = totals.host_hit_tokens = 0;
+  run.counts.forget_finished();
   run.origins = source.origins();
   run.prompt_tokens_of.resize(shape.replicas);
   Seconds first = Replica::never, last;

@@ -112,6 +112,9 @@ struct SessionRun {
   std::int64_t gpus() const { return setup.deployment.gpus(); }
   double ideal_hit_share() const;
   double bound_of_hits() const;
+  std::vector<TierUse> tiers() const {
+    return tier_uses(setup, kv, counts.totals, 1.0, counts.totals.end);
+  }
   double hit_share() const { return counts.totals.prefix_hit_share(); }
   /// Tokens of prompts and answers a second and GPU, with those from the cache.
   double total_tokens_per_s_per_gpu() const;

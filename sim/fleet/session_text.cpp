@@ -68,12 +68,12 @@ std::string rates_text(const SessionRun& run) {
 std::string cache_text(const SessionRun& run) {
   const ReplayTotals& totals = run.counts.totals;
   std::string text = percent(run.hit_share()) + " of the prompts' tokens were in the cache";
-  if (totals.host_hit_tokens > 0) text += ", " + percent(totals.host_hit_share()) + " on the host";
   text += "\nA cache that forgets nothing has " + percent(run.bound_of_hits()) + ", or " +
           percent(run.ideal_hit_share()) + " of prompts alone\n";
   text += "KV cache of " + plural(run.kv.tokens, "token") + " a rank: mean " +
           percent(totals.mean_kv_share()) + ", peak " + percent(totals.kv_peak) + " in use, " +
           plural(totals.preemptions, "preemption") + "\n";
+  text += tier_lines(run.setup.deployment, run.tiers());
   if (run.prompt_tokens_of.size() > 1)
     text += "The busiest replica got " + fixed(run.imbalance(), 2) +
             " times its share of the prompts' tokens\n";
@@ -144,12 +144,12 @@ std::string session_json(const SessionAnswer& answer, double wall_s) {
       {"prompt_tokens", totals.prompt_tokens},
       {"output_tokens", totals.output_tokens}};
   json["kv"] = {{"hit_share", rounded(run.hit_share())},
-                {"host_hit_share", rounded(totals.host_hit_share())},
                 {"ideal_hit_share", rounded(run.ideal_hit_share())},
                 {"bound_of_hit_share", rounded(run.bound_of_hits())},
                 {"mean_share", rounded(totals.mean_kv_share())},
                 {"peak_share", rounded(totals.kv_peak)},
                 {"preemptions", totals.preemptions}};
+  if (run.setup.deployment.has_kv_tiers()) json["kv"]["tiers"] = tiers_json(run.tiers());
   json["imbalance"] = rounded(run.imbalance());
   json["slo"] = nullptr;
   if (answer.slo)
@@ -189,7 +189,7 @@ std::string turn_lines(const SessionAnswer& answer) {
                  {"tpot_ms", milliseconds(of.tpot)},
                  {"e2e_ms", milliseconds(of.e2e)},
                  {"prefix_hit_tokens", of.prefix_hits},
-                 {"host_hit_tokens", of.host_hits},
+                 {"tier_hit_tokens", of.tier_hits},
                  {"known_tokens", turn.known},
                  {"preemptions", of.preemptions}}
                 .dump() +

@@ -10,7 +10,7 @@
 #include "sim/search/serving_goal.hpp"
 #include "sim/serving/request_traffic.hpp"
 #include "sim/serving/serving_run.hpp"
-#include "sim/serving/token_cost.hpp"
+#include "sim/serving/serving_step_text.hpp"
 
 namespace orrery {
 

@@ -7,7 +7,7 @@
 #include "sim/core/number_text.hpp"
 #include "sim/engine/network_model.hpp"
 #include "sim/serving/serving_json.hpp"
-#include "sim/serving/token_cost.hpp"
+#include "sim/serving/serving_step_text.hpp"
 
 namespace orrery {
 namespace {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "sim/core/nearest.hpp"
-#include "sim/serving/token_cost.hpp"
+#include "sim/serving/serving_step_text.hpp"
 
 namespace orrery {
 namespace {

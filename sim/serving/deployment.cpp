@@ -460,12 +460,37 @@ void settle_states(const Model& model, const ServingEngine& engine,
                     "the engine '" + engine.name + "' does not share its memory so",
                     "leave it out, or use --engine sglang");
   plan.state_ratio = request.state_ratio.value_or(engine.states->ratio);
-  if (plan.host_kv > Bytes{})
+  if (plan.has_kv_tiers())
     fail_infeasible(
-        at / "host_kv",
+        at / (plan.host_kv > Bytes{} ? "host_kv" : "kv_tiers"),
         "keeps keys and values alone, which are of no use without the states of " + model.name,
         "leave it out");
   if (plan.state_pages) plan.block = block_for_states(model, plan);
+}
+
+void settle_kv_tiers(const ServingEngine& engine, const DeploymentRequest& request, const Place& at,
+                     Deployment& plan) {
+  plan.host_kv = request.host_kv.value_or(Bytes{});
+  plan.kv_tiers = request.kv_tiers.value_or(std::vector<KvTier>{});
+  if (!plan.has_kv_tiers()) {
+    for (const auto& [key, is_said] : {std::pair{"kv_prefetch", request.kv_prefetch.has_value()},
+                                       {"kv_write", request.kv_write.has_value()}})
+      if (is_said)
+        fail_input(at / key, "is about memories behind the GPU's, of which there are none",
+                   "add --host_kv or --kv_tiers, or leave it out");
+    return;
+  }
+  if (!engine.host_kv)
+    fail_infeasible(at / (plan.host_kv > Bytes{} ? "host_kv" : "kv_tiers"),
+                    "the engine '" + engine.name + "' keeps no keys and values on the host",
+                    "leave it out, or use " + schedulers_with(&SchedulerKind::continuous));
+  if (plan.kv_tiers.empty() && request.kv_prefetch)
+    fail_input(at / "kv_prefetch", "is about memories behind the host's, of which there are none",
+               "add --kv_tiers, or leave it out");
+  plan.kv_prefetch = request.kv_prefetch.value_or(
+      KvFetching{engine.host_kv->prefetch, engine.host_kv->prefetch_limit,
+                 engine.host_kv->prefetch_limit_per_token});
+  plan.kv_write = request.kv_write.value_or(engine.host_kv->writing);
 }
 
 void settle_speculation(const Model& model, const ServingEngine& engine,
@@ -593,11 +618,7 @@ Deployment make_deployment(const Model& model, const System& system, const Servi
   plan.kv_share = request.kv_share.value_or(engine.memory.share);
   plan.chunked = request.chunked.value_or(usual.chunked);
   settle_mixing(engine, request, at, plan);
-  plan.host_kv = request.host_kv.value_or(Bytes{});
-  if (plan.host_kv > Bytes{} && !engine.host_kv)
-    fail_infeasible(at / "host_kv",
-                    "the engine '" + engine.name + "' keeps no keys and values on the host",
-                    "leave it out, or use " + schedulers_with(&SchedulerKind::continuous));
+  settle_kv_tiers(engine, request, at, plan);
   if (request.speculate) settle_speculation(model, engine, *request.speculate, at, plan);
   settle_graphs(engine, request, at, plan);
   settle_windows(model, engine, request, at, plan);
@@ -697,6 +718,12 @@ Bytes host_memory(const JsonValue& json) {
   return size;
 }
 
+KvFetching fetching_of(const JsonValue& json) {
+  for (const KvPrefetch policy : {KvPrefetch::wait, KvPrefetch::best_effort})
+    if (json.text() == name(policy)) return {policy, Seconds{}, Seconds{}};
+  return {KvPrefetch::timeout, parse_duration(json.text(), json.place()), Seconds{}};
+}
+
 std::optional<Speculation> drafting(const JsonValue& json) {
   if (json.text() == "none") return std::nullopt;
   return parse_speculation(json.text(), json.place());
@@ -716,6 +743,11 @@ std::vector<DeploymentKey> all_keys() {
   const auto expert_ranks = whole(1, most_ranks * most_ranks);
   const auto weights = format_of(FormatUse::weights);
   const Notation<Bytes> host{Form::word, "SIZE", {}, host_memory};
+  const Notation<std::vector<KvTier>> tiers{
+      Form::word, "KIND:SIZE@RATE", {}, [](const JsonValue& json) {
+        return parse_kv_tiers(json.text(), json.place());
+      }};
+  const Notation<KvFetching> fetching{Form::word, "wait|best-effort|TIME", {}, fetching_of};
   const Notation<std::optional<Speculation>> method{Form::word, "METHOD:N@RATE", {}, drafting};
   return {
       field("tp", &D::tp, ranks,
@@ -781,6 +813,15 @@ std::vector<DeploymentKey> all_keys() {
           "does)"),
       field("host_kv", &D::host_kv, host,
             "host memory of each GPU that keeps keys and values of prompts: 64GB (default none)"),
+      field("kv_tiers", &D::kv_tiers, tiers,
+            "memories behind the host's: nvme:4TB@7GB/s of each node, remote:1TB@20GB/s of all "
+            "replicas, with a + between them (default none)"),
+      field("kv_prefetch", &D::kv_prefetch, fetching,
+            "prompts wait for all that these have (wait), for so long, or best-effort (default: as "
+            "the engine does)"),
+      field("kv_write", &D::kv_write, one_of<KvWriting>(),
+            "blocks go to the host and behind it when computed (through) or when their space is "
+            "needed (back; default: as the engine does)"),
       field("speculate", &D::speculate, method,
             "N drafted tokens a step, of which this share is accepted: mtp:2@0.7 "
             "(docs/guides/serve.md)")};
@@ -794,6 +835,21 @@ const DeploymentKey& key_named(const std::string& name, const Place& at) {
 }
 
 }  // namespace
+
+std::vector<std::string> Deployment::tier_names() const {
+  std::vector<std::string> names;
+  if (host_kv > Bytes{}) names.emplace_back("host");
+  for (const KvTier& tier : kv_tiers) names.push_back(name(tier.kind));
+  return names;
+}
+
+std::string prefetch_text(const Deployment& plan) {
+  const KvFetching& of = plan.kv_prefetch;
+  if (of.policy != KvPrefetch::timeout) return name(of.policy);
+  const std::string limit = nine_digits(of.limit.si() * 1e3) + "ms";
+  if (of.limit_per_token == Seconds{}) return limit;
+  return limit + " and " + nine_digits(of.limit_per_token.si() * 1e6) + "us a token";
+}
 
 const std::vector<DeploymentKey>& deployment_keys() {
   static const std::vector<DeploymentKey> keys = all_keys();

@@ -12,6 +12,7 @@
 #include "sim/core/json_value.hpp"
 #include "sim/model/model.hpp"
 #include "sim/serving/checkpoint_formats.hpp"
+#include "sim/serving/kv_tiers.hpp"
 #include "sim/serving/serving_engine.hpp"
 #include "sim/serving/speculation.hpp"
 
@@ -31,6 +32,9 @@ struct DeploymentRequest {
   std::optional<bool> chunked, mixed, eplb, two_batch;
   std::optional<int> redundant_experts, prefill_delay, receive_interval;
   std::optional<Bytes> host_kv;
+  std::optional<std::vector<KvTier>> kv_tiers;
+  std::optional<KvFetching> kv_prefetch;
+  std::optional<KvWriting> kv_write;
   std::optional<Speculation> speculate;
 };
 
@@ -73,6 +77,11 @@ struct Deployment {
   int receive_interval = 1;   ///< BatchRules::receive_interval.
   bool mixed = true;          ///< Decodes run in iterations with prompts; else prompts go first.
   Bytes host_kv;              ///< Host memory of each GPU for keys and values; 0: none.
+  /// Memories behind it, nearest first; how long prompts wait for what they have; and when blocks
+  /// go to the host's and to them.
+  std::vector<KvTier> kv_tiers;
+  KvFetching kv_prefetch;
+  KvWriting kv_write = KvWriting::through;
   std::optional<Speculation> speculation;
   std::shared_ptr<const Model> drafter;  ///< The draft model; null: no model drafts.
   DeploymentRequest request;             ///< The options that the deployment completes.
@@ -93,6 +102,10 @@ struct Deployment {
   double fullest_experts() const;
   /// Requests that a decode step without prompts computes for so many.
   std::int64_t padded(std::int64_t requests) const;
+  bool has_kv_tiers() const { return host_kv > Bytes{} || !kv_tiers.empty(); }
+  bool has_store() const { return !kv_tiers.empty() && kv_tiers.back().kind == TierKind::remote; }
+  /// Names of the memories behind the GPU's, nearest first: "host", "nvme", "remote".
+  std::vector<std::string> tier_names() const;
   std::int64_t stage_gpus() const { return std::int64_t{tp} * dp; }
   std::int64_t replica_gpus() const { return stage_gpus() * pp; }
   std::int64_t gpus() const { return replica_gpus() * replicas; }
@@ -106,6 +119,9 @@ std::int64_t batch_limit(const ServingEngine& engine, const Deployment& plan);
 
 /// True if the host prepares an iteration while another one runs.
 bool hides_host(const Model& model, const ServingEngine& engine, const Deployment& plan);
+
+/// "wait", "best-effort" or a time.
+std::string prefetch_text(const Deployment& plan);
 
 /// One key of a deployment, for flags, files and --help.
 using DeploymentKey = Field<DeploymentRequest>;

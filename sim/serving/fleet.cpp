@@ -155,11 +155,22 @@ std::uint32_t RequestRouter::least_work(const Request& request, std::uint32_t in
   return open_.back();
 }
 
+namespace {
+
+std::unique_ptr<SharedStore> store_of(const RequestList& list, const ReplicaShape& shape) {
+  if (!shape.kv.shares_last) return nullptr;
+  return std::make_unique<SharedStore>(
+      TierBlocks{KvBlocks::nodes_of(shape.kv, list.hash_tokens, shape.kv.tiers.back())}, Seconds{});
+}
+
+}  // namespace
+
 Fleet::Fleet(const RequestList& list, const ReplicaShape& shape, std::uint32_t replicas,
              StepTimes& times, RequestRouter router)
     : list_{list},
       shape_{shape},
       times_{times},
+      store_{store_of(list, shape)},
       router_{std::move(router)},
       copies_{static_cast<std::uint32_t>(shape.copies)},
       stages_{static_cast<std::uint32_t>(shape.stages)},
@@ -176,7 +187,8 @@ std::uint32_t Fleet::add(std::uint32_t count) {
   delays_.resize(all);
   busy_.resize(all);
   for (std::uint32_t r = first; r < all; ++r)
-    replicas_.emplace_back(list_, shape_, times_, stages_ > 1 ? &busy_[r / stages_] : nullptr);
+    replicas_.emplace_back(list_, shape_, times_, stages_ > 1 ? &busy_[r / stages_] : nullptr,
+                           store_.get());
   return first;
 }
 
@@ -269,9 +281,21 @@ void Fleet::start_group(std::uint32_t group, Seconds now) {
 }
 
 // All wait for the slowest at the exchange, where the experts work on the tokens of all. A copy's
-// own step counts their time for its own tokens alone.
+// own step counts their time for its own tokens alone. A copy that only waits for a load makes no
+// step, and looks when the others end theirs.
 void Fleet::go_in_step(std::uint32_t group) {
   if (running(group).empty()) return;
+  const auto loading =
+      std::stable_partition(running_.begin(), running_.end(),
+                            [](const Replica* replica) { return !replica->only_loads(); });
+  const std::vector<Replica*> waiting(loading, running_.end());
+  running_.erase(loading, running_.end());
+  if (running_.empty()) {
+    Seconds first = Replica::never;
+    for (const Replica* replica : waiting) first = std::min(first, replica->change_at());
+    for (Replica* replica : waiting) replica->cut_at(first);
+    return;
+  }
   std::int64_t tokens = 0;
   for (const Replica* replica : running_) tokens += replica->tokens();
   const Seconds together = times_.shared((tokens + copies_ - 1) / copies_);
@@ -293,7 +317,10 @@ void Fleet::go_in_step(std::uint32_t group) {
       common.steps = std::min(
           common.steps, std::max<std::int64_t>(1, static_cast<std::int64_t>(lead / gain) + 1));
   }
+  for (const Replica* replica : waiting)
+    common.steps = std::min(common.steps, common.until(replica->steps().first));
   for (Replica* replica : running_) replica->adopt(common);
+  for (Replica* replica : waiting) replica->follow(common);
 }
 
 // Calls `action` with a replica: its group may have to be started, or cut.

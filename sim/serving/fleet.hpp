@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -163,6 +164,7 @@ class Fleet {
   const RequestList& list_;
   const ReplicaShape& shape_;
   StepTimes& times_;
+  std::unique_ptr<SharedStore> store_;  // Of all replicas; null: there is none.
   RequestRouter router_;
   std::uint32_t copies_, stages_;
   std::int64_t delay_;  // BatchRules::prefill_delay.

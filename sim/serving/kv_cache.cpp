@@ -142,23 +142,31 @@ std::int64_t node_tokens_of(const KvShape& shape, std::uint32_t hash_tokens) {
 
 }  // namespace
 
-KvBlocks::KvBlocks(const KvShape& shape, std::uint32_t hash_tokens)
+std::int64_t KvBlocks::nodes_of(const KvShape& shape, std::uint32_t hash_tokens,
+                                std::int64_t tokens) {
+  const std::int64_t node = node_tokens_of(shape, hash_tokens);
+  return node > 0 ? tokens / node : 0;
+}
+
+KvBlocks::KvBlocks(const KvShape& shape, std::uint32_t hash_tokens, TierBlocks* shared)
     : groups_{shape.groups},
       block_tokens_{shape.block_tokens},
       capacity_{shape.tokens / shape.block_tokens * shape.groups.all()},
       free_{capacity_},
-      tree_{node_tokens_of(shape, hash_tokens) > 0
-                ? shape.tokens / node_tokens_of(shape, hash_tokens)
-                : 0},
-      host_{node_tokens_of(shape, hash_tokens) > 0
-                ? shape.host_tokens / node_tokens_of(shape, hash_tokens)
-                : 0},
-      copies_at_once_{shape.copies_at_once} {
-  if (const std::int64_t tokens = node_tokens_of(shape, hash_tokens)) {
-    node_in_one_ = tokens / block_tokens_;
-    // States at its end are kept with it, since a prefix without them cannot be continued.
-    node_blocks_ = node_in_one_ * groups_.all() + groups_.states;
-    node_hashes_ = tokens / hash_tokens;
+      tree_{nodes_of(shape, hash_tokens, shape.tokens)},
+      copies_at_once_{shape.copies_at_once},
+      shares_last_{shape.shares_last} {
+  assert(shape.tiers.size() <= most_tiers && (shared != nullptr || !shape.shares_last));
+  const std::int64_t tokens = node_tokens_of(shape, hash_tokens);
+  if (tokens == 0) return;
+  node_in_one_ = tokens / block_tokens_;
+  // States at its end are kept with it, since a prefix without them cannot be continued.
+  node_blocks_ = node_in_one_ * groups_.all() + groups_.states;
+  node_hashes_ = tokens / hash_tokens;
+  for (std::size_t i = 0; i < shape.tiers.size(); ++i) {
+    const bool is_shared = shape.shares_last && i + 1 == shape.tiers.size();
+    if (!is_shared) own_tiers_.emplace_back(nodes_of(shape, hash_tokens, shape.tiers[i]));
+    tiers_.push_back(is_shared ? shared : &own_tiers_.back());
   }
 }
 
@@ -175,22 +183,50 @@ std::int64_t KvBlocks::cached_tokens(std::size_t matched, std::int64_t prompt_to
                   (prompt_tokens - 1) / block_tokens_ * block_tokens_);
 }
 
-// Nodes above one on the host are on the host or the GPU.
+std::size_t KvBlocks::tier_of(std::uint64_t hash) const {
+  std::size_t tier = 0;
+  while (tier < tiers_.size() && !tiers_[tier]->has(hash)) ++tier;
+  return tier;
+}
+
+// Nodes above one behind the GPU's memory are there, too, or on the GPU.
 KvBlocks::Match KvBlocks::match(const PrefixPath& path) const {
   Match match{tree_.match(path)};
-  if (!host_.exists()) return match;
-  for (std::size_t node = match.nodes; node < path.nodes && host_.has(path[node]); ++node)
-    ++match.host_nodes;
+  if (tiers_.empty()) return match;
+  for (std::size_t node = match.nodes; node < path.nodes; ++node) {
+    const std::size_t tier = tier_of(path[node]);
+    if (tier == tiers_.size()) break;
+    ++match.in_tier[tier];
+    ++match.below;
+  }
   return match;
 }
 
+KvBlocks::Match KvBlocks::shortened(const PrefixPath& path, Match match, std::size_t below) const {
+  for (; match.below > below; --match.below)
+    --match.in_tier[tier_of(path[match.nodes + match.below - 1])];
+  return match;
+}
+
+void KvBlocks::put(std::size_t tier, std::uint64_t hash) {
+  const std::int64_t before = tiers_[tier]->stored();
+  const std::optional<std::uint64_t> evicted = tiers_[tier]->put(hash);
+  stored_[tier] += tiers_[tier]->stored() - before;
+  if (evicted && !copies_at_once_ && tier + 1 < tiers_.size()) put(tier + 1, *evicted);
+}
+
 PrefixTree::Index KvBlocks::hold(const PrefixPath& path, const Match& match) {
-  // Nodes that come back leave the host before others go there.
-  if (!copies_at_once_)
-    for (std::size_t node = match.nodes; node < match.nodes + match.host_nodes; ++node)
-      host_.take(path[node]);
-  if (copies_at_once_ && host_.exists())
-    for (std::size_t node = path.nodes; node > 0; --node) host_.put(path[node - 1]);
+  if (copies_at_once_) {
+    for (std::size_t node = path.nodes; node > 0 && !tiers_.empty(); --node)
+      for (std::size_t tier = 0; tier < tiers_.size(); ++tier) put(tier, path[node - 1]);
+  } else {
+    // Nodes that come back leave their memory before others go there.
+    for (std::size_t node = match.nodes; node < match.known(); ++node) {
+      const std::size_t tier = tier_of(path[node]);
+      const bool stays = shares_last_ && tier + 1 == tiers_.size();
+      if (!stays) tiers_[tier]->take(path[node]);
+    }
+  }
   // Present nodes are used first, so that they are not evicted for the others.
   if (match.deepest != PrefixTree::none) tree_.use(match.deepest);
   if (match.nodes == path.nodes) return match.deepest;
@@ -205,7 +241,7 @@ void KvBlocks::make_free(std::int64_t blocks) {
   const std::int64_t nodes = (blocks - free_ + node_blocks_ - 1) / node_blocks_;
   for (std::int64_t node = 0; node < nodes; ++node) {
     const std::uint64_t hash = tree_.evict();
-    if (host_.exists() && !copies_at_once_) host_.put(hash);
+    if (!tiers_.empty() && !copies_at_once_) put(0, hash);
   }
   free_ += nodes * node_blocks_;
 }

@@ -1,65 +1,17 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cstdint>
-#include <list>
+#include <deque>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
+#include "sim/serving/kv_tiers.hpp"
+
 namespace orrery {
-
-/// Nodes of prompts (PrefixTree) whose keys and values are in the host's memory, by their hashes,
-/// evicted in LRU order. Callers put and touch the nodes of a prompt from its end on, so that those
-/// above a node here are all here or on the GPU.
-class HostBlocks {
- public:
-  /// `most_nodes`: the capacity; 0: there is no such memory.
-  explicit HostBlocks(std::int64_t most_nodes) : most_{most_nodes} {}
-
-  bool exists() const { return most_ > 0; }
-  std::int64_t most() const { return most_; }
-  std::int64_t nodes() const { return static_cast<std::int64_t>(by_hash_.size()); }
-  bool has(std::uint64_t hash) const { return by_hash_.contains(hash); }
-
-  /// Makes `hash` the newest; true if it was not here.
-  bool put(std::uint64_t hash) {
-    assert(exists());
-    const auto found = by_hash_.find(hash);
-    if (found != by_hash_.end()) {
-      ages_.splice(ages_.end(), ages_, found->second);
-      return false;
-    }
-    if (nodes() == most_) {
-      by_hash_.erase(ages_.front());
-      ages_.pop_front();
-      ++dropped_;
-    }
-    by_hash_.emplace(hash, ages_.insert(ages_.end(), hash));
-    ++stored_;
-    return true;
-  }
-  /// Removes `hash`, which must be here.
-  void take(std::uint64_t hash) {
-    const auto found = by_hash_.find(hash);
-    assert(found != by_hash_.end());
-    ages_.erase(found->second);
-    by_hash_.erase(found);
-    ++taken_;
-  }
-
-  /// Counts of nodes that were copied here, moved away, and evicted; nodes() is what is left.
-  std::int64_t stored() const { return stored_; }
-  std::int64_t taken() const { return taken_; }
-  std::int64_t dropped() const { return dropped_; }
-
- private:
-  std::int64_t most_;
-  std::list<std::uint64_t> ages_;  // The oldest is first.
-  std::unordered_map<std::uint64_t, std::list<std::uint64_t>::iterator> by_hash_;
-  std::int64_t stored_ = 0, taken_ = 0, dropped_ = 0;
-};
 
 /// The nodes of one prompt, from the root on: every `stride`-th of its hashes, which covers the
 /// tokens since the last one and all before them.
@@ -194,20 +146,23 @@ struct KvShape {
   std::int64_t tokens = 0;
   std::int64_t block_tokens = 16;
   bool keeps_prefixes = false;
-  /// Capacity of the host's memory for prefixes; 0: it keeps none.
-  std::int64_t host_tokens = 0;
-  bool copies_at_once = false;  ///< They go there when computed (EngineHostKv).
-  KvGroups groups{};            ///< `tokens` is what all groups together keep whole.
+  /// Capacities of the memories behind the GPU's, nearest first; at most `most_tiers`.
+  std::vector<std::int64_t> tiers{};
+  bool copies_at_once = false;  ///< Blocks go to all of them when computed (EngineHostKv).
+  /// The last of the memories is one that all replicas read and write, whose blocks are copies.
+  bool shares_last = false;
+  KvGroups groups{};  ///< `tokens` is what all groups together keep whole.
   WindowPool windows{};
 };
 
 /// Its blocks: free, in use by one request, or nodes of the tree of prompts that begin alike, which
-/// requests share and which stay until their space is needed. Then, or when they are made, they go
-/// to the host's memory, if there is such.
+/// requests share and which stay until their space is needed. Then they go to the memory behind the
+/// GPU's, whose oldest go to the next one; or they are copied to all memories when they are made.
 class KvBlocks {
  public:
-  /// `hash_tokens`: tokens of one of the requests' hashes; 0: they have none.
-  KvBlocks(const KvShape& shape, std::uint32_t hash_tokens);
+  /// `hash_tokens`: tokens of one of the requests' hashes; 0: they have none. `shared`: the memory
+  /// that KvShape::shares_last says.
+  KvBlocks(const KvShape& shape, std::uint32_t hash_tokens, TierBlocks* shared = nullptr);
 
   std::int64_t capacity() const { return capacity_; }
   std::int64_t available() const { return free_ + tree_.unused() * node_blocks_; }
@@ -246,7 +201,9 @@ class KvBlocks {
   /// Returns the whole nodes of a prompt, by its hashes. Requires keeps_prefixes().
   PrefixPath path_of(std::span<const std::uint64_t> hashes, std::int64_t prompt_tokens) const;
   struct Match : PrefixTree::Match {
-    std::size_t host_nodes = 0;  ///< Nodes behind `nodes` that are in the host's memory.
+    std::array<std::uint32_t, most_tiers> in_tier{};  ///< Nodes behind `nodes`, by memory,
+    std::size_t below = 0;                            ///< and all of them.
+    std::size_t known() const { return nodes + below; }
   };
   Match match(const PrefixPath& path) const;
   /// Tokens of a prompt that need not be computed if `matched` of its nodes are present. The last
@@ -256,20 +213,30 @@ class KvBlocks {
   std::int64_t cost_of(const PrefixPath& path, const Match& match) const {
     return blocks_of_nodes(path.nodes - match.nodes) + match.unused * node_blocks_;
   }
-  /// Uses all nodes of a path, of which those of the host come back; returns release()'s argument.
+  /// The same as if only the first `below` of the nodes behind the GPU's were there.
+  Match shortened(const PrefixPath& path, Match match, std::size_t below) const;
+  /// The memory of a node that match() found behind the GPU's.
+  std::size_t tier_of(std::uint64_t hash) const;
+  /// Uses all nodes of a path, of which those behind come back; returns release()'s argument.
   PrefixTree::Index hold(const PrefixPath& path, const Match& match);
   void release(PrefixTree::Index node) { tree_.release(node); }
   std::int64_t blocks_of_nodes(std::size_t nodes) const {
     return static_cast<std::int64_t>(nodes) * node_blocks_;
   }
-  const HostBlocks& host() const { return host_; }
+  std::size_t tiers() const { return tiers_.size(); }
+  const TierBlocks& tier(std::size_t i) const { return *tiers_[i]; }
   std::int64_t tokens_of_nodes(std::int64_t nodes) const {
     return nodes * node_in_one_ * block_tokens_;
   }
-  std::int64_t host_stored_tokens() const { return tokens_of_nodes(host_.stored()); }
+  /// Tokens that this cache has sent to the memory.
+  std::int64_t stored_tokens(std::size_t tier) const { return tokens_of_nodes(stored_[tier]); }
+  /// Nodes of so many tokens, as KvBlocks makes them of this shape; 0: none.
+  static std::int64_t nodes_of(const KvShape& shape, std::uint32_t hash_tokens,
+                               std::int64_t tokens);
 
  private:
   void make_free(std::int64_t blocks);
+  void put(std::size_t tier, std::uint64_t hash);
 
   KvGroups groups_;
   std::int64_t block_tokens_;
@@ -279,8 +246,10 @@ class KvBlocks {
   std::int64_t node_in_one_ = 0;
   std::int64_t node_hashes_ = 1;
   PrefixTree tree_;
-  HostBlocks host_;
-  bool copies_at_once_;
+  std::deque<TierBlocks> own_tiers_;
+  std::vector<TierBlocks*> tiers_;
+  std::array<std::int64_t, most_tiers> stored_{};  // Nodes.
+  bool copies_at_once_, shares_last_;
 };
 
 }  // namespace orrery

@@ -60,7 +60,10 @@ ReplayShape pool_shape(const PricedServing& priced, const Deployment& plan, cons
   pool.replica = replica_shape(priced.setup, load, priced.kv);
   pool.replica.role = role;
   // The prefill pool sends all that the decode pool needs.
-  if (role == ReplicaRole::decode) pool.replica.kv.host_tokens = 0;
+  if (role == ReplicaRole::decode) {
+    pool.replica.kv.tiers.clear();
+    pool.replica.kv.shares_last = false;
+  }
   pool.replicas = static_cast<std::uint32_t>(plan.replicas * plan.dp * plan.pp);
   return pool;
 }

@@ -126,10 +126,15 @@ PoolsPlan make_pools(const Model& model, const System& system, const ServingEngi
   DeploymentRequest prompts = request.prefill;
   prompts.speculate.reset();  // Prefill makes no tokens to draft.
   DeploymentRequest answers = request.decode;
-  if (answers.host_kv && !prompts.host_kv)
-    fail_input(decode, "says host_kv, but what it needs of a prompt comes from the other pool",
+  if ((answers.host_kv && !prompts.host_kv) || (answers.kv_tiers && !prompts.kv_tiers))
+    fail_input(decode,
+               std::string{"says "} + (answers.host_kv ? "host_kv" : "kv_tiers") +
+                   ", but what it needs of a prompt comes from the other pool",
                "say it of the prefill pool");
   answers.host_kv.reset();
+  answers.kv_tiers.reset();
+  answers.kv_prefetch.reset();
+  answers.kv_write.reset();
   return join_pools(system, make_pool(model, system, engine, prompts, prefill),
                     make_pool(model, system, engine, answers, decode),
                     request.sending.value_or(engine.pools->sending), request.apart, decode);

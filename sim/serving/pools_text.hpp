@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/serving/pooled_serving.hpp"
-#include "sim/serving/token_cost.hpp"
+#include "sim/serving/serving_step_text.hpp"
 
 namespace orrery {
 

@@ -133,7 +133,15 @@ void ReplayCounts::finish(const RequestTimes& times, std::uint32_t prompt, std::
   totals.prompt_tokens += prompt;
   totals.output_tokens += output;
   totals.prefix_hit_tokens += times.prefix_hits;
-  totals.host_hit_tokens += times.host_hits;
+  for (std::size_t tier = 0; tier < most_tiers; ++tier)
+    totals.tiers[tier].hit_tokens += times.tier_hits[tier];
+}
+
+void ReplayCounts::forget_finished() {
+  ttft = tpot = e2e = queue = {};
+  totals.finished = totals.within_slo = 0;
+  totals.prompt_tokens = totals.output_tokens = totals.prefix_hit_tokens = 0;
+  for (ReplayTotals::Tier& tier : totals.tiers) tier.hit_tokens = 0;
 }
 
 void ReplayCounts::add(const ReplayCounts& other) {
@@ -145,15 +153,18 @@ void ReplayCounts::add(const ReplayCounts& other) {
   for (std::int64_t ReplayTotals::*sum :
        {&ReplayTotals::arrived, &ReplayTotals::finished, &ReplayTotals::within_slo,
         &ReplayTotals::prompt_tokens, &ReplayTotals::output_tokens,
-        &ReplayTotals::prefix_hit_tokens, &ReplayTotals::host_hit_tokens,
-        &ReplayTotals::host_loaded_tokens, &ReplayTotals::host_stored_tokens,
-        &ReplayTotals::preemptions, &ReplayTotals::events, &ReplayTotals::iterations,
-        &ReplayTotals::decode_steps, &ReplayTotals::slot_steps})
+        &ReplayTotals::prefix_hit_tokens, &ReplayTotals::preemptions, &ReplayTotals::events,
+        &ReplayTotals::iterations, &ReplayTotals::decode_steps, &ReplayTotals::slot_steps})
     to.*sum += of.*sum;
   for (Seconds ReplayTotals::*sum :
        {&ReplayTotals::busy, &ReplayTotals::decode_time, &ReplayTotals::present,
-        &ReplayTotals::stayed, &ReplayTotals::kv_used, &ReplayTotals::host_time})
+        &ReplayTotals::stayed, &ReplayTotals::kv_used})
     to.*sum += of.*sum;
+  for (std::size_t tier = 0; tier < most_tiers; ++tier) {
+    to.tiers[tier].hit_tokens += of.tiers[tier].hit_tokens;
+    to.tiers[tier].loaded_tokens += of.tiers[tier].loaded_tokens;
+    to.tiers[tier].stored_tokens += of.tiers[tier].stored_tokens;
+  }
   to.first_arrival = std::min(to.first_arrival, of.first_arrival);
   to.last_arrival = std::max(to.last_arrival, of.last_arrival);
   to.end = std::max(to.end, of.end);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/core/units.hpp"
+#include "sim/serving/kv_cache.hpp"
 #include "sim/serving/request.hpp"
 
 namespace orrery {
@@ -90,8 +91,9 @@ struct RequestTimes {
   Seconds ttft;     ///< Time to its first token.
   Seconds tpot;     ///< (e2e - ttft) / (output - 1); 0 for one token.
   Seconds e2e;
-  std::uint32_t prefix_hits = 0;  ///< Tokens of its prompt,
-  std::uint32_t host_hits = 0;    ///< and of them those that came from the host's memory.
+  /// Tokens of its prompt that were found, and of them those in each memory behind the GPU's.
+  std::uint32_t prefix_hits = 0;
+  std::array<std::uint32_t, most_tiers> tier_hits{};
   std::uint32_t preemptions = 0;
 };
 
@@ -100,10 +102,12 @@ struct ReplayTotals {
   std::int64_t arrived = 0, finished = 0;  ///< Requests.
   std::int64_t within_slo = 0;
   std::int64_t prompt_tokens = 0, output_tokens = 0, prefix_hit_tokens = 0;  ///< Finished.
-  std::int64_t host_hit_tokens = 0;  ///< Those of prefix_hit_tokens that came from the host.
-  /// Tokens that came from the host's memory and went to it, also for preempted requests.
-  std::int64_t host_loaded_tokens = 0, host_stored_tokens = 0;
-  Seconds host_time;  ///< Time for which loads used the link to the host.
+  /// Of each memory behind the GPU's: those of prefix_hit_tokens that came from it; tokens that
+  /// came from it and that went there, also for preempted requests.
+  struct Tier {
+    std::int64_t hit_tokens = 0, loaded_tokens = 0, stored_tokens = 0;
+  };
+  std::array<Tier, most_tiers> tiers{};
   std::int64_t preemptions = 0;
   std::int64_t events = 0;        ///< Changes of a batch.
   std::int64_t iterations = 0;    ///< Steps of a GPU.
@@ -123,7 +127,13 @@ struct ReplayTotals {
   double mean_kv_share() const { return busy > Seconds{} ? kv_used / busy : 0.0; }
   /// Shares of the prompts' tokens.
   double prefix_hit_share() const { return share_of_prompts(prefix_hit_tokens); }
-  double host_hit_share() const { return share_of_prompts(host_hit_tokens); }
+  double tier_hit_share(std::size_t tier) const { return share_of_prompts(tiers[tier].hit_tokens); }
+  /// Tokens that came from all memories behind the GPU's.
+  std::int64_t loaded_tokens() const {
+    std::int64_t sum = 0;
+    for (const Tier& tier : tiers) sum += tier.loaded_tokens;
+    return sum;
+  }
 
  private:
   double share_of_prompts(std::int64_t tokens) const {
@@ -141,6 +151,8 @@ struct ReplayCounts {
   void finish(const RequestTimes& times, std::uint32_t prompt, std::uint32_t output,
               const std::optional<Slo>& slo);
   void add(const ReplayCounts& other);
+  /// Forgets what finish() has counted.
+  void forget_finished();
   /// The queue grows through the run: requests of the last quarter found half as many again waiting
   /// as those of the second, more than a hundredth of all, and more than come by chance.
   bool saturated() const;

@@ -239,7 +239,8 @@ RequestReplay replay_together(const RequestList& list, const ReplayShape& shape,
 RequestReplay replay_requests(const RequestList& list, const ReplayShape& shape, StepTimes& times) {
   assert(!list.requests.empty() && shape.replicas >= 1);
   // Requests that a client sends together may be at several replicas.
-  const bool on_one_clock = looks_at_replicas(shape.replica.replay.routing) || list.together > 1;
+  const bool on_one_clock = looks_at_replicas(shape.replica.replay.routing) || list.together > 1 ||
+                            shape.replica.kv.shares_last;
   return on_one_clock ? replay_together(list, shape, times) : replay_apart(list, shape, times);
 }
 

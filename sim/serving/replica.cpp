@@ -8,12 +8,12 @@
 namespace orrery {
 
 Replica::Replica(const RequestList& list, const ReplicaShape& shape, StepTimes& times,
-                 std::int64_t* busy)
+                 std::int64_t* busy, SharedStore* store)
     : list_{list},
       shape_{shape},
       times_{times},
       busy_{busy},
-      batch_{list, shape.rules, shape.kv},
+      batch_{list, shape.rules, shape.kv, store},
       scheduler_{shape.rules.scheduler->make()},
       progress_{shape.rules.progress} {}
 
@@ -99,16 +99,18 @@ void Replica::enter(const Sequence& sequence, Seconds time) {
     if (busy_ && !at_work_) ++*busy_;
     at_work_ = true;
     now_ = time;
-  } else if (loads_) {
-    steps_.first = time - now_;
-    change_at_ = time;
-  } else if (interruptible_) {
+  } else if (loads_ || interruptible_) {
     // It may enter as soon as it is seen; later arrivals wait for the next schedule.
     cut_at(time);
   }
 }
 
 void Replica::cut_at(Seconds time) {
+  if (loads_ && !follows_) {
+    steps_.first = time - now_;
+    change_at_ = time;
+    return;
+  }
   const std::int64_t planned = shape_.rules.plans_ahead ? 1 : 0;
   std::int64_t seen = steps_.until(time - now_) + planned;
   // It is received at the next turn of the scheduler that looks for requests.
@@ -122,6 +124,11 @@ void Replica::cut_at(Seconds time) {
 void Replica::adopt(const DecodeSteps& steps) {
   steps_ = steps;
   change_at_ = now_ + steps_.time(steps_.steps);
+}
+
+void Replica::follow(const DecodeSteps& steps) {
+  adopt(steps);
+  follows_ = true;
 }
 
 std::int64_t Replica::tokens() const {
@@ -171,12 +178,12 @@ void Replica::start(Seconds now) {
     fresh_.push_back(entry);
   }
   received_.clear();
-  batch_.see_until(seen_until_);
+  batch_.see_until(seen_until_, now_);
   batch_.end_loads(std::min(seen_until_, now_));
   schedule();
   // Nothing was planned: it looks for arrivals.
   if (batch_.chunks().empty() && !batch_.decodes_run() && !batch_.has_seen_waiting()) {
-    batch_.see_until(now_);
+    batch_.see_until(now_, now_);
     batch_.end_loads(now_);
     schedule();
   }
@@ -223,6 +230,7 @@ void Replica::start_decodes() {
 
 void Replica::wait_for_load() {
   loads_ = true;
+  follows_ = false;
   steps_ = {batch_.next_load() - now_, Seconds{}, 1};
   change_at_ = batch_.next_load();
 }
@@ -264,10 +272,10 @@ void Replica::note_memory(Seconds span, double share_before) {
       static_cast<double>(batch_.kv().used()) / static_cast<double>(batch_.kv().capacity());
   counts_.totals.kv_used += 0.5 * (share_before + share) * span;
   counts_.totals.kv_peak = std::max(counts_.totals.kv_peak, share);
-  if (!batch_.kv().host().exists()) return;
-  counts_.totals.host_loaded_tokens = batch_.loaded_tokens();
-  counts_.totals.host_stored_tokens = batch_.kv().host_stored_tokens();
-  counts_.totals.host_time = batch_.load_time();
+  for (std::size_t tier = 0; tier < batch_.kv().tiers(); ++tier) {
+    counts_.totals.tiers[tier].loaded_tokens = batch_.loaded_tokens()[tier];
+    counts_.totals.tiers[tier].stored_tokens = batch_.kv().stored_tokens(tier);
+  }
 }
 
 // The scheduler plans each iteration when the one before it begins, or ends. It looks for requests
@@ -415,7 +423,7 @@ void Replica::end(std::uint32_t place) {
   if (sequence.outputs > 1)
     times.tpot = (times.e2e - times.ttft) / static_cast<double>(sequence.outputs - 1);
   times.prefix_hits = sequence.hits;
-  times.host_hits = sequence.host_hits;
+  times.tier_hits = sequence.tier_hits;
   times.preemptions = sequence.preemptions;
   counts_.totals.preemptions += sequence.preemptions;
   counts_.totals.stayed += now_ - sequence.arrival;

@@ -164,9 +164,10 @@ class Replica {
   static constexpr Seconds never{1e300};
 
   /// Keeps references to all arguments. `busy`: the number of replicas with work among those that
-  /// share its pipeline, itself included; null: there is no pipeline.
+  /// share its pipeline, itself included; null: there is no pipeline. `store`: the memory that
+  /// KvShape::shares_last says.
   Replica(const RequestList& list, const ReplicaShape& shape, StepTimes& times,
-          std::int64_t* busy = nullptr);
+          std::int64_t* busy = nullptr, SharedStore* store = nullptr);
 
   /// Request `index` reaches the engine at `time`, which is at most change_at(), and was sent
   /// shape.client before.
@@ -196,6 +197,10 @@ class Replica {
   std::int64_t tokens() const;
   /// Takes the times and the smaller number of steps of replicas that go in step with this one.
   void adopt(const DecodeSteps& steps);
+  /// It computes nothing until its next change: all of its requests wait for a load.
+  bool only_loads() const { return loads_; }
+  /// The same, and it makes no step while others do.
+  void follow(const DecodeSteps& steps);
   /// Ends after the step that is running at `time`, or, if iterations are planned ahead, after the
   /// next one.
   void cut_at(Seconds time);
@@ -272,7 +277,8 @@ class Replica {
   std::unordered_map<std::uint32_t, Seconds> sent_;  // Sending times of those from another pool.
   std::int64_t present_ = 0, present_tokens_ = 0, prompts_to_compute_ = 0;
   bool at_work_ = false;    // It is counted in busy_.
-  bool loads_ = false;      // Nothing is computed until change_at_: all wait for the host's memory.
+  bool loads_ = false;      // Nothing is computed until change_at_: all wait for loads,
+  bool follows_ = false;    // and other copies, which compute, say when that is.
   bool preempted_ = false;  // A request was preempted, to make space for the step that begins.
   bool rejoined_ = false;   // A kept request joined the decodes again with this iteration.
 };

@@ -4,13 +4,16 @@
 #include <cassert>
 #include <limits>
 #include <span>
+#include <utility>
 
 namespace orrery {
 
-ServingBatch::ServingBatch(const RequestList& list, const BatchRules& rules, const KvShape& kv)
+ServingBatch::ServingBatch(const RequestList& list, const BatchRules& rules, const KvShape& kv,
+                           SharedStore* store)
     : list_{list},
       rules_{rules},
-      kv_{kv, list.hash_tokens},
+      kv_{kv, list.hash_tokens, store ? &store->blocks : nullptr},
+      store_{store},
       phases_(static_cast<std::size_t>(kv.block_tokens)),
       most_windowed_prompt_{kv.groups.most_windowed(rules.at_once(), kv.block_tokens)},
       most_windowed_decode_{kv.groups.most_windowed(rules.step_tokens, kv.block_tokens)},
@@ -48,7 +51,44 @@ std::int64_t ServingBatch::known_tokens(std::uint32_t index) const {
   if (!kv_.keeps_prefixes()) return 0;
   const std::uint32_t prompt = list_.requests[index].prompt_tokens;
   const KvBlocks::Match match = kv_.match(path_of(index, prompt));
-  return kv_.cached_tokens(match.nodes + match.host_nodes, prompt);
+  return kv_.cached_tokens(match.known(), prompt);
+}
+
+// The time from which on a memory brings what is asked of it at `from`.
+Seconds ServingBatch::fetch_begin(std::size_t tier, Seconds from) const {
+  const bool is_shared = store_ && tier + 1 == kv_.tiers();
+  return std::max({from, tier_free_[tier], is_shared ? store_->free : Seconds{}});
+}
+
+// Settles how much of a prompt comes from which memory, and when it is in the host's. A policy that
+// does not wait shortens what is found to what has come.
+void ServingBatch::plan_fetch(const Sequence& sequence, Candidate& of) const {
+  const Seconds from = rules_.fetches_at_arrival ? sequence.arrival : clock_;
+  const Seconds until = rules_.prefetch.policy == KvPrefetch::timeout
+                            ? std::max(clock_, from + rules_.prefetch.limit +
+                                                   static_cast<double>(kv_.tokens_of_nodes(
+                                                       static_cast<std::int64_t>(of.match.below))) *
+                                                       rules_.prefetch.limit_per_token)
+                            : clock_;
+  const auto end = [&](std::size_t tier, std::int64_t nodes) {
+    const bool is_shared = store_ && tier + 1 == kv_.tiers();
+    const BatchRules::TierLink& link = rules_.tiers[tier];
+    const Seconds token = is_shared ? std::max(link.token, rules_.store_token) : link.token;
+    if (nodes == 0 || (token == Seconds{} && link.latency == Seconds{})) return Seconds{};
+    return fetch_begin(tier, from) + link.latency +
+           static_cast<double>(kv_.tokens_of_nodes(nodes)) * token;
+  };
+  if (rules_.prefetch.policy != KvPrefetch::wait) {
+    std::array<std::int64_t, most_tiers> come{};
+    std::size_t nodes = 0;
+    for (; nodes < of.match.below; ++nodes) {
+      const std::size_t tier = kv_.tier_of(of.path[of.match.nodes + nodes]);
+      if (end(tier, ++come[tier]) > until) break;
+    }
+    of.match = kv_.shortened(of.path, of.match, nodes);
+  }
+  for (std::size_t tier = 0; tier < kv_.tiers(); ++tier)
+    of.fetched = std::max(of.fetched, end(tier, of.match.in_tier[tier]));
 }
 
 ServingBatch::Candidate ServingBatch::candidate() const {
@@ -63,9 +103,16 @@ ServingBatch::Candidate ServingBatch::candidate() const {
   if (kv_.keeps_prefixes()) {
     of.path = path_of(first.request, first.prompt);
     of.match = kv_.match(of.path);
-    const std::int64_t known = kv_.cached_tokens(of.match.nodes + of.match.host_nodes, of.prompt);
+    if (of.match.below > 0) plan_fetch(first, of);
+    const std::int64_t known = kv_.cached_tokens(of.match.known(), of.prompt);
     of.tokens -= known;
-    of.host_tokens = known - kv_.cached_tokens(of.match.nodes, of.prompt);
+    of.below_tokens = known - kv_.cached_tokens(of.match.nodes, of.prompt);
+    // The block that is computed again belongs to the farthest of them.
+    std::int64_t left = of.below_tokens;
+    for (std::size_t tier = 0; tier < kv_.tiers(); ++tier) {
+      of.tier_tokens[tier] = std::min(left, kv_.tokens_of_nodes(of.match.in_tier[tier]));
+      left -= of.tier_tokens[tier];
+    }
     cost = kv_.cost_of(of.path, of.match);
   }
   if (of.kept) of.tokens = 0;
@@ -94,7 +141,8 @@ bool ServingBatch::admit(const Candidate& of, bool reserving, Seconds now) {
   sequence.computed = static_cast<std::uint32_t>(of.prompt - of.tokens);
   if (sequence.made == 0 && !sequence.remote) {
     sequence.hits = sequence.computed;
-    sequence.host_hits = static_cast<std::uint32_t>(of.host_tokens);
+    for (std::size_t tier = 0; tier < most_tiers; ++tier)
+      sequence.tier_hits[tier] = static_cast<std::uint32_t>(of.tier_tokens[tier]);
   }
   sequence.nodes = static_cast<std::uint32_t>(of.path.nodes);
   sequence.deepest = kv_.keeps_prefixes() ? kv_.hold(of.path, of.match) : PrefixTree::none;
@@ -116,15 +164,34 @@ bool ServingBatch::admit(const Candidate& of, bool reserving, Seconds now) {
     join_decodes(place);
     return false;
   }
-  loaded_tokens_ += of.host_tokens;
-  if (of.host_tokens > 0 && rules_.loading == HostKvLoading::apart) {
-    loads_end_ =
-        std::max(loads_end_, now) + static_cast<double>(of.host_tokens) * rules_.load_token;
-    loads_.push_back({loads_end_, place});
-    receiving_.push_back(place);
-    return false;
+  sequence.to_load = 0;
+  if (of.below_tokens > 0) {
+    const Seconds from = rules_.fetches_at_arrival ? sequence.arrival : now;
+    for (std::size_t tier = 0; tier < kv_.tiers(); ++tier) {
+      const auto tokens = static_cast<double>(kv_.tokens_of_nodes(of.match.in_tier[tier]));
+      loaded_tokens_[tier] += of.tier_tokens[tier];
+      if (tokens == 0.0) continue;
+      const Seconds begin = fetch_begin(tier, from);
+      tier_free_[tier] = begin + tokens * rules_.tiers[tier].token;
+      if (store_ && tier + 1 == kv_.tiers()) store_->free = begin + tokens * rules_.store_token;
+    }
+    Seconds end = of.fetched;
+    if (rules_.loading == HostKvLoading::apart) {
+      loads_end_ =
+          std::max(loads_end_, now) + static_cast<double>(of.below_tokens) * rules_.load_token;
+      end = std::max(end, loads_end_);
+    } else {
+      sequence.to_load = static_cast<std::uint32_t>(of.below_tokens);
+    }
+    if (end > now) {
+      const auto later =
+          std::upper_bound(loads_.begin(), loads_.end(), end,
+                           [](Seconds time, const Load& load) { return time < load.end; });
+      loads_.insert(later, {end, place});
+      receiving_.push_back(place);
+      return false;
+    }
   }
-  to_load_ += of.host_tokens;
   prefilling_.push_back(place);
   order_.push_back({0, place, stamp});
   return true;
@@ -153,6 +220,7 @@ void ServingBatch::receive(std::uint32_t place) {
 void ServingBatch::compute(std::uint32_t place, std::int64_t tokens) {
   assert(tokens > 0);
   chunks_.push_back({place, static_cast<std::uint32_t>(tokens)});
+  to_load_ += std::exchange(sequences_[place].to_load, 0u);
 }
 
 double ServingBatch::answers_left(std::int64_t most) const {

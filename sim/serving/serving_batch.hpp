@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <span>
@@ -39,15 +40,32 @@ struct BatchRules {
   /// The keys and values of a preempted request wait in the host's memory, so that nothing of it is
   /// computed again.
   bool keeps_preempted = false;
-  /// Mode of loads from the host's memory, and the time of its link for one token.
+  /// Mode of loads from the host's memory, and the time of its link for one token. All that comes
+  /// from a memory behind the GPU's passes it.
   HostKvLoading loading = HostKvLoading::before;
   Seconds load_token;
   int load_layers = 1;  ///< Layers, for HostKvLoading::layers.
+  /// Reads of each of those memories (KvShape::tiers) by one replica, one after another; the host's
+  /// own take no time but that of its link.
+  struct TierLink {
+    Seconds token, latency;
+  };
+  std::array<TierLink, most_tiers> tiers{};
+  Seconds store_token;  ///< Time of a shared memory (KvShape::shares_last) for a token, of all.
+  KvFetching prefetch;
+  bool fetches_at_arrival = false;  ///< Reads begin when a request arrives, not at its admission.
 
   /// The most tokens of a prompt in an iteration.
   std::int64_t at_once() const {
     return chunked ? std::max<std::int64_t>(budget, step_tokens) : KvGroups::unlimited;
   }
+};
+
+/// A memory for keys and values that all replicas read and write (KvShape::shares_last). Its reads
+/// follow each other at BatchRules::store_token a token.
+struct SharedStore {
+  TierBlocks blocks;
+  Seconds free;  ///< The end of the last read so far.
 };
 
 /// A heap of requests by the decode step that makes their last token, so that nothing is touched
@@ -84,12 +102,14 @@ class FinishQueue {
 /// A request on its way through a replica.
 struct Sequence {
   std::uint32_t request = 0;
-  std::uint32_t prompt = 0;     ///< Tokens to prefill; after a preemption with those made so far.
-  std::uint32_t computed = 0;   ///< Those of them in the cache.
-  std::uint32_t made = 0;       ///< Tokens of the answer so far.
-  std::uint32_t outputs = 1;    ///< Tokens of the whole answer.
-  std::uint32_t hits = 0;       ///< Tokens of the prompt that were found in the cache,
-  std::uint32_t host_hits = 0;  ///< and of them those in the host's memory.
+  std::uint32_t prompt = 0;    ///< Tokens to prefill; after a preemption with those made so far.
+  std::uint32_t computed = 0;  ///< Those of them in the cache.
+  std::uint32_t made = 0;      ///< Tokens of the answer so far.
+  std::uint32_t outputs = 1;   ///< Tokens of the whole answer.
+  std::uint32_t hits = 0;      ///< Tokens of the prompt that were found in the cache,
+  /// and of them those in each memory behind the GPU's.
+  std::array<std::uint32_t, most_tiers> tier_hits{};
+  std::uint32_t to_load = 0;  ///< Tokens to load with its first part (HostKvLoading).
   std::uint32_t preemptions = 0;
   std::uint32_t to_compute = 0;  ///< Replica::prompts_to_compute()
   Seconds arrival;               ///< Arrival at the replica.
@@ -122,7 +142,9 @@ struct Chunk {
 /// kept in sums, and their ends in a heap by the number of the step.
 class ServingBatch {
  public:
-  ServingBatch(const RequestList& list, const BatchRules& rules, const KvShape& kv);
+  /// `store`: the memory that all replicas share, if the shape says so.
+  ServingBatch(const RequestList& list, const BatchRules& rules, const KvShape& kv,
+               SharedStore* store = nullptr);
 
   const BatchRules& rules() const { return rules_; }
   const KvBlocks& kv() const { return kv_; }
@@ -130,8 +152,8 @@ class ServingBatch {
   // Waiting requests are first come, first served; a preempted one is first again.
   void wait(const Sequence& sequence) { waiting_.push_back(sequence); }
   bool has_waiting() const { return !waiting_.empty(); }
-  /// The scheduler knows only of requests that came until `time`.
-  void see_until(Seconds time) { seen_until_ = time; }
+  /// The scheduler knows only of requests that came until `time`; it is `now`.
+  void see_until(Seconds time, Seconds now) { seen_until_ = time, clock_ = now; }
   bool has_seen_waiting() const {
     return !waiting_.empty() && waiting_.front().arrival <= seen_until_;
   }
@@ -152,18 +174,23 @@ class ServingBatch {
     std::int64_t outputs_left = 0;
     std::int64_t prompt_blocks = 0;  ///< Blocks that admission takes from available().
     std::int64_t all_blocks = 0;     ///< The same with those of its whole answer.
-    std::int64_t host_tokens = 0;    ///< Tokens of its prompt that come from the host.
-    bool remote = false;             ///< There is nothing to compute: another pool does,
-    bool kept = false;               ///< or it was computed before a preemption.
-    PrefixPath path;                 ///< Nodes of its prompt, and how many are present.
+    /// Tokens of its prompt that come from memories behind the GPU's, and by memory; and the time
+    /// at which all of them are in the host's.
+    std::int64_t below_tokens = 0;
+    std::array<std::int64_t, most_tiers> tier_tokens{};
+    Seconds fetched;
+    bool remote = false;  ///< There is nothing to compute: another pool does,
+    bool kept = false;    ///< or it was computed before a preemption.
+    PrefixPath path;      ///< Nodes of its prompt, and how many are present.
     KvBlocks::Match match;
   };
   Candidate candidate() const;
   /// Tokens of a request's prompt that are in the cache.
   std::int64_t known_tokens(std::uint32_t index) const;
   /// Gives the candidate's prompt its blocks, and with `reserving` those of its answer. A remote
-  /// one then waits in placed() for its keys and values; one that needs tokens from the host waits,
-  /// too, if BatchRules::loading is `apart`. False: there is nothing to compute yet.
+  /// one then waits in placed() for its keys and values; one that needs tokens from a memory behind
+  /// the GPU's waits, too, if they are not in the host's yet or BatchRules::loading is `apart`.
+  /// False: there is nothing to compute yet.
   bool admit(const Candidate& candidate, bool reserving, Seconds now);
 
   /// Places of remote requests that were admitted since the last clear_placed().
@@ -172,13 +199,12 @@ class ServingBatch {
   /// Keys and values of a placed request have arrived: it may decode.
   void receive(std::uint32_t place);
 
-  /// Loads from the host that end until `time` are complete: their prompts go on.
+  /// Loads that end until `time` are complete: their prompts go on.
   void end_loads(Seconds time);
   /// End of the next of those loads; 1e300 s: there is none.
   Seconds next_load() const { return loads_.empty() ? Seconds{1e300} : loads_.front().end; }
-  /// Time for which all loads so far used the link to the host, and their tokens.
-  Seconds load_time() const { return static_cast<double>(loaded_tokens_) * rules_.load_token; }
-  std::int64_t loaded_tokens() const { return loaded_tokens_; }
+  /// Tokens of all loads so far, by memory.
+  const std::array<std::int64_t, most_tiers>& loaded_tokens() const { return loaded_tokens_; }
   /// Tokens to load for prompts that begin in the next iteration, which waits for them.
   std::int64_t tokens_to_load() const { return to_load_; }
 
@@ -237,6 +263,8 @@ class ServingBatch {
   }
   std::int64_t own_blocks(const Sequence& sequence) const;
   std::int64_t prompt_blocks(std::int64_t prompt, std::size_t nodes, bool remote) const;
+  void plan_fetch(const Sequence& sequence, Candidate& of) const;
+  Seconds fetch_begin(std::size_t tier, Seconds from) const;
   std::int64_t growth(const Sequence& sequence, std::int64_t context) const;
   std::int64_t not_kept(const Sequence& sequence, std::int64_t context) const;
   PrefixPath path_of(std::uint32_t index, std::uint32_t most) const;  // Up to `most` tokens.
@@ -250,7 +278,7 @@ class ServingBatch {
   BatchRules rules_;
   KvBlocks kv_;
   std::deque<Sequence> waiting_;
-  Seconds seen_until_{1e300};
+  Seconds seen_until_{1e300}, clock_;
   bool holds_prompts_ = false;
   std::vector<Sequence> sequences_;
   std::vector<std::uint32_t> free_places_;
@@ -265,9 +293,12 @@ class ServingBatch {
     Seconds end;
     std::uint32_t place;
   };
-  std::deque<Load> loads_;  // One after another.
-  Seconds loads_end_;       // End of the last one.
-  std::int64_t loaded_tokens_ = 0, to_load_ = 0;
+  std::deque<Load> loads_;  // By their ends.
+  Seconds loads_end_;       // End of the last use of the link.
+  SharedStore* store_;
+  std::array<Seconds, most_tiers> tier_free_{};  // From when on each can be read.
+  std::array<std::int64_t, most_tiers> loaded_tokens_{};
+  std::int64_t to_load_ = 0;
   // Blocks that decodes take, by the step, modulo a block, that takes them; and their sum.
   std::vector<std::int64_t> phases_;
   std::int64_t growth_ = 0;

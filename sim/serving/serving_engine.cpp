@@ -88,7 +88,11 @@ std::vector<Field<EnginePools>> pool_keys() {
 std::vector<Field<EngineHostKv>> host_kv_keys() {
   using K = EngineHostKv;
   return {figure("loading", &K::loading, one_of<HostKvLoading>()),
-          figure("copies_at_once", &K::copies_at_once, truth())};
+          figure("writing", &K::writing, one_of<KvWriting>()),
+          optional(figure("fetches_at_arrival", &K::fetches_at_arrival, truth())),
+          optional(figure("prefetch", &K::prefetch, one_of<KvPrefetch>())),
+          optional(figure("prefetch_limit", &K::prefetch_limit, duration)),
+          optional(figure("prefetch_limit_per_token", &K::prefetch_limit_per_token, duration))};
 }
 
 std::vector<Field<EngineStates>> state_keys() {

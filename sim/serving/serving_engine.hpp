@@ -22,13 +22,39 @@ enum class HostKvLoading {
 template <>
 inline const std::vector<std::string> enum_words<HostKvLoading>{"apart", "layers", "before"};
 
+/// How long a prompt waits for what a memory behind the host's has of it.
+enum class KvPrefetch {
+  wait,         ///< For all of it.
+  best_effort,  ///< Not at all: what has come when it is first scheduled counts.
+  timeout       ///< For so long after its arrival.
+};
+template <>
+inline const std::vector<std::string> enum_words<KvPrefetch>{"wait", "best-effort", "timeout"};
+struct KvFetching {
+  KvPrefetch policy = KvPrefetch::wait;
+  /// Of KvPrefetch::timeout: the time for any prompt, and that for each token which it waits for.
+  Seconds limit, limit_per_token;
+
+  bool operator==(const KvFetching&) const = default;
+};
+
+/// When blocks go to the memories behind the GPU's.
+enum class KvWriting {
+  through,  ///< To all of them when they are computed, so that farther ones hold what nearer do.
+  back      ///< To the next one when their space is needed, and back as a whole.
+};
+template <>
+inline const std::vector<std::string> enum_words<KvWriting>{"through", "back"};
+
 /// An engine's store of keys and values of prompts in the host's memory
 /// (docs/explanation/serving.md).
 struct EngineHostKv {
   HostKvLoading loading = HostKvLoading::before;
-  /// A block is copied to the host when it is computed, so that the host holds what the GPU does as
-  /// well. Else it goes there when the GPU evicts it, and comes back as a whole.
-  bool copies_at_once = false;
+  KvWriting writing = KvWriting::back;
+  /// Reads of memories behind the host's begin when a request arrives; else at its admission.
+  bool fetches_at_arrival = false;
+  KvPrefetch prefetch = KvPrefetch::wait;
+  Seconds prefetch_limit, prefetch_limit_per_token;  ///< KvFetching
 };
 
 /// Mode of sending keys and values of a prompt to the pool that decodes.

@@ -6,7 +6,7 @@
 
 #include "sim/core/units.hpp"
 #include "sim/serving/replay_counts.hpp"
-#include "sim/serving/serving_step.hpp"
+#include "sim/serving/serving_run.hpp"
 
 namespace orrery {
 
@@ -20,6 +20,9 @@ inline std::int64_t whole(Bytes bytes) { return std::llround(bytes.si()); }
 
 /// The keys "mean", "p50", "p90", "p95", "p99" and "max", in milliseconds to whole nanoseconds.
 nlohmann::ordered_json latency_json(const LatencyHistogram& histogram);
+
+/// Memories behind the GPU's, a list.
+nlohmann::ordered_json tiers_json(const std::vector<TierUse>& uses);
 
 /// The head of every answer about serving: schema, model, system, GPUs, engine, deployment and
 /// memory.

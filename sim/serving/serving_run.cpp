@@ -28,6 +28,46 @@ std::int64_t batch_cache(const Deployment& plan, const KvCapacity& kv, const Req
   return std::min(kv.tokens, std::max(kv.tokens / plan.pp, blocks * plan.block));
 }
 
+// The memories behind the GPU's, as one batch of one copy of attention has them.
+void add_tiers(const ServingSetup& setup, const KvCapacity& kv, ReplicaShape& shape) {
+  const Deployment& plan = setup.deployment;
+  const System& system = setup.system;
+  const EngineHostKv& host = *setup.engine.host_kv;
+  BatchRules& rules = shape.rules;
+  const Bytes a_token{kv.bytes_per_token};
+  const auto tokens = [&](Bytes of_gpu) {
+    return static_cast<std::int64_t>(of_gpu / a_token) / plan.pp;
+  };
+  if (plan.host_kv > Bytes{}) shape.kv.tiers.push_back(tokens(plan.host_kv));
+  // A store has each token once, whatever the ranks that have copies of it.
+  Deployment whole = plan;
+  whole.tp = whole.pp = 1;
+  whole.speculation.reset();
+  const Bytes once{kv_bytes_per_token(setup.model, whole)};
+  for (const KvTier& tier : plan.kv_tiers) {
+    BatchRules::TierLink& link = rules.tiers[shape.kv.tiers.size()];
+    link.latency = tier.latency;
+    if (tier.kind == TierKind::nvme) {
+      shape.kv.tiers.push_back(tokens((1.0 / system.gpus_per_node) * tier.size));
+      link.token = a_token / ((1.0 / system.gpus_per_node) * tier.rate);
+      continue;
+    }
+    shape.kv.tiers.push_back(static_cast<std::int64_t>(tier.size / once));
+    shape.kv.shares_last = true;
+    // All GPUs of a domain may read at a time.
+    const BytesPerSecond nic =
+        system.network_efficiency * system.network_rate(system.nvlink_domain);
+    link.token = once / (static_cast<double>(plan.tp * plan.pp) * nic);
+    if (tier.rate > BytesPerSecond{}) rules.store_token = once / tier.rate;
+  }
+  shape.kv.copies_at_once = plan.kv_write == KvWriting::through;
+  rules.load_token = a_token / system.gpu.host;
+  rules.load_layers = (setup.model.layers + plan.pp - 1) / plan.pp;
+  rules.loading = host.loading;
+  rules.fetches_at_arrival = host.fetches_at_arrival;
+  rules.prefetch = plan.kv_prefetch;
+}
+
 }  // namespace
 
 std::int64_t requests_with_states(const ServingSetup& setup, bool keeps_prefixes,
@@ -62,17 +102,7 @@ ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
   shape.kv.windows.tokens /= plan.pp;
   shape.copies = copies_go_in_step(setup) ? plan.dp : 1;
   if (shape.copies > 1) shape.rules.prefill_delay = plan.prefill_delay;
-  if (plan.host_kv > Bytes{}) {
-    const EngineHostKv& host = *setup.engine.host_kv;
-    const Bytes a_token{kv.bytes_per_token};
-    shape.kv.host_tokens = static_cast<std::int64_t>(plan.host_kv / a_token) / plan.pp;
-    shape.kv.copies_at_once = host.copies_at_once;
-    shape.rules.load_token = a_token / setup.system.gpu.host;
-    shape.rules.load_layers = (setup.model.layers + plan.pp - 1) / plan.pp;
-    // Copies that go in step wait for each other's loads, too.
-    const bool waits = shape.copies > 1 && host.loading == HostKvLoading::apart;
-    shape.rules.loading = waits ? HostKvLoading::before : host.loading;
-  }
+  if (plan.has_kv_tiers()) add_tiers(setup, kv, shape);
   if (load.over_network) shape.client = setup.engine.client;
   shape.stages = plan.pp;
   shape.replay = load.replay;
@@ -133,8 +163,9 @@ void need_windows(const ServingSetup& setup, const KvCapacity& kv, const Request
 }
 
 void need_prefixes(const Deployment& plan, const ServingLoad& load, const Place& at) {
-  if (plan.host_kv > Bytes{} && !load.prefix_cache)
-    fail_input(at / "host_kv", "keeps what prompts begin with, and --prefix-cache off forgets it",
+  if (plan.has_kv_tiers() && !load.prefix_cache)
+    fail_input(at / (plan.host_kv > Bytes{} ? "host_kv" : "kv_tiers"),
+               "keeps what prompts begin with, and --prefix-cache off forgets it",
                "leave out one of them");
 }
 
@@ -199,18 +230,36 @@ double ServingRun::interactivity() const {
   return tpot.count() > 0 ? 1.0 / tpot.percentile(0.5).si() : 0.0;
 }
 
-Bytes ServingRun::host_stored() const {
-  return represented * all_ranks_of(replay.counts.totals.host_stored_tokens, setup, kv);
-}
-
-Bytes ServingRun::host_loaded() const {
-  return represented * all_ranks_of(replay.counts.totals.host_loaded_tokens, setup, kv);
-}
-
-double ServingRun::host_link_share() const {
+std::vector<TierUse> tier_uses(const ServingSetup& setup, const KvCapacity& kv,
+                               const ReplayTotals& totals, double represented, Seconds span) {
   const Deployment& plan = setup.deployment;
-  const auto links = static_cast<double>(plan.replicas) / represented * plan.dp;
-  return span() > Seconds{} ? replay.counts.totals.host_time / (links * span()) : 0.0;
+  const ServingLoad none;
+  ReplicaShape shape;
+  if (plan.has_kv_tiers()) add_tiers(setup, kv, shape);
+  const std::vector<std::string> names = plan.tier_names();
+  const double lanes = static_cast<double>(plan.replicas) / represented * plan.dp;
+  std::vector<TierUse> uses;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const ReplayTotals::Tier& of = totals.tiers[i];
+    TierUse use;
+    use.name = names[i];
+    use.hit_share = totals.tier_hit_share(i);
+    use.loaded = represented * all_ranks_of(of.loaded_tokens, setup, kv);
+    use.stored = represented * all_ranks_of(of.stored_tokens, setup, kv);
+    // All that comes from behind the GPU passes the host's link.
+    const bool is_host = names[i] == "host",
+               is_shared = shape.kv.shares_last && i + 1 == names.size();
+    const auto loaded = static_cast<double>(is_host ? totals.loaded_tokens() : of.loaded_tokens);
+    Seconds busy = loaded / lanes * (is_host ? shape.rules.load_token : shape.rules.tiers[i].token);
+    if (is_shared) busy = std::max(busy, loaded * represented * shape.rules.store_token);
+    use.link_share = span > Seconds{} ? busy / span : 0.0;
+    uses.push_back(use);
+  }
+  return uses;
+}
+
+std::vector<TierUse> ServingRun::tiers() const {
+  return tier_uses(setup, kv, replay.counts.totals, represented, span());
 }
 
 double ServingRun::slo_share() const {

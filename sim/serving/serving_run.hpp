@@ -36,6 +36,18 @@ struct ServingLoad {
   int repeats = 1;
 };
 
+/// What a memory behind the GPU's did for a run.
+struct TierUse {
+  std::string name;
+  double hit_share = 0.0;   ///< Share of the prompts' tokens that came from it.
+  Bytes stored, loaded;     ///< Keys and values of all GPUs that went there and came back.
+  double link_share = 0.0;  ///< Share of the run for which reads used its link.
+};
+
+/// `represented`: as of ServingRun.
+std::vector<TierUse> tier_uses(const ServingSetup& setup, const KvCapacity& kv,
+                               const ReplayTotals& totals, double represented, Seconds span);
+
 /// One of two pools in a run.
 struct PoolOutcome {
   ServingSetup setup;
@@ -75,12 +87,8 @@ struct ServingRun {
   double total_tokens_per_s() const;
   /// Tokens a second that half of the clients exceed: 1 / median TPOT; 0 where no answer has two.
   double interactivity() const;
-  /// Keys and values of all GPUs that went to the host's memory and came back, and the share of the
-  /// run for which the link of a GPU was in use by those that came back. Invalid with pools, whose
-  /// outcomes have counts of their own.
-  Bytes host_stored() const;
-  Bytes host_loaded() const;
-  double host_link_share() const;
+  /// Invalid with pools, whose outcomes have counts of their own.
+  std::vector<TierUse> tiers() const;
   double slo_share() const;  ///< Share of requests that meet the SLO; all do without one.
 };
 

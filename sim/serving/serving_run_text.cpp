@@ -11,7 +11,6 @@
 #include "sim/serving/serving_error.hpp"
 #include "sim/serving/serving_json.hpp"
 #include "sim/serving/serving_step_text.hpp"
-#include "sim/serving/token_cost.hpp"
 
 namespace orrery {
 namespace {
@@ -156,16 +155,6 @@ std::string by_runs_text(const ServedAnswer& answer) {
   return table.text() + "\n";
 }
 
-// Keys and values that went to the host's memory and came back.
-std::string host_line(const ServingRun& run) {
-  const Deployment& plan = run.setup.deployment;
-  if (!(plan.host_kv > Bytes{})) return "";
-  return "Host memory of " + bytes_text(plan.host_kv) + " a GPU: " + bytes_text(run.host_stored()) +
-         " went there, " + bytes_text(run.host_loaded()) +
-         " came back, for which a link was in use " + percent(run.host_link_share()) +
-         " of the time\n";
-}
-
 std::string longest_line(const ServingRun& run) {
   const std::string longest = longest_text(run.setup.deployment, run.kv);
   return longest.empty() ? "" : "The KV cache holds " + longest + "\n";
@@ -203,11 +192,8 @@ std::string memory_line(const ServingRun& run) {
                      percent(totals.mean_kv_share()) + ", peak " + percent(totals.kv_peak) +
                      " in use, " + plural(totals.preemptions, "preemption") + "\n";
   if (totals.prefix_hit_tokens > 0)
-    text += percent(totals.prefix_hit_share()) + " of the prompts' tokens were in the cache" +
-            (totals.host_hit_tokens > 0 ? ", " + percent(totals.host_hit_share()) + " on the host"
-                                        : "") +
-            "\n";
-  return text + host_line(run);
+    text += percent(totals.prefix_hit_share()) + " of the prompts' tokens were in the cache\n";
+  return text + (run.pools ? "" : tier_lines(run.setup.deployment, run.tiers()));
 }
 
 std::string limits(const ServedAnswer& answer) {
@@ -303,11 +289,7 @@ Json kv_json(const ServingRun& run) {
             {"peak_share", rounded(totals.kv_peak)},
             {"preemptions", totals.preemptions},
             {"prefix_hit_share", rounded(totals.prefix_hit_share())}};
-  if (run.setup.deployment.host_kv > Bytes{})
-    json["host"] = {{"hit_share", rounded(totals.host_hit_share())},
-                    {"stored_bytes", whole(run.host_stored())},
-                    {"loaded_bytes", whole(run.host_loaded())},
-                    {"link_share", rounded(run.host_link_share())}};
+  if (run.setup.deployment.has_kv_tiers()) json["tiers"] = tiers_json(run.tiers());
   return json;
 }
 
@@ -408,6 +390,30 @@ std::string serving_run_json(const ServedAnswer& answer, double wall_s) {
   return json.dump(2) + "\n";
 }
 
+std::string tier_lines(const Deployment& plan, const std::vector<TierUse>& uses) {
+  std::string text;
+  for (const TierUse& use : uses) {
+    text += use.name == "host"   ? "Host memory of " + bytes_text(plan.host_kv) + " a GPU"
+            : use.name == "nvme" ? "NVMe drives"
+                                 : "Remote store";
+    text += ": " + percent(use.hit_share) + " of the prompts' tokens; " + bytes_text(use.stored) +
+            " went there, " + bytes_text(use.loaded) + " came back, for which a link was in use " +
+            percent(use.link_share) + " of the time\n";
+  }
+  return text;
+}
+
+Json tiers_json(const std::vector<TierUse>& uses) {
+  Json json = Json::array();
+  for (const TierUse& use : uses)
+    json.push_back({{"name", use.name},
+                    {"hit_share", rounded(use.hit_share)},
+                    {"stored_bytes", whole(use.stored)},
+                    {"loaded_bytes", whole(use.loaded)},
+                    {"link_share", rounded(use.link_share)}});
+  return json;
+}
+
 std::string request_lines(const ServingRun& run) {
   std::string text;
   for (const RequestTimes& of : run.replay.times) {
@@ -418,7 +424,7 @@ std::string request_lines(const ServingRun& run) {
               {"tpot_ms", milliseconds(of.tpot)},
               {"e2e_ms", milliseconds(of.e2e)},
               {"prefix_hit_tokens", of.prefix_hits},
-              {"host_hit_tokens", of.host_hits},
+              {"tier_hit_tokens", of.tier_hits},
               {"preemptions", of.preemptions}};
     if (run.pools) {
       const PoolTimes& passed = run.pools->times[of.request];

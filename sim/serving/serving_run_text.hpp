@@ -6,7 +6,7 @@
 
 #include "sim/serving/serving_error.hpp"
 #include "sim/serving/serving_run.hpp"
-#include "sim/serving/token_cost.hpp"
+#include "sim/serving/serving_step_text.hpp"
 
 namespace orrery {
 
@@ -29,6 +29,9 @@ struct NamedLatency {
 std::vector<NamedLatency> latencies(const ReplayCounts& counts);
 /// Mean, percentiles and maximum in milliseconds, a line each.
 std::string latency_table(const std::vector<NamedLatency>& latencies);
+
+/// A line for each memory behind the GPU's.
+std::string tier_lines(const Deployment& plan, const std::vector<TierUse>& uses);
 
 std::string serving_run_text(const ServedAnswer& answer);
 /// orrery.serving/1 with `workload`, `latency_ms`, `throughput`, ... (docs/reference/json.md).

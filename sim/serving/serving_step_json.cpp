@@ -5,7 +5,6 @@
 #include "sim/serving/served_layers.hpp"
 #include "sim/serving/serving_json.hpp"
 #include "sim/serving/serving_step_text.hpp"
-#include "sim/serving/token_cost.hpp"
 
 namespace orrery {
 namespace {
@@ -46,7 +45,31 @@ Json step_json(const ServingStep& step) {
           {"tables", step.tables}};
 }
 
+std::string range_text(Range range, int decimals) {
+  const std::string low = fixed(range.low, decimals), high = fixed(range.high, decimals);
+  return low == high ? low : low + " .. " + high;
+}
+
+Json range_json(Range range) {
+  if (!range.known()) return nullptr;
+  return {{"low", rounded(range.low)}, {"high", rounded(range.high)}};
+}
+
 }  // namespace
+
+std::string token_cost_text(const TokenCost& cost) {
+  std::string text;
+  if (cost.usd_per_million.known())
+    text += "$" + range_text(cost.usd_per_million, 2) + " a million output tokens";
+  if (cost.joules.known())
+    text += (text.empty() ? "" : ", ") + range_text(cost.joules, 2) + " J an output token";
+  return text.empty() ? text : text + "\n";
+}
+
+Json token_cost_json(const TokenCost& cost) {
+  return {{"usd_per_million_output_tokens", range_json(cost.usd_per_million)},
+          {"joules_per_output_token", range_json(cost.joules)}};
+}
 
 Json memory_json(const KvCapacity& kv, const Deployment& plan) {
   return {
@@ -96,6 +119,9 @@ Json deployment_json(const Deployment& plan, const Model& model) {
       {"chunked", plan.chunked},
       {"mixed", plan.mixed},
       {"host_kv", plan.host_kv > Bytes{} ? Json(gigabytes_text(plan.host_kv)) : Json(nullptr)},
+      {"kv_tiers", plan.kv_tiers.empty() ? Json(nullptr) : Json(kv_tiers_text(plan.kv_tiers))},
+      {"kv_prefetch", plan.kv_tiers.empty() ? Json(nullptr) : Json(prefetch_text(plan))},
+      {"kv_write", plan.has_kv_tiers() ? Json(name(plan.kv_write)) : Json(nullptr)},
       {"speculate", plan.speculation ? Json(speculation_text(*plan.speculation)) : Json(nullptr)}};
 }
 

@@ -5,7 +5,6 @@
 #include "sim/core/number_text.hpp"
 #include "sim/core/table.hpp"
 #include "sim/serving/served_layers.hpp"
-#include "sim/serving/token_cost.hpp"
 
 namespace orrery {
 namespace {
@@ -164,6 +163,7 @@ std::string deployment_text(const ServingSetup& setup) {
   if (plan.window_ratio > 0.0) text += ", window_ratio " + nine_digits(plan.window_ratio);
   if (plan.max_length > 0) text += ", max_length " + grouped(plan.max_length);
   if (plan.host_kv > Bytes{}) text += ", host_kv " + bytes_text(plan.host_kv);
+  if (!plan.kv_tiers.empty()) text += ", kv_tiers " + kv_tiers_text(plan.kv_tiers);
   return text + speculation_words(plan);
 }
 

@@ -244,12 +244,7 @@ void count_made(const RequestList& list, const std::vector<RequestTimes>& times,
 void count_sent(const RequestList& list, const std::vector<RequestTimes>& times,
                 std::span<const std::uint32_t> sent, const std::optional<Slo>& slo,
                 ReplayCounts& counts, SteadyWindow& window) {
-  for (LatencyHistogram* histogram : {&counts.ttft, &counts.tpot, &counts.e2e, &counts.queue})
-    *histogram = {};
-  ReplayTotals& totals = counts.totals;
-  totals.finished = totals.within_slo = 0;
-  totals.prompt_tokens = totals.output_tokens = 0;
-  totals.prefix_hit_tokens = totals.host_hit_tokens = 0;
+  counts.forget_finished();
   std::vector<double> ttft, tpot, within;
   for (const std::uint32_t i : sent) {
     const RequestTimes& of = times[i];

@@ -61,10 +61,52 @@ TEST(ScaledRun, RequestsFollowTheCurve) {
   EXPECT_DOUBLE_EQ(even.requests[0].arrival.si(), 0.5);
   EXPECT_DOUBLE_EQ(curve().requests(), 6600.0);
   const RequestList drawn = requests_of_curve(curve(), false, lengths());
-  EXPECT_NEAR(static_cast<double>(drawn.requests.size()), 6600.0, 4.0 * std::sqrt(6600.0));
+  EXPECT_EQ(std::ssize(drawn.requests), 600 + 4200 + 1800);
   EXPECT_TRUE(
       std::is_sorted(drawn.requests.begin(), drawn.requests.end(),
                      [](const Request& a, const Request& b) { return a.arrival < b.arrival; }));
+}
+
+// With a pause, no request of a stage comes before all of the ones before it are answered, and the
+// first stage begins as it would without.
+TEST(ScaledRun, StagesWaitForEachOther) {
+  ScaledLoad load;
+  load.curve = curve();
+  load.scaler = parse_scaler("fixed", place);
+  load.initial = 2;
+  const RequestList list = requests_of_curve(load.curve, false, lengths());
+  const ScaledRun at_once = serve_scaled(priced(2), load, list, rules(), place);
+  load.between_stages = Seconds{2.0};
+  const ScaledRun run = serve_scaled(priced(2), load, list, rules(), place);
+  EXPECT_EQ(run.counts.totals.finished, std::ssize(list.requests));
+  const auto sent = [&](std::size_t i) { return run.times[i].arrival; };
+  const auto stage_end = [&](std::size_t from, std::size_t to) {
+    Seconds end;
+    for (std::size_t i = from; i < to; ++i) end = std::max(end, sent(i) + run.times[i].e2e);
+    return end;
+  };
+  EXPECT_DOUBLE_EQ(sent(300).si(), at_once.times[300].arrival.si());
+  const Seconds first_gap = list.requests[600].arrival - Seconds{300.0};
+  EXPECT_NEAR(sent(600).si(), (stage_end(0, 600) + Seconds{2.0} + first_gap).si(), 1e-6);
+  EXPECT_GT(sent(4800), stage_end(600, 4800) + Seconds{2.0});
+  EXPECT_GT(run.load_end, load.curve.end + Seconds{4.0});
+  EXPECT_EQ(at_once.load_end, load.curve.end);
+}
+
+// Prometheus' histogram_quantile(): linear within a bucket, whatever lies where in it.
+TEST(MetricHistogram, InterpolatesWithinItsBuckets) {
+  const double bounds[] = {0.01, 0.02, 0.04, 0.06};
+  MetricHistogram all{bounds};
+  EXPECT_EQ(all.quantile(0.9), 0.0);
+  for (int i = 0; i < 50; ++i) all.add(0.0201);
+  EXPECT_DOUBLE_EQ(all.quantile(0.9), 0.038);
+  EXPECT_NEAR(all.mean(), 0.0201, 1e-12);
+  all.add(0.005, 50);
+  EXPECT_DOUBLE_EQ(all.quantile(0.25), 0.005);
+  EXPECT_DOUBLE_EQ(all.quantile(0.5), 0.01);
+  EXPECT_DOUBLE_EQ(all.quantile(0.75), 0.03);
+  all.add(7.0, 900);
+  EXPECT_DOUBLE_EQ(all.quantile(0.9), 0.06);
 }
 
 // A fleet that does not scale is the replay of the same requests, and N replicas take N times the
