@@ -35,8 +35,9 @@ void add_scaled(Options& options, ScaledOptions& into) {
   options.group("Fleets that scale");
   options.add("load", "FILE", "requests a second by time: docs/guides/sessions.md", into.load);
   options.add("autoscale", "LAW",
-              "fixed (default), oracle, wva[:up=.55,...] or hpa[:kv=0.7,queue=2]; min= and max= "
-              "replicas; several are compared",
+              "fixed (default), oracle, wva[:up=.55,...], hpa[:kv=0.7,queue=2], "
+              "knative[:concurrency=100] or planner[:target=sla,...]; min= and max= replicas; "
+              "several are compared",
               into.scalers);
   options.add("between-stages", "TIME",
               "each rate begins so long after all requests of the one before are answered, as "
@@ -79,14 +80,20 @@ int serve_scaled(const Options& options, const ScaledOptions& given, const Traff
   bool needs_capacity = false;
   for (const std::string& text : scalers) {
     ScalerRequest request = parse_scaler(text, command_line / "autoscale");
-    if (request.law == ScalingLaw::wva && !answer.slo)
-      fail_input(command_line / "autoscale", "wva compares latencies with limits",
+    const bool needs_both = request.law == ScalingLaw::planner;
+    const bool lacks =
+        !answer.slo ||
+        (needs_both && (answer.slo->ttft == Slo::any || answer.slo->tpot == Slo::any));
+    if (lacks && (needs_both || request.law == ScalingLaw::wva))
+      fail_input(command_line / "autoscale",
+                 name(request.law) + " compares latencies with limits" +
+                     (needs_both ? " of TTFT and TPOT" : ""),
                  "add --slo ttft=3000,tpot=100");
-    if (request.law == ScalingLaw::oracle && !answer.slo && request.capacity == 0.0)
+    if (request.law == ScalingLaw::oracle && !answer.slo && request.oracle.capacity == 0.0)
       fail_input(command_line / "autoscale", "the oracle needs what a replica serves",
                  "add --slo ttft=3000,tpot=100, or write oracle:capacity=1.4");
     needs_capacity =
-        needs_capacity || (request.law == ScalingLaw::oracle && request.capacity == 0.0);
+        needs_capacity || (request.law == ScalingLaw::oracle && request.oracle.capacity == 0.0);
     requests.push_back(request);
   }
   if (needs_capacity) {
@@ -96,8 +103,8 @@ int serve_scaled(const Options& options, const ScaledOptions& given, const Traff
   }
   for (ScalerRequest& request : requests) {
     if (request.law == ScalingLaw::oracle) {
-      if (request.capacity == 0.0) request.capacity = answer.capacity;
-      answer.capacity = request.capacity;
+      if (request.oracle.capacity == 0.0) request.oracle.capacity = answer.capacity;
+      answer.capacity = request.oracle.capacity;
     }
     ScaledLoad load;
     load.curve = answer.curve;

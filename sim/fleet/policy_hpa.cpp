@@ -11,7 +11,7 @@ namespace {
 // which the most count; within a tenth of the target nothing changes.
 class Hpa final : public ScalingPolicy {
  public:
-  explicit Hpa(const ScalerRequest& law) : law_{law} {}
+  explicit Hpa(const HpaLaw& law) : law_{law} {}
 
   Wish wish(const ScalingSignals& seen) override {
     constexpr double dead_band = 0.1;
@@ -23,13 +23,11 @@ class Hpa final : public ScalingPolicy {
   Seconds cycle() const override { return Seconds{15.0}; }
 
  private:
-  ScalerRequest law_;
+  HpaLaw law_;
 };
 
 }  // namespace
 
-std::unique_ptr<ScalingPolicy> make_hpa(const ScalerRequest& request) {
-  return std::make_unique<Hpa>(request);
-}
+std::unique_ptr<ScalingPolicy> make_hpa(const HpaLaw& law) { return std::make_unique<Hpa>(law); }
 
 }  // namespace orrery

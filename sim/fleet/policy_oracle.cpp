@@ -15,7 +15,7 @@ class Oracle final : public ScalingPolicy {
       : curve_{curve}, capacity_{capacity}, start_{start} {}
 
   Wish wish(const ScalingSignals& seen) override {
-    const double rate = curve_.most(seen.now, seen.now + start_ + cycle());
+    const double rate = curve_.most(seen.of_curve, seen.of_curve + start_ + cycle());
     return {static_cast<int>(std::ceil(rate / capacity_ - 1e-9)),
             "load of " + fixed(rate, 2) + " a second"};
   }

@@ -13,11 +13,11 @@ namespace {
 // if they took their share.
 class Wva final : public ScalingPolicy {
  public:
-  explicit Wva(const ScalerRequest& law) : law_{law} {}
+  explicit Wva(const WvaLaw& law) : law_{law} {}
 
   Wish wish(const ScalingSignals& seen) override {
-    const double raw =
-        std::min(law_.cap, law_.by_mean ? seen.mean_saturation : seen.p90_saturation);
+    const double raw = std::min(
+        law_.cap, law_.signal == WvaSignal::mean ? seen.mean_saturation : seen.p90_saturation);
     smoothed_ = first_ ? raw : law_.alpha * raw + (1.0 - law_.alpha) * smoothed_;
     first_ = false;
     const double n = seen.asked;
@@ -32,15 +32,13 @@ class Wva final : public ScalingPolicy {
   }
 
  private:
-  ScalerRequest law_;
+  WvaLaw law_;
   double smoothed_ = 0.0;
   bool first_ = true;
 };
 
 }  // namespace
 
-std::unique_ptr<ScalingPolicy> make_wva(const ScalerRequest& request) {
-  return std::make_unique<Wva>(request);
-}
+std::unique_ptr<ScalingPolicy> make_wva(const WvaLaw& law) { return std::make_unique<Wva>(law); }
 
 }  // namespace orrery

@@ -37,7 +37,8 @@ class ScaledFleet {
         times_{priced.times},
         run_{run},
         lanes_{static_cast<std::uint32_t>(priced.setup.deployment.dp * priced.setup.deployment.pp)},
-        policy_{make_policy(load.scaler, load.curve, load.start)},
+        profile_{profile_of(priced, shape)},
+        policy_{make_policy(load.scaler, load.curve, load.start, profile_)},
         granting_{load.scaler.grants, load.scaler.least, load.scaler.most},
         fleet_{
             requests, shape, static_cast<std::uint32_t>(load.initial) * lanes_, priced.times,
@@ -54,8 +55,7 @@ class ScaledFleet {
   void run() {
     std::size_t next = 0;  // Request.
     Seconds cycle = policy_->cycle(), sync = load_.scaler.grants.sync, sample;
-    const bool is_granted =
-        load_.scaler.law == ScalingLaw::wva || load_.scaler.law == ScalingLaw::hpa;
+    const bool is_granted = load_.scaler.is_granted();
     while (true) {
       const Seconds arrival = next_arrival(next);
       const Seconds change = fleet_.next_change();
@@ -197,10 +197,36 @@ class ScaledFleet {
 
   void arrive(std::uint32_t index) {
     const std::uint32_t number = fleet_.deliver(index, now_);
+    came_.push_back({now_, index});
+    count_came(index, 1);
     if (load_.scaler.law != ScalingLaw::wva) return;
     expected_.resize(requests_.requests.size());
     expected_[index] = expectation(fleet_.replicas()[number], requests_.requests[index]);
-    came_.push_back(now_);
+  }
+
+  void count_came(std::uint32_t index, int sign) {
+    const Request& request = requests_.requests[index];
+    came_prompts_ += sign * std::int64_t{request.prompt_tokens};
+    came_outputs_ += sign * std::int64_t{request.output_tokens};
+  }
+
+  // What a planner has measured of the engine before.
+  EngineProfile profile_of(const PricedServing& priced, const ReplicaShape& shape) {
+    EngineProfile profile;
+    profile.step = [this](std::int64_t decodes, double context, double prompts) {
+      const auto tokens = static_cast<std::uint32_t>(std::llround(prompts));
+      const auto held = static_cast<std::int64_t>(context);
+      if (tokens == 0) return times_.decode(std::max<std::int64_t>(1, decodes), held).first;
+      return times_.mixed(decodes, held, {{tokens, 0}}, 1);
+    };
+    profile.cache_tokens = static_cast<double>(priced.kv.tokens) * lanes_;
+    profile.most_requests = static_cast<double>(shape.rules.most_requests) * lanes_;
+    profile.budget = static_cast<double>(shape.rules.budget);
+    if (shape.replay.slo) {
+      profile.ttft = shape.replay.slo->ttft;
+      profile.tpot = shape.replay.slo->tpot;
+    }
+    return profile;
   }
 
   // Estimates a request's TTFT and TPOT from the state of its replica when it comes. TTFT is the time of its prompt and of those before it, and of the decodes that must
@@ -234,7 +260,8 @@ class ScaledFleet {
   void forget_old() {
     const Seconds from = now_ - policy_->window();
     while (!seen_.empty() && seen_.front().time <= from) seen_.pop_front();
-    while (!came_.empty() && came_.front() <= from) came_.pop_front();
+    for (; !came_.empty() && came_.front().first <= from; came_.pop_front())
+      count_came(came_.front().second, -1);
   }
 
   // Requests a second in the policy's window.
@@ -253,6 +280,7 @@ class ScaledFleet {
   ScalingSignals signals() {
     ScalingSignals seen;
     seen.now = now_;
+    seen.of_curve = now_ - shift_;
     seen.ready = ready();
     seen.asked = asked_;
     forget_old();
@@ -267,9 +295,16 @@ class ScaledFleet {
       seen.p90_saturation =
           std::max(ttft.quantile(0.9) / slo.ttft.si(), tpot.quantile(0.9) / slo.tpot.si());
     }
+    seen.came = std::ssize(came_);
+    if (seen.came > 0) {
+      seen.prompt_tokens = static_cast<double>(came_prompts_) / static_cast<double>(seen.came);
+      seen.output_tokens = static_cast<double>(came_outputs_) / static_cast<double>(seen.came);
+    }
     std::int64_t waiting = 0, lanes = 0;
     for (std::size_t r = 0; r < run_.lives.size(); ++r) {
+      seen.in_flight += present(r);
       if (!is_ready(r)) continue;
+      if (load_.scaler.law == ScalingLaw::planner) seen.replicas.push_back(work_of(r));
       for (std::uint32_t lane = 0; lane < lanes_; ++lane, ++lanes) {
         const ServingBatch& batch = fleet_.replicas()[first_lane_[r] + lane].batch();
         seen.kv_share +=
@@ -282,6 +317,22 @@ class ScaledFleet {
         static_cast<double>(waiting) / static_cast<double>(std::max<std::int64_t>(1, lanes));
     run_.longest_queue = std::max(run_.longest_queue, waiting);
     return seen;
+  }
+
+  ReplicaWork work_of(std::size_t r) const {
+    ReplicaWork work;
+    for (std::uint32_t lane = 0; lane < lanes_; ++lane) {
+      const Replica& replica = fleet_.replicas()[first_lane_[r] + lane];
+      const KvBlocks& kv = replica.batch().kv();
+      const auto waiting = static_cast<double>(replica.batch().waiting());
+      work.queued_prompts += static_cast<double>(replica.prompts_to_compute());
+      work.cache += static_cast<double>(kv.used()) * kv.tokens_a_block() +
+                    waiting * static_cast<double>(came_prompts_) /
+                        std::max(1.0, static_cast<double>(came_.size()));
+      work.cache_size += static_cast<double>(kv.capacity()) * kv.tokens_a_block();
+      work.decodes += replica.batch().decodes();
+    }
+    return work;
   }
 
   void note_moment() {
@@ -308,13 +359,15 @@ class ScaledFleet {
   StepTimes& times_;
   ScaledRun& run_;
   std::uint32_t lanes_;
+  EngineProfile profile_;
   std::unique_ptr<ScalingPolicy> policy_;
   Granting granting_;
   Fleet fleet_;
   std::vector<std::uint32_t> first_lane_;  // Of each life; `none`: it starts.
   std::vector<Expectation> expected_;      // Of each request.
   std::deque<Seen> seen_;                  // As they were answered.
-  std::deque<Seconds> came_;
+  std::deque<std::pair<Seconds, std::uint32_t>> came_;
+  std::int64_t came_prompts_ = 0, came_outputs_ = 0;  // Tokens of those.
   std::size_t stage_ = 0, answered_ = 0;
   Seconds shift_;  // Of the present stage behind the curve.
   ScalingPolicy::Wish wish_;
@@ -417,7 +470,8 @@ ScaledRun serve_scaled(const PricedServing& priced, const ScaledLoad& load,
   need_space(run.setup, of.list.requests.front(), at);
   need_windows(run.setup, run.kv, of.list, of.prefix_cache, at);
   ReplicaShape shape = replica_shape(run.setup, of, run.kv);
-  shape.replay.counts_prompts = load.scaler.law == ScalingLaw::wva;
+  shape.replay.counts_prompts =
+      load.scaler.law == ScalingLaw::wva || load.scaler.law == ScalingLaw::planner;
   ScaledFleet{priced, load, requests, shape, run}.run();
   // The share of each minute's requests that kept to the limits.
   std::vector<std::int64_t> came(run.timeline.size()), kept(run.timeline.size());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "sim/core/nearest.hpp"
 #include "sim/core/number_text.hpp"
@@ -96,145 +97,162 @@ int Granting::grant(Seconds now, int asked) {
 
 namespace {
 
+// One key of a law, in the part of a ScalerRequest that the pointers to members name.
 struct ScalerKey {
   const char* name;
   double least, most;
-  void (*set)(ScalerRequest&, double);
+  void (*read)(ScalerRequest&, const ScalerKey&, const std::string& value, const Place& at);
+  std::string (*text)(const ScalerRequest&);
 };
 
-// Keys of all laws, of WVA and of Kubernetes' one.
-const std::vector<ScalerKey>& common_keys() {
-  static const std::vector<ScalerKey> keys{
-      {"min", 1, 1 << 16, [](ScalerRequest& r, double v) { r.least = static_cast<int>(v); }},
-      {"max", 1, 1 << 16, [](ScalerRequest& r, double v) { r.most = static_cast<int>(v); }},
-      {"up-by", 1, 1 << 16,
-       [](ScalerRequest& r, double v) { r.grants.up_by = static_cast<int>(v); }},
-      {"up-share", 0, 100, [](ScalerRequest& r, double v) { r.grants.up_share = v; }},
-      {"up-period", 1, 86400, [](ScalerRequest& r, double v) { r.grants.up_period = Seconds{v}; }},
-      {"up-window", 0, 86400, [](ScalerRequest& r, double v) { r.grants.up_window = Seconds{v}; }},
-      {"down-by", 1, 1 << 16,
-       [](ScalerRequest& r, double v) { r.grants.down_by = static_cast<int>(v); }},
-      {"down-period", 1, 86400,
-       [](ScalerRequest& r, double v) { r.grants.down_period = Seconds{v}; }},
-      {"down-window", 0, 86400,
-       [](ScalerRequest& r, double v) { r.grants.down_window = Seconds{v}; }}};
-  return keys;
+template <class Value>
+void read_value(Value& into, const ScalerKey& key, const std::string& text, const Place& at) {
+  if constexpr (std::is_enum_v<Value>) {
+    into = choice<Value>(text, at, "is no " + std::string{key.name});
+  } else {
+    constexpr bool is_time = std::is_same_v<Value, Seconds>;
+    const double number =
+        is_time ? parse_span(text, at).si() : plain_number(text).value_or(key.least - 1.0);
+    if (!(number >= key.least && number <= key.most) ||
+        (std::is_same_v<Value, int> && number != std::floor(number)))
+      fail_input(at, std::string{key.name} + " is '" + shown_text(text) + "'",
+                 "write a " + std::string{is_time ? "time of seconds" : "number"} + " from " +
+                     nine_digits(key.least) + " to " + nine_digits(key.most));
+    into = static_cast<Value>(number);
+  }
+}
+
+template <class Value>
+std::string value_text(const Value& value) {
+  if constexpr (std::is_enum_v<Value>)
+    return name(value);
+  else if constexpr (std::is_same_v<Value, Seconds>)
+    return nine_digits(value.si()) + "s";
+  else
+    return nine_digits(static_cast<double>(value));
+}
+
+template <auto part, auto member>
+ScalerKey key(const char* name, double least = 0.0, double most = 0.0) {
+  return {name, least, most,
+          [](ScalerRequest& request, const ScalerKey& of, const std::string& text,
+             const Place& at) { read_value((request.*part).*member, of, text, at); },
+          [](const ScalerRequest& request) { return value_text((request.*part).*member); }};
+}
+template <auto member>
+ScalerKey bound(const char* name) {
+  return {name, 1, 1 << 16,
+          [](ScalerRequest& request, const ScalerKey& of, const std::string& text,
+             const Place& at) { read_value(request.*member, of, text, at); },
+          [](const ScalerRequest& request) { return value_text(request.*member); }};
 }
 
 const std::vector<ScalerKey>& keys_of(ScalingLaw law) {
-  static const std::vector<ScalerKey> none;
-  static const std::vector<ScalerKey> oracle{
-      {"capacity", 1e-6, 1e6, [](ScalerRequest& r, double v) { r.capacity = v; }}};
-  static const std::vector<ScalerKey> wva{
-      {"up", 0.01, 10, [](ScalerRequest& r, double v) { r.up = v; }},
-      {"down", 0, 10, [](ScalerRequest& r, double v) { r.down = v; }},
-      {"alpha", 0.001, 1, [](ScalerRequest& r, double v) { r.alpha = v; }},
-      {"cap", 0.1, 1000, [](ScalerRequest& r, double v) { r.cap = v; }}};
-  static const std::vector<ScalerKey> hpa{
-      {"kv", 0.01, 1, [](ScalerRequest& r, double v) { r.kv = v; }},
-      {"queue", 0.01, 1e6, [](ScalerRequest& r, double v) { r.queue = v; }}};
-  switch (law) {
-    case ScalingLaw::fixed:
-      return none;
-    case ScalingLaw::oracle:
-      return oracle;
-    case ScalingLaw::wva:
-      return wva;
-    case ScalingLaw::hpa:
-      return hpa;
-  }
-  return none;
+  using R = ScalerRequest;
+  constexpr double day = 86400, many = 1 << 16;
+  static const std::vector<ScalerKey> grants{
+      key<&R::grants, &Grants::up_by>("up-by", 1, many),
+      key<&R::grants, &Grants::up_share>("up-share", 0, 100),
+      key<&R::grants, &Grants::up_period>("up-period", 1, day),
+      key<&R::grants, &Grants::up_window>("up-window", 0, day),
+      key<&R::grants, &Grants::down_by>("down-by", 1, many),
+      key<&R::grants, &Grants::down_period>("down-period", 1, day),
+      key<&R::grants, &Grants::down_window>("down-window", 0, day)};
+  static const std::vector<ScalerKey> bounds{bound<&R::least>("min"), bound<&R::most>("max")};
+  const auto with = [](std::vector<ScalerKey> own, bool has_grants) {
+    own.insert(own.end(), bounds.begin(), bounds.end());
+    if (has_grants) own.insert(own.end(), grants.begin(), grants.end());
+    return own;
+  };
+  static const std::vector<ScalerKey> of_law[] = {
+      with({}, false),
+      with({key<&R::oracle, &OracleLaw::capacity>("capacity", 1e-6, 1e6)}, false),
+      with({key<&R::wva, &WvaLaw::signal>("signal"), key<&R::wva, &WvaLaw::up>("up", 0.01, 10),
+            key<&R::wva, &WvaLaw::down>("down", 0, 10),
+            key<&R::wva, &WvaLaw::alpha>("alpha", 0.001, 1),
+            key<&R::wva, &WvaLaw::cap>("cap", 0.1, 1000)},
+           true),
+      with({key<&R::hpa, &HpaLaw::kv>("kv", 0.01, 1),
+            key<&R::hpa, &HpaLaw::queue>("queue", 0.01, 1e6)},
+           true),
+      with({key<&R::knative, &KnativeLaw::concurrency>("concurrency", 0.01, 1e6),
+            key<&R::knative, &KnativeLaw::utilization>("utilization", 0.01, 1),
+            key<&R::knative, &KnativeLaw::window>("window", 6, 3600),
+            key<&R::knative, &KnativeLaw::panic_share>("panic-share", 0.01, 1),
+            key<&R::knative, &KnativeLaw::panic_threshold>("panic-threshold", 1, 1000),
+            key<&R::knative, &KnativeLaw::up_rate>("up-rate", 1.01, 1e6),
+            key<&R::knative, &KnativeLaw::down_rate>("down-rate", 1.01, 1e6)},
+           false),
+      with({key<&R::planner, &PlannerLaw::target>("target"),
+            key<&R::planner, &PlannerLaw::throughput>("throughput", 0, day),
+            key<&R::planner, &PlannerLaw::load>("load", 0, day),
+            key<&R::planner, &PlannerLaw::predict>("predict"),
+            key<&R::planner, &PlannerLaw::sensitivity>("sensitivity", 0.01, 1)},
+           false)};
+  return of_law[static_cast<std::size_t>(law)];
+}
+
+// What a law has by itself. Kubernetes' defaults of grants are those of hpa, and llm-d's sample of
+// WVA changes them.
+ScalerRequest usual_of(ScalingLaw law) {
+  ScalerRequest request;
+  request.law = law;
+  if (law == ScalingLaw::hpa)
+    request.grants = {.up_window = Seconds{},
+                      .down_window = Seconds{300.0},
+                      .up_period = Seconds{15.0},
+                      .down_by = 1 << 16,
+                      .down_period = Seconds{15.0}};
+  return request;
+}
+
+void need_sense(const ScalerRequest& request, const Place& at) {
+  if (request.least > request.most)
+    fail_input(
+        at, "min is " + std::to_string(request.least) + " and max " + std::to_string(request.most),
+        "raise max");
+  // Between its thresholds a fleet rests. Where they meet, each decision calls for the other.
+  const WvaLaw& wva = request.wva;
+  if (request.law == ScalingLaw::wva && wva.down >= wva.up)
+    fail_input(at,
+               "down=" + nine_digits(wva.down) + " is not below up=" + nine_digits(wva.up) +
+                   ": the fleet would oscillate",
+               "leave a gap between them, such as up=0.55,down=0.40");
+  if (request.law == ScalingLaw::planner && request.planner.throughput == Seconds{} &&
+      request.planner.load == Seconds{})
+    fail_input(at, "the planner neither forecasts nor looks at queues",
+               "write throughput=180s or load=5s");
 }
 
 }  // namespace
 
 ScalerRequest parse_scaler(const std::string& text, const Place& at) {
   const std::size_t colon = text.find(':');
-  ScalerRequest request;
-  request.law = choice<ScalingLaw>(text.substr(0, colon), at);
-  // Kubernetes' defaults, which llm-d's sample of WVA changes.
-  if (request.law == ScalingLaw::hpa)
-    request.grants = {.up_window = Seconds{},
-                      .down_window = Seconds{300.0},
-                      .up_period = Seconds{15.0},
-                      .down_by = 1 << 16,
-                      .down_period = Seconds{15.0}};
+  const auto law = choice<ScalingLaw>(text.substr(0, colon), at);
+  ScalerRequest request = usual_of(law);
   if (colon == text.npos) return request;
+  std::vector<std::string> names;
+  for (const ScalerKey& one : keys_of(law)) names.emplace_back(one.name);
   for (const std::string& item : split_list(text.substr(colon + 1), at)) {
     const std::size_t equals = item.find('=');
     const std::string key = item.substr(0, equals);
-    const std::string value = equals == item.npos ? "" : item.substr(equals + 1);
-    if (request.law == ScalingLaw::wva && key == "signal") {
-      if (value != "mean" && value != "p90")
-        fail_input(at, "the signal '" + shown_text(value) + "' is neither mean nor p90",
-                   "write signal=p90");
-      request.by_mean = value == "mean";
-      continue;
-    }
-    std::vector<std::string> names;
-    const ScalerKey* found = nullptr;
-    for (const auto* keys : {&common_keys(), &keys_of(request.law)})
-      for (const ScalerKey& one : *keys) {
-        names.push_back(one.name);
-        if (one.name == key) found = &one;
-      }
-    if (!found)
-      fail_input(at, "'" + shown_text(key) + "' is no key of " + text.substr(0, colon),
-                 suggestion(key, names));
-    const bool is_time = key.ends_with("period") || key.ends_with("window");
-    const double number =
-        is_time ? parse_span(value, at).si() : plain_number(value).value_or(found->least - 1.0);
-    if (!(number >= found->least && number <= found->most))
-      fail_input(
-          at, key + " is '" + shown_text(value) + "'",
-          "write a number from " + nine_digits(found->least) + " to " + nine_digits(found->most));
-    found->set(request, number);
+    const auto found = std::find(names.begin(), names.end(), key);
+    if (found == names.end())
+      fail_input(at, "'" + shown_text(key) + "' is no key of " + name(law), suggestion(key, names));
+    const ScalerKey& of = keys_of(law)[static_cast<std::size_t>(found - names.begin())];
+    of.read(request, of, equals == item.npos ? "" : item.substr(equals + 1), at);
   }
-  if (request.least > request.most)
-    fail_input(
-        at, "min is " + std::to_string(request.least) + " and max " + std::to_string(request.most),
-        "raise max");
-  // Between its thresholds a fleet rests. Where they meet, each decision calls for the other.
-  if (request.law == ScalingLaw::wva && request.down >= request.up)
-    fail_input(at,
-               "down=" + nine_digits(request.down) + " is not below up=" + nine_digits(request.up) +
-                   ": the fleet would oscillate",
-               "leave a gap between them, such as up=0.55,down=0.40");
+  need_sense(request, at);
   return request;
 }
 
-// Returns the law and those of its parameters that differ from their defaults.
 std::string scaler_text(const ScalerRequest& request) {
-  const ScalerRequest usual = parse_scaler(name(request.law), {"", ""});
-  std::string keys;
-  const auto add = [&](const char* key, auto value, auto of_usual) {
-    if (value == of_usual) return;
-    keys += (keys.empty() ? ":" : ",") + std::string{key} + "=" +
-            nine_digits(static_cast<double>(value));
-  };
-  if (request.by_mean) keys = ":signal=mean";
-  add("up", request.up, usual.up);
-  add("down", request.down, usual.down);
-  add("alpha", request.alpha, usual.alpha);
-  add("cap", request.cap, usual.cap);
-  add("kv", request.kv, usual.kv);
-  add("queue", request.queue, usual.queue);
-  add("capacity", request.capacity, usual.capacity);
-  add("min", request.least, usual.least);
-  add("max", request.most, usual.most);
-  const Grants &grants = request.grants, &by = usual.grants;
-  add("up-by", grants.up_by, by.up_by);
-  add("up-share", grants.up_share, by.up_share);
-  add("down-by", grants.down_by, by.down_by);
-  const auto add_time = [&](const char* key, Seconds value, Seconds of_usual) {
-    if (value != of_usual)
-      keys += (keys.empty() ? ":" : ",") + std::string{key} + "=" + nine_digits(value.si()) + "s";
-  };
-  add_time("up-period", grants.up_period, by.up_period);
-  add_time("up-window", grants.up_window, by.up_window);
-  add_time("down-period", grants.down_period, by.down_period);
-  add_time("down-window", grants.down_window, by.down_window);
-  return name(request.law) + keys;
+  const ScalerRequest usual = usual_of(request.law);
+  std::string text;
+  for (const ScalerKey& key : keys_of(request.law))
+    if (const std::string value = key.text(request); value != key.text(usual))
+      text += (text.empty() ? ":" : ",") + std::string{key.name} + "=" + value;
+  return name(request.law) + text;
 }
 
 namespace {
@@ -247,16 +265,20 @@ class Fixed final : public ScalingPolicy {
 }  // namespace
 
 std::unique_ptr<ScalingPolicy> make_policy(const ScalerRequest& request, const LoadCurve& curve,
-                                           Seconds start) {
+                                           Seconds start, const EngineProfile& profile) {
   switch (request.law) {
     case ScalingLaw::fixed:
       return std::make_unique<Fixed>();
     case ScalingLaw::oracle:
-      return make_oracle(curve, request.capacity, start);
+      return make_oracle(curve, request.oracle.capacity, start);
     case ScalingLaw::wva:
-      return make_wva(request);
+      return make_wva(request.wva);
     case ScalingLaw::hpa:
-      return make_hpa(request);
+      return make_hpa(request.hpa);
+    case ScalingLaw::knative:
+      return make_knative(request.knative);
+    case ScalingLaw::planner:
+      return make_planner(request.planner, profile);
   }
   return nullptr;
 }

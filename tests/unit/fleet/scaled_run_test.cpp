@@ -131,6 +131,9 @@ TEST(ScaledRun, AFixedFleetIsAPlainReplay) {
 // decisions ask for adds up to the replicas there are.
 TEST(ScaledRun, ConservesRequestsAndReplicaSeconds) {
   for (const char* scaler : {"wva:min=1,max=6", "hpa:min=1,max=6", "oracle:capacity=2.5,min=1",
+                             "knative:concurrency=40,max=6", "planner:max=6",
+                             "planner:target=throughput,throughput=0s,max=6",
+                             "planner:load=0s,throughput=60s,predict=kalman,max=6",
                              "wva:signal=mean,up=0.3,down=0.1,min=1,max=8,down-period=30s"}) {
     const ScaledRun run = run_of(scaler, 3);
     EXPECT_EQ(run.counts.totals.arrived, std::ssize(run.times)) << scaler;
@@ -194,7 +197,7 @@ TEST(ScalingPolicies, WvaInClosedForm) {
     seen.mean_saturation = 9.0;
     seen.ready = ready;
     seen.asked = asked;
-    return make_wva(law)->wish(seen).replicas;
+    return make_wva(law.wva)->wish(seen).replicas;
   };
   EXPECT_EQ(wish(0.5, 4, 4), 4);
   EXPECT_EQ(wish(0.51, 4, 4), 5);
@@ -206,7 +209,7 @@ TEST(ScalingPolicies, WvaInClosedForm) {
   EXPECT_EQ(wish(0.16, 4, 4), 4);  // floor(4 x 0.2).
   EXPECT_EQ(wish(0.0, 4, 4), 0);
   const ScalerRequest smooth = parse_scaler("wva:up=0.5,down=0.2,alpha=0.5,signal=mean", place);
-  const auto policy = make_wva(smooth);
+  const auto policy = make_wva(smooth.wva);
   ScalingSignals seen;
   seen.ready = seen.asked = 4;
   seen.mean_saturation = 0.4;
@@ -216,7 +219,7 @@ TEST(ScalingPolicies, WvaInClosedForm) {
 }
 
 TEST(ScalingPolicies, HpaBringsMetricsToTheirTargets) {
-  const auto policy = make_hpa(parse_scaler("hpa:kv=0.5,queue=4", place));
+  const auto policy = make_hpa(parse_scaler("hpa:kv=0.5,queue=4", place).hpa);
   const auto wish = [&](double kv, double queue) {
     ScalingSignals seen;
     seen.kv_share = kv;
@@ -230,6 +233,86 @@ TEST(ScalingPolicies, HpaBringsMetricsToTheirTargets) {
   EXPECT_EQ(wish(0.1, 8.0), 20);  // The larger of both.
   EXPECT_EQ(wish(0.1, 0.0), 2);
   EXPECT_EQ(wish(0.0, 0.0), 1);
+}
+
+// Requests in flight over what a replica is to have; twice the ready replicas within six seconds
+// is a panic, which lasts a stable window and does not shrink.
+TEST(ScalingPolicies, KnativePanicsAndCalmsDown) {
+  const auto policy =
+      make_knative(parse_scaler("knative:concurrency=10,utilization=1", place).knative);
+  ScalingSignals seen;
+  const auto wish = [&](double seconds, std::int64_t in_flight, int ready) {
+    seen.now = Seconds{seconds};
+    seen.in_flight = in_flight;
+    seen.ready = seen.asked = ready;
+    return policy->wish(seen).replicas;
+  };
+  for (double t = 2; t <= 60; t += 2) EXPECT_EQ(wish(t, 30, 3), 3);
+  // Half of the ready replicas at most go at a time.
+  EXPECT_EQ(wish(62, 0, 3), 3);
+  for (double t = 64; t < 120; t += 2) wish(t, 0, 3);
+  EXPECT_EQ(wish(122, 0, 3), 1);
+  // One, two, three of the three samples of the short window are 40.
+  EXPECT_EQ(wish(124, 40, 1), 2);
+  EXPECT_EQ(wish(126, 40, 1), 3);
+  EXPECT_EQ(wish(128, 40, 1), 4);
+  EXPECT_EQ(wish(130, 0, 4), 4);
+  for (double t = 132; t <= 188; t += 2) EXPECT_EQ(wish(t, 0, 4), 4) << t;
+  for (double t = 190; t <= 250; t += 2) wish(t, 0, 4);
+  EXPECT_EQ(wish(252, 0, 4), 2);
+}
+
+// An engine whose iterations all take 20 ms serves a batch of 50 in 20 ms x 100 tokens: 25 requests
+// a second. The forecast asks for no more than they need; queues ask for one more or fewer.
+TEST(ScalingPolicies, ThePlannerInClosedForm) {
+  EngineProfile profile;
+  Seconds step{0.02};
+  profile.step = [&](std::int64_t, double, double) { return step; };
+  profile.cache_tokens = 1e9;
+  profile.most_requests = 50;
+  profile.budget = 8192;
+  profile.ttft = Seconds{1.0};
+  profile.tpot = Seconds{0.05};
+  ScalingSignals seen;
+  seen.ready = seen.asked = 2;
+  seen.prompt_tokens = 1000;
+  seen.output_tokens = 100;
+  for (const char* predict : {"constant", "kalman"}) {
+    const auto policy = make_planner(
+        parse_scaler("planner:load=0s,predict=" + std::string{predict}, place).planner, profile);
+    int wished = 0;
+    for (int interval = 1; interval <= 60; ++interval) {
+      seen.now = Seconds{180.0 * interval};
+      seen.came = 60 * 180;
+      wished = policy->wish(seen).replicas;
+    }
+    EXPECT_EQ(wished, 3) << predict;  // 60 / 25.
+    // A load that grows by one request a second each time: the trend is seen, the last value not.
+    for (int interval = 61; interval <= 125; ++interval) {
+      seen.now = Seconds{180.0 * interval};
+      seen.came = 180 * interval;
+      wished = policy->wish(seen).replicas;
+    }
+    EXPECT_EQ(wished, std::string{predict} == "kalman" ? 6 : 5);  // 126 or 125 over 25.
+  }
+  // Batches that no limit allows count as those of one.
+  step = Seconds{0.06};
+  seen.came = 180;
+  const auto slow = make_planner(parse_scaler("planner:load=0s", place).planner, profile);
+  seen.now = Seconds{180.0};
+  EXPECT_EQ(slow->wish(seen).replicas, 6);  // 1 / (0.06 s x 100).
+  step = Seconds{0.02};
+  const auto looks = make_planner(parse_scaler("planner:throughput=0s", place).planner, profile);
+  const auto wish = [&](double queued, double cache, int ready, int asked) {
+    seen.replicas = {{queued, cache, 1e5, 10}, {queued, cache, 1e5, 10}};
+    seen.ready = ready;
+    seen.asked = asked;
+    return looks->wish(seen).replicas;
+  };
+  EXPECT_EQ(wish(0, 1e4, 2, 2), 1);
+  EXPECT_EQ(wish(0, 6e4, 2, 2), 2);    // One replica does not hold twice as much.
+  EXPECT_EQ(wish(5e5, 1e4, 2, 2), 3);  // 62 iterations before the first token.
+  EXPECT_EQ(wish(5e5, 1e4, 2, 3), 3);  // One starts.
 }
 
 // The least wish of a window counts upwards, the most downwards, at so many in a period.
@@ -272,7 +355,11 @@ TEST(Scalers, RefuseWhatCannotBe) {
   says("wav", "wva");
   says("wva:up=0.4,down=0.4", "oscillate");
   says("wva:kv=0.5", "no key of wva");
-  says("wva:signal=max", "mean nor p90");
+  says("wva:signal=max", "'max' is no signal");
+  says("planner:throughput=0s,load=0s", "neither forecasts nor looks");
+  says("planner:predict=arima", "constant, kalman");
+  says("knative:concurrency=0", "concurrency");
+  says("knative:up-by=4", "no key of knative");
   says("hpa:queue=0", "queue");
   says("hpa:min=5,max=4", "max");
   says("fixed:capacity=1", "no key of fixed");
@@ -280,7 +367,9 @@ TEST(Scalers, RefuseWhatCannotBe) {
   says("hpa:min=0", "min");
   for (const char* text :
        {"fixed", "wva", "wva:signal=mean,up=0.85,down=0.5,min=3,max=8", "hpa:queue=4",
-        "oracle:capacity=1.4,min=2,max=9", "wva:up-by=1,up-share=0,down-window=60s"})
+        "oracle:capacity=1.4,min=2,max=9", "wva:up-by=1,up-share=0,down-window=60s",
+        "knative:concurrency=20,utilization=0.5,window=90s,max=9",
+        "planner:target=latency,load=0s,predict=kalman,min=2"})
     EXPECT_EQ(scaler_text(parse_scaler(text, place)), text);
 }
 
