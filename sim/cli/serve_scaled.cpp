@@ -29,6 +29,13 @@ double capacity_of(const PricedServing& priced, const TrafficOptions& traffic,
   return largest_rate(serve, load, 1).rate;
 }
 
+// "cold", "restored" and "asleep" are predicted; else a time.
+Seconds start_of(const ServingSetup& setup, const std::string& text) {
+  for (const ReplicaStart how : {ReplicaStart::cold, ReplicaStart::restored, ReplicaStart::asleep})
+    if (text == name(how)) return start_time(setup, how);
+  return parse_span(text, command_line / "start");
+}
+
 }  // namespace
 
 void add_scaled(Options& options, ScaledOptions& into) {
@@ -43,7 +50,10 @@ void add_scaled(Options& options, ScaledOptions& into) {
               "each rate begins so long after all requests of the one before are answered, as "
               "inference-perf waits for 2s (default: at its own time)",
               into.between_stages);
-  options.add("start", "TIME", "from asking for a replica until it takes requests", into.start);
+  options.add("start", "TIME",
+              "from asking for a replica until it takes requests: 100s, or as predicted for one "
+              "that starts cold (default), is restored from a snapshot or was asleep",
+              into.start);
 }
 
 int serve_scaled(const Options& options, const ScaledOptions& given, const TrafficOptions& traffic,
@@ -72,8 +82,7 @@ int serve_scaled(const Options& options, const ScaledOptions& given, const Traff
   const RequestList list = requests_of_curve(answer.curve, constant, answer.traffic);
   if (list.requests.empty()) fail_input({answer.file, ""}, "brings no request", "raise its rates");
   answer.requests = std::ssize(list.requests);
-  answer.start =
-      given.start ? parse_span(*given.start, command_line / "start") : usual_start(priced.setup);
+  answer.start = given.start ? start_of(priced.setup, *given.start) : start_time(priced.setup, {});
   std::vector<std::string> scalers = given.scalers;
   if (scalers.empty()) scalers.push_back("fixed");
   std::vector<ScalerRequest> requests;

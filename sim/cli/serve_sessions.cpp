@@ -15,6 +15,8 @@ namespace orrery {
 namespace {
 
 constexpr std::int64_t most_lanes_said = 1 << 16;
+constexpr std::uint32_t drawn_sessions = 400;  // Of a profile.
+constexpr std::int64_t longest_of_profile = 260'000;
 constexpr double most_turns = 2e7;              // Of sessions that begin at a rate: some 2 GB.
 constexpr std::uint32_t usual_warm_turns = 10;  // AgentX.
 
@@ -52,8 +54,14 @@ SessionLoad load_of(const Options& options, const SessionOptions& given,
                  "is for requests without sessions", "leave it out, or --sessions");
   SessionLoad load;
   load.file = *given.file;
-  load.trace = read_sessions(*given.file, given.format);
   load.seed = traffic.arrivals.seed;
+  if (const SessionProfile* profile = session_profile(*given.file)) {
+    options.refuse({"sessions-format"}, "is of files", "leave it out");
+    load.trace = draw_sessions(*profile, drawn_sessions,
+                               given.longest_context.value_or(longest_of_profile), load.seed);
+  } else {
+    load.trace = read_sessions(*given.file, given.format);
+  }
   load.think = given.think;
   load.duration = span_of(given.duration, "duration", load.duration);
   load.longest_wait = span_of(given.longest_wait, "longest-wait", load.longest_wait);
@@ -72,7 +80,8 @@ SessionLoad load_of(const Options& options, const SessionOptions& given,
     load.warm_turns = static_cast<std::uint32_t>(given.warm_turns.value_or(usual_warm_turns));
     read_start(given.start_at.value_or("25..75%"), load);
   }
-  if (given.longest_context) cut_turns = cut_long_sessions(*given.longest_context, load.trace);
+  if (given.longest_context && !session_profile(*given.file))
+    cut_turns = cut_long_sessions(*given.longest_context, load.trace);
   if (load.trace.sessions.empty())
     fail_input(command_line / "longest-context", "leaves no session", "raise it");
   const double turns = load.rate * load.duration.si() *
@@ -103,7 +112,8 @@ void need_context(const PricedServing& priced, const SessionLoad& load) {
 void add_sessions(Options& options, SessionOptions& into) {
   options.group("Sessions");
   options.add("sessions", "FILE",
-              "sessions of turns that wait for each other's answers: docs/guides/sessions.md",
+              "sessions of turns that wait for each other's answers, or a profile to draw them "
+              "from: claude-code or codex (docs/guides/sessions.md)",
               into.file);
   options.add("sessions-format", "NAME", "weka, bailian or dynamo (default: what it looks like)",
               into.format);

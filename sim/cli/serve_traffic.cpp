@@ -205,7 +205,7 @@ void add_traffic(Options& options, TrafficOptions& into) {
               "round-robin, random, session, session-hash, least-tokens, power-of-two, prefix or "
               "kv[:overlap=1,temperature=0]",
               [&replay](const std::string& text, const Place& at) {
-                parse_routing(text, at, replay.routing, replay.kv_routing);
+                parse_routing(text, at, replay.routing, replay.router_weights);
               });
   options.add("slo", "LIST",
               "SLO in ms, and the share of requests that must meet it: ttft=2000,tpot=40@p90",

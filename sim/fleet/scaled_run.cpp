@@ -43,7 +43,7 @@ class ScaledFleet {
         fleet_{
             requests, shape, static_cast<std::uint32_t>(load.initial) * lanes_, priced.times,
             RequestRouter{shape.replay.routing, static_cast<std::uint32_t>(load.initial) * lanes_,
-                          requests.seed, 0, shape.replay.kv_routing}},
+                          requests.seed, 0, shape.replay.router_weights}},
         asked_{load.initial} {
     for (int r = 0; r < load.initial; ++r) {
       run_.lives.push_back({});
@@ -441,8 +441,13 @@ double ScaledRun::gpu_hours() const {
   return (starting() + serving() + draining()).si() / 3600.0 * gpus_a_replica();
 }
 
-double ScaledRun::mean_replicas() const {
-  return span > Seconds{} ? (starting() + serving()) / span : 0.0;
+double ScaledRun::mean_replicas(Seconds until) const {
+  Seconds sum;
+  for (const ReplicaLife& life : lives) {
+    const Seconds end = life.closed >= Seconds{} ? std::min(life.closed, until) : until;
+    sum += std::max(Seconds{}, end - life.asked);
+  }
+  return until > Seconds{} ? sum / until : 0.0;
 }
 
 int ScaledRun::most_ready() const {
@@ -497,9 +502,18 @@ Seconds least_replica_seconds(const LoadCurve& curve, double capacity) {
   return sum;
 }
 
-Seconds usual_start(const ServingSetup& setup) {
+Seconds start_time(const ServingSetup& setup, ReplicaStart how) {
   const Bytes weights = rank_weights(setup.model, setup.system.gpu, setup.deployment);
-  return Seconds{55.0 + 0.3 * weights.si() / 1e9};
+  const Seconds read{0.3 * weights.si() / 1e9};
+  switch (how) {
+    case ReplicaStart::cold:
+      return Seconds{55.0} + read;
+    case ReplicaStart::restored:
+      return Seconds{3.5} + read;
+    case ReplicaStart::asleep:
+      return Seconds{0.1} + weights / setup.system.gpu.host;
+  }
+  return {};
 }
 
 }  // namespace orrery

@@ -64,7 +64,9 @@ struct ScaledRun {
   /// Replica seconds in which they start, serve and drain. Serving ends with the span.
   Seconds starting() const, serving() const, draining() const;
   double gpu_hours() const;
-  double mean_replicas() const;  ///< Of all that are asked for, over the span.
+  /// Replicas that are asked for, on average over the span, or from the start until a time.
+  double mean_replicas() const { return mean_replicas(span); }
+  double mean_replicas(Seconds until) const;
   int most_ready() const;
   double attainment() const;
 };
@@ -79,9 +81,20 @@ ScaledRun serve_scaled(const PricedServing& priced, const ScaledLoad& load,
 /// the least whole number at each moment.
 Seconds least_replica_seconds(const LoadCurve& curve, double capacity);
 
-/// The default start-up time of a replica: 55 s for container, imports, graphs and warm-up, and
-/// 0.3 s a GB of weights on a GPU, of four models on one B200 within 13 % (vLLM 0.20 on network
-/// storage, cold; no node is provisioned).
-Seconds usual_start(const ServingSetup& setup);
+/// How a replica comes to take requests.
+enum class ReplicaStart {
+  cold,      ///< Its processes start and read the weights from storage.
+  restored,  ///< From a snapshot of a process that was ready, with its weights.
+  asleep     ///< Its process lives, with its weights in the host's memory.
+};
+template <>
+inline const std::vector<std::string> enum_words<ReplicaStart>{"cold", "restored", "asleep"};
+
+/// The time from the start of a replica until it takes requests, without a node to provision or an
+/// image to pull: 55 s for processes, imports, compilation, graphs and warm-up and 0.3 s a GB of
+/// weights on a GPU; 3.5 s and 0.3 s a GB from a snapshot; 0.1 s and the link to the host. Constants
+/// are those of four models on one B200 (Dynamo Snapshot, docs/development/benchmarks.md, 008aac1f,
+/// vLLM 0.20 on network storage).
+Seconds start_time(const ServingSetup& setup, ReplicaStart how);
 
 }  // namespace orrery

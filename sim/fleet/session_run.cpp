@@ -174,7 +174,7 @@ void replay_sessions(const SessionLoad& sessions, const ReplayShape& shape, Step
   SessionSource source{sessions, shape.replica.client, list};
   Fleet fleet{list, shape.replica, shape.replicas, times,
               RequestRouter{shape.replica.replay.routing, shape.replicas, list.seed, 0,
-                            shape.replica.replay.kv_routing}};
+                            shape.replica.replay.router_weights}};
   const auto ended = [&](const Replica& replica) {
     run.times.insert(run.times.end(), replica.ended().begin(), replica.ended().end());
   };

@@ -73,6 +73,31 @@ struct RecordedTurn {
 void add_session(const std::string& name, std::span<const RecordedTurn> turns, const Place& at,
                  SessionTrace& trace);
 
+/// Statistics from which sessions are drawn: lognormal laws by their median and the deviation of
+/// the logarithm.
+struct SessionProfile {
+  struct Lognormal {
+    double median = 1.0, sigma = 0.0;
+  };
+  std::string name;
+  Lognormal turns;
+  Lognormal first_context, growth, output;  ///< Tokens; contexts grow from one prompt to the next.
+  Lognormal tool_wait, person_wait;         ///< Seconds from an answer to the next turn.
+  double person_share = 0.0;                ///< Turns after which a person answers, not a tool.
+  Seconds longest_wait;
+  std::uint32_t shared_tokens = 0;  ///< System prompt and tools, with which all sessions begin.
+  /// Share of turns after which a context is summarised, to this part of it.
+  double compactions = 0.0, compacted = 1.0;
+};
+const std::vector<SessionProfile>& session_profiles();
+/// The profile of this name; null: there is none.
+const SessionProfile* session_profile(const std::string& name);
+
+/// Draws sessions without sub-agents. One ends before the first turn with more than
+/// `longest_context` tokens, prompt and answer.
+SessionTrace draw_sessions(const SessionProfile& profile, std::uint32_t sessions,
+                           std::int64_t longest_context, std::uint64_t seed);
+
 /// The share of all prompts' tokens that a cache which forgets nothing holds, of prompts alone, as
 /// benchmarks count it.
 double ideal_hit_share(const SessionTrace& trace);

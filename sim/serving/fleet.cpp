@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -22,28 +23,41 @@ bool looks_at_replicas(Routing routing) {
          routing != Routing::session_hash;
 }
 
-void parse_routing(const std::string& text, const Place& at, Routing& routing, KvRouting& weights) {
+void parse_routing(const std::string& text, const Place& at, Routing& routing,
+                   RouterWeights& weights) {
   const std::size_t colon = text.find(':');
   routing = choice<Routing>(text.substr(0, colon), at);
   weights = {};
   if (colon == text.npos) return;
-  const std::string remedy = "write like kv:overlap=1,temperature=0";
-  if (routing != Routing::kv)
-    fail_input(at, "'" + shown_text(text) + "': only kv has weights", remedy);
+  using Weight = std::pair<const char*, double RouterWeights::*>;
+  std::vector<Weight> known;
+  if (routing == Routing::kv)
+    known = {{"overlap", &RouterWeights::overlap}, {"temperature", &RouterWeights::temperature}};
+  if (routing == Routing::llm_d)
+    known = {{"prefix", &RouterWeights::prefix},
+             {"cache", &RouterWeights::cache},
+             {"queue", &RouterWeights::queue},
+             {"precise", &RouterWeights::precise}};
+  const std::string remedy = routing == Routing::llm_d ? "write like llm-d:prefix=3,cache=2,queue=2"
+                                                       : "write like kv:overlap=1,temperature=0";
+  if (known.empty())
+    fail_input(at, "'" + shown_text(text) + "': only kv and llm-d have weights", remedy);
   for (const std::string& item : split_list(text.substr(colon + 1), at)) {
     const std::size_t equals = item.find('=');
-    const std::string key = item.substr(0, equals);
+    const auto weight = std::find_if(known.begin(), known.end(), [&](const Weight& one) {
+      return item.substr(0, equals) == one.first;
+    });
     const double value =
         equals == item.npos ? -1.0 : plain_number(item.substr(equals + 1)).value_or(-1.0);
-    if ((key != "overlap" && key != "temperature") || !(value >= 0.0 && value <= 1e6))
-      fail_input(at, "'" + shown_text(item) + "' is neither overlap nor temperature, from 0 on",
+    if (weight == known.end() || !(value >= 0.0 && value <= 1e6))
+      fail_input(at, "'" + shown_text(item) + "' is no weight of " + name(routing) + ", from 0 on",
                  remedy);
-    (key == "overlap" ? weights.overlap : weights.temperature) = value;
+    weights.*weight->second = value;
   }
 }
 
 RequestRouter::RequestRouter(Routing routing, std::uint32_t replicas, std::uint64_t seed,
-                             std::uint32_t server, KvRouting weights)
+                             std::uint32_t server, RouterWeights weights)
     : routing_{routing},
       open_(replicas),
       is_open_(replicas, true),
@@ -79,7 +93,7 @@ std::uint32_t RequestRouter::choose(const Request& request) {
 }
 
 std::uint32_t RequestRouter::choose(const Request& request, std::uint32_t index,
-                                    const std::deque<Replica>& replicas) {
+                                    const std::deque<Replica>& replicas, Seconds now) {
   switch (routing_) {
     case Routing::round_robin:
     case Routing::random:
@@ -98,6 +112,8 @@ std::uint32_t RequestRouter::choose(const Request& request, std::uint32_t index,
     case Routing::prefix:
     case Routing::kv:
       return least_work(request, index, replicas);
+    case Routing::llm_d:
+      return best_score(request, index, replicas, now);
   }
   return 0;
 }
@@ -155,6 +171,76 @@ std::uint32_t RequestRouter::least_work(const Request& request, std::uint32_t in
   return open_.back();
 }
 
+std::span<const std::uint64_t> RequestRouter::noted_hashes(const Request& request) const {
+  constexpr std::uint32_t most_noted = 256 * 16;
+  const std::uint32_t most = std::max(1u, most_noted / std::max(1u, list_->hash_tokens));
+  return std::span{list_->hashes}.subspan(request.first_hash, std::min(most, request.hashes));
+}
+
+// The share of a prompt that the router has sent to this replica and not forgotten since.
+double RequestRouter::noted_share(const Request& request, std::uint32_t replica) const {
+  const auto hashes = noted_hashes(request);
+  if (hashes.empty() || replica >= noted_.size()) return 0.0;
+  std::size_t known = 0;
+  while (known < hashes.size() && noted_[replica].has(hash_of(request, hashes[known]))) ++known;
+  return static_cast<double>(known) / static_cast<double>(hashes.size());
+}
+
+void RequestRouter::note(const Request& request, std::uint32_t replica,
+                         const std::deque<Replica>& replicas) {
+  const auto hashes = noted_hashes(request);
+  while (noted_.size() < replicas.size()) {
+    const KvBlocks& kv = replicas[noted_.size()].batch().kv();
+    double tokens = static_cast<double>(kv.capacity()) * kv.tokens_a_block();
+    for (std::size_t tier = 0; tier < kv.tiers(); ++tier)
+      tokens += static_cast<double>(kv.tokens_of_nodes(kv.tier(tier).most()));
+    const double each = std::clamp(list_->hash_tokens, 1u, 256u * 16u);
+    noted_.emplace_back(static_cast<std::int64_t>(tokens / each));
+  }
+  for (std::size_t i = hashes.size(); i > 0; --i)
+    noted_[replica].put(hash_of(request, hashes[i - 1]));
+}
+
+std::uint32_t RequestRouter::best_score(const Request& request, std::uint32_t index,
+                                        const std::deque<Replica>& replicas, Seconds now) {
+  // Requests that come together find the same metrics, and spread at random
+  // (gateway-api-inference-extension: refresh-metrics-interval).
+  constexpr Seconds refresh{0.05};
+  if (looked_ < Seconds{} || now >= looked_ + refresh || metrics_.size() < replicas.size()) {
+    looked_ = now;
+    metrics_.clear();
+    for (const Replica& replica : replicas) {
+      const KvBlocks& kv = replica.batch().kv();
+      metrics_.push_back({replica.batch().waiting(), static_cast<double>(kv.available()) /
+                                                         static_cast<double>(kv.capacity())});
+    }
+  }
+  std::int64_t longest = 0, shortest = std::numeric_limits<std::int64_t>::max();
+  for (const std::uint32_t r : open_) {
+    longest = std::max(longest, metrics_[r].waiting);
+    shortest = std::min(shortest, metrics_[r].waiting);
+  }
+  std::vector<std::uint32_t> best;
+  double highest = -1.0;
+  for (const std::uint32_t r : open_) {
+    const double known = weights_.precise == 0.0
+                             ? noted_share(request, r)
+                             : static_cast<double>(replicas[r].known_tokens(index)) /
+                                   static_cast<double>(request.prompt_tokens);
+    const double queue = longest == shortest ? 1.0
+                                             : static_cast<double>(longest - metrics_[r].waiting) /
+                                                   static_cast<double>(longest - shortest);
+    const double score =
+        weights_.prefix * known + weights_.cache * metrics_[r].free + weights_.queue * queue;
+    if (score > highest) best.clear();
+    if (score >= highest) best.push_back(r);
+    highest = std::max(highest, score);
+  }
+  const std::uint32_t chosen = best[static_cast<std::size_t>(random_.below(best.size()))];
+  if (weights_.precise == 0.0) note(request, chosen, replicas);
+  return chosen;
+}
+
 namespace {
 
 std::unique_ptr<SharedStore> store_of(const RequestList& list, const ReplicaShape& shape) {
@@ -171,7 +257,7 @@ Fleet::Fleet(const RequestList& list, const ReplicaShape& shape, std::uint32_t r
       shape_{shape},
       times_{times},
       store_{store_of(list, shape)},
-      router_{std::move(router)},
+      router_{std::move(router.of(list))},
       copies_{static_cast<std::uint32_t>(shape.copies)},
       stages_{static_cast<std::uint32_t>(shape.stages)},
       delay_{shape.copies > 1 ? shape.rules.prefill_delay : 0},
@@ -342,13 +428,13 @@ void Fleet::update_replica(std::uint32_t number, Seconds now, const Action& acti
 }
 
 std::uint32_t Fleet::deliver(std::uint32_t index, Seconds now) {
-  const std::uint32_t number = router_.choose(list_.requests[index], index, replicas_);
+  const std::uint32_t number = router_.choose(list_.requests[index], index, replicas_, now);
   update_replica(number, now, [&](Replica& replica) { replica.arrive(index, now); });
   return number;
 }
 
 std::uint32_t Fleet::deliver_remote(std::uint32_t index, Seconds now) {
-  const std::uint32_t number = router_.choose(list_.requests[index], index, replicas_);
+  const std::uint32_t number = router_.choose(list_.requests[index], index, replicas_, now);
   update_replica(number, now, [&](Replica& replica) { replica.arrive_remote(index, now); });
   return number;
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -22,13 +23,18 @@ class RequestRouter {
  public:
   /// `server`: number from 1 on of a router behind another one, which draws apart from it.
   RequestRouter(Routing routing, std::uint32_t replicas, std::uint64_t seed,
-                std::uint32_t server = 0, KvRouting weights = {});
+                std::uint32_t server = 0, RouterWeights weights = {});
 
   /// Requires a routing that does not look at replicas.
   std::uint32_t choose(const Request& request);
   /// Works for any routing; `replicas` are in their present state.
   std::uint32_t choose(const Request& request, std::uint32_t index,
-                       const std::deque<Replica>& replicas);
+                       const std::deque<Replica>& replicas, Seconds now);
+  /// The same router, of requests in this list; for choices that look at their prompts.
+  RequestRouter& of(const RequestList& list) {
+    list_ = &list;
+    return *this;
+  }
   /// From here on only these take requests, in this order; at least one. A session whose replica
   /// does not is placed again.
   void open(std::vector<std::uint32_t> replicas);
@@ -39,15 +45,32 @@ class RequestRouter {
   std::vector<bool> is_open_;  // By number.
   std::uint32_t fewest_tokens(const std::deque<Replica>& replicas) const;
   std::uint32_t of_session(std::uint32_t session, const std::deque<Replica>& replicas);
+  std::span<const std::uint64_t> noted_hashes(const Request& request) const;
+  std::uint64_t hash_of(const Request& request, std::uint64_t hash) const {
+    return list_->hashes_of_sessions ? hash + (std::uint64_t{request.session} << 32) : hash;
+  }
+  double noted_share(const Request& request, std::uint32_t replica) const;
+  void note(const Request& request, std::uint32_t replica, const std::deque<Replica>& replicas);
+  std::uint32_t best_score(const Request& request, std::uint32_t index,
+                           const std::deque<Replica>& replicas, Seconds now);
   std::uint32_t least_work(const Request& request, std::uint32_t index,
                            const std::deque<Replica>& replicas);
 
-  KvRouting weights_;
+  RouterWeights weights_;
   std::size_t turn_ = 0;
   std::uint32_t server_;
   Random random_;
   std::unordered_map<std::uint32_t, std::uint32_t> homes_;  // The replica of each session.
   std::vector<std::uint32_t> sessions_;                     // Their number at each replica.
+  const RequestList* list_ = nullptr;
+  std::vector<TierBlocks> noted_;  // Beginnings of prompts that each replica was sent.
+  // Metrics of all replicas at the last look.
+  struct Metrics {
+    std::int64_t waiting = 0;
+    double free = 1.0;  // Share of the cache.
+  };
+  std::vector<Metrics> metrics_;
+  Seconds looked_{-1.0};
 };
 
 /// Replicas on one clock, for a router that looks at them when a request arrives: a heap of their

@@ -34,10 +34,9 @@ struct KvTier {
   bool operator==(const KvTier&) const = default;
 };
 
-/// The latency of a read from a remote store, if none is stated: transfers between two H800 nodes
-/// over RoCE take 0.6 ms and their bytes at 145 GB/s, within 8 % from 1,024 tokens on (Mooncake's
-/// transfer engine under vLLM 0.11.2, Qwen3 8B, 128 to 32,768 tokens).
-inline constexpr Seconds usual_remote_latency{0.6e-3};
+/// The latency of a read from a remote store, if none is stated: that of transfers between nodes
+/// (workloads/engines/vllm.json, pools, network_latency).
+inline constexpr Seconds usual_remote_latency{0.45e-3};
 
 /// Reads "nvme:4TB@7GB/s", "remote:1TB@20GB/s@2ms" or both with a "+" between them; "none": no
 /// tier. Errors (bad_input): another kind, one twice, a drive before which there is a store, a

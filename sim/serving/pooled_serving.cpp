@@ -11,12 +11,13 @@ namespace {
 
 // Rates of long messages, as those of prompts are, that NCCL's sends reach on this system by its
 // file or measurements (docs/explanation/collectives.md).
-SendRates send_rates(const System& system) {
+SendRates send_rates(const System& system, const EnginePools& engine) {
   constexpr Bytes long_message{1e9};
   const CollectiveTime time{system};
   const CollectiveCost inside = time.send(long_message, true);
   const CollectiveCost outside = time.send(long_message, false);
-  return {inside.scale_up_rate, outside.network_rate, inside.latency, outside.latency};
+  return {inside.scale_up_rate, engine.network_share * outside.network_rate, inside.latency,
+          outside.latency + engine.network_latency};
 }
 
 // GPUs of a pool's copies of attention, numbered over all replicas.
@@ -50,8 +51,8 @@ KvRoutes routes_of(const PricedPools& pools) {
       sent.push_back({from_gpus(from, lane.from), to_gpus(to, lane.to), lane.share});
     return sent;
   };
-  return KvRoutes{Topology::build(setup.system, plan.last_gpu() + 1), send_rates(setup.system),
-                  sends};
+  return KvRoutes{Topology::build(setup.system, plan.last_gpu() + 1),
+                  send_rates(setup.system, *setup.engine.pools), sends};
 }
 
 ReplayShape pool_shape(const PricedServing& priced, const Deployment& plan, const ServingLoad& load,

@@ -216,8 +216,9 @@ RequestReplay replay_together(const RequestList& list, const ReplayShape& shape,
   const ReplaySettings& settings = shape.replica.replay;
   Share all{std::vector<std::uint32_t>(list.requests.size()), list.clients};
   std::iota(all.requests.begin(), all.requests.end(), 0u);
-  Fleet fleet{list, shape.replica, shape.replicas, times,
-              RequestRouter{settings.routing, shape.replicas, list.seed, 0, settings.kv_routing}};
+  Fleet fleet{
+      list, shape.replica, shape.replicas, times,
+      RequestRouter{settings.routing, shape.replicas, list.seed, 0, settings.router_weights}};
   RequestReplay result;
   result.replayed = shape.replicas;
   if (settings.keeps_times) result.times.resize(list.requests.size());

@@ -71,33 +71,45 @@ enum class Routing {
   least_tokens,  ///< The replica whose requests have the fewest tokens.
   power_of_two,  ///< The same of two random ones.
   prefix,        ///< The fewest tokens, less those of the prompt in its cache.
-  kv             ///< The least work: KvRouting.
+  kv,            ///< The least work: RouterWeights.
+  llm_d          ///< The highest score: RouterWeights.
 };
 template <>
 inline const std::vector<std::string> enum_words<Routing>{
-    "round-robin",  "random",       "session", "session-hash",
-    "least-tokens", "power-of-two", "prefix",  "kv"};
+    "round-robin",  "random", "session", "session-hash", "least-tokens",
+    "power-of-two", "prefix", "kv",      "llm-d"};
 
-/// A router that knows what each replica has in its cache (NVIDIA Dynamo, lib/llm/src/kv_router,
-/// DefaultWorkerSelector): the replica with the smallest overlap x P + D, of which P is the tokens
-/// of prompts that it has yet to compute, with those of the request that it does not have, and D
-/// those in use of its cache, with the request's. Above a temperature of 0 it draws: a replica's
-/// weight is e^(-cost / temperature), with costs relative to the largest.
-struct KvRouting {
-  double overlap = 1.0;
-  double temperature = 0.0;
+/// Weights of two routers that know what each replica has in its cache.
+///
+/// kv (NVIDIA Dynamo, lib/llm/src/kv_router, DefaultWorkerSelector): the replica with the smallest
+/// overlap x P + D, of which P is the tokens of prompts that it has yet to compute, with those of
+/// the request that it does not have, and D those in use of its cache, with the request's. Above a
+/// temperature of 0 it draws: a replica's weight is e^(-cost / temperature), with costs relative to
+/// the largest.
+///
+/// llm-d (its default plugins prefix-cache-scorer, kv-cache-utilization-scorer and queue-scorer):
+/// the largest weighted sum of the share of the prompt that is known, the share of the cache that
+/// is free, and where the queue lies between the longest (0) and the shortest (1) of all; of equal
+/// ones any. Known is what the router has sent to a replica: the first 256 blocks of 16 tokens of
+/// each prompt, as many blocks as the replica has, whatever it has evicted; or, precise, what is in
+/// its cache.
+struct RouterWeights {
+  double overlap = 1.0, temperature = 0.0;        ///< Of kv.
+  double prefix = 3.0, cache = 2.0, queue = 2.0;  ///< Of llm-d.
+  double precise = 0.0;                           ///< Likewise; not 0: it is.
 
-  bool operator==(const KvRouting&) const = default;
+  bool operator==(const RouterWeights&) const = default;
 };
 
-/// Reads "session", "kv" or "kv:overlap=0.5,temperature=0.1" into both. Errors (bad_input): no
+/// Reads "session", "kv:overlap=0.5,temperature=0.1", "llm-d:prefix=3,cache=2,queue=2" into both. Errors (bad_input): no
 /// router, a key or a number that is none.
-void parse_routing(const std::string& text, const Place& at, Routing& routing, KvRouting& weights);
+void parse_routing(const std::string& text, const Place& at, Routing& routing,
+                   RouterWeights& weights);
 
 /// Settings of a replay: the routing of requests, and what is counted and kept.
 struct ReplaySettings {
   Routing routing = Routing::round_robin;
-  KvRouting kv_routing{};
+  RouterWeights router_weights{};
   bool counts_prompts = false;  ///< Replica::prompts_to_compute() counts, whatever the router.
   std::optional<Slo> slo;
   /// Steps every iteration by itself, instead of summing up those of an unchanged batch.

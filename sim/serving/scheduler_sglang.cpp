@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/serving/prompt_turn.hpp"
 #include "sim/serving/scheduler.hpp"
+#include "sim/serving/serving_batch.hpp"
 
 namespace orrery {
 namespace {

@@ -1,5 +1,5 @@
-#include "sim/serving/prompt_turn.hpp"
 #include "sim/serving/scheduler.hpp"
+#include "sim/serving/serving_batch.hpp"
 
 namespace orrery {
 namespace {

@@ -82,7 +82,9 @@ std::vector<Field<EnginePools>> pool_keys() {
           figure("decode_makes_first_token", &P::decode_makes_first_token, truth()),
           figure("decode_keeps_prefixes", &P::decode_keeps_prefixes, truth()),
           optional(figure("decode_keeps_preempted", &P::decode_keeps_preempted, truth())),
-          figure("handover", &P::handover, duration)};
+          figure("handover", &P::handover, duration),
+          optional(figure("network_latency", &P::network_latency, duration)),
+          optional(figure("network_share", &P::network_share, real(0.01, 1.0)))};
 }
 
 std::vector<Field<EngineHostKv>> host_kv_keys() {

@@ -164,6 +164,10 @@ struct EnginePools {
   /// The decode pool keeps preempted requests in the host's memory, and computes none again.
   bool decode_keeps_preempted = false;
   Seconds handover;  ///< Delay until the decode pool knows of a request: servers, proxies.
+  /// Of a transfer between nodes: time in addition to its bytes', and its rate over that of the
+  /// network.
+  Seconds network_latency;
+  double network_share = 1.0;
 };
 
 /// A serving engine of some release: workloads/engines/<name>.json ("orrery.engine/1"). Every

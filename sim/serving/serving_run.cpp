@@ -55,8 +55,9 @@ void add_tiers(const ServingSetup& setup, const KvCapacity& kv, ReplicaShape& sh
     shape.kv.tiers.push_back(static_cast<std::int64_t>(tier.size / once));
     shape.kv.shares_last = true;
     // All GPUs of a domain may read at a time.
+    const double share = setup.engine.pools ? setup.engine.pools->network_share : 1.0;
     const BytesPerSecond nic =
-        system.network_efficiency * system.network_rate(system.nvlink_domain);
+        share * system.network_efficiency * system.network_rate(system.nvlink_domain);
     link.token = once / (static_cast<double>(plan.tp * plan.pp) * nic);
     if (tier.rate > BytesPerSecond{}) rules.store_token = once / tier.rate;
   }

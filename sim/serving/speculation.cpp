@@ -82,9 +82,17 @@ Speculation parse_speculation(const std::string& text, const Place& at) {
   const std::string place = at.file + at.pointer;
   speculation.tokens =
       static_cast<int>(value_of_text(words.back(), place).integer(1, most_drafted));
-  for (const std::string& rate : split(sides.back(), "/"))
-    speculation.accepted.push_back(value_of_text(rate, place).number(0.0, 1.0));
   const auto positions = static_cast<std::size_t>(speculation.tokens);
+  for (const std::string& rate : split(sides.back(), "/"))
+    speculation.accepted.push_back(
+        value_of_text(rate, place).number(0.0, 1.0 + static_cast<double>(speculation.tokens)));
+  // Above 1 a single number is the mean length that is accepted, with the certain token.
+  if (speculation.accepted.size() == 1 && speculation.accepted.front() > 1.0)
+    speculation.accepted.front() =
+        (speculation.accepted.front() - 1.0) / static_cast<double>(speculation.tokens);
+  if (speculation.accepted.front() > 1.0)
+    fail_input(at, "'" + text + "' accepts a token in more than all steps",
+               "write rates of up to 1, or one mean length such as mtp:3@2.49");
   if (speculation.accepted.size() == 1)
     speculation.accepted.resize(positions, speculation.accepted.front());
   if (speculation.accepted.size() != positions)

@@ -38,7 +38,8 @@ struct Speculation {
   bool operator==(const Speculation&) const = default;
 };
 
-/// Reads "mtp:2@0.7", "eagle3:3@0.66/0.39/0.24", "draft:llama3.2-1b:4@0.6". Errors (bad_input):
+/// Reads "mtp:2@0.7", "eagle3:3@0.66/0.39/0.24", "draft:llama3.2-1b:4@0.6", or the mean length that
+/// is accepted, with the certain token: "mtp:3@2.49", as benchmarks set it. Errors (bad_input):
 /// another form, unknown methods, no tokens or more than 16, rates that are none or rise.
 Speculation parse_speculation(const std::string& text, const Place& at);
 std::string speculation_text(const Speculation& speculation);

@@ -10,7 +10,6 @@
 #include "sim/training/estimate.hpp"
 #include "sim/validation/collective_case.hpp"
 #include "sim/validation/kernel_case.hpp"
-#include "sim/validation/rl_case.hpp"
 #include "sim/validation/run_case.hpp"
 #include "sim/validation/serving_case.hpp"
 #include "sim/validation/training_case.hpp"
@@ -98,6 +97,12 @@ std::string main_serving_quantity(const ValidationReport& report) {
   return "kv_cache_tokens";
 }
 
+std::string main_fleet_quantity(const ValidationReport& report) {
+  for (const char* quantity : {"attainment", "throughput_ratio", "start_s", "transfer_ms"})
+    if (!std::isnan(mean_abs_error_of(report, quantity))) return quantity;
+  return "gpu_hit_share";
+}
+
 }  // namespace
 
 double mean_abs_error_of(const ValidationReport& report, const std::string& quantity) {
@@ -151,6 +156,13 @@ ValidationReport validate_file(const std::string& path, const ValidationOptions&
     report.kind = "runs";
     report.main_quantity = "ettr";
     compare_runs(json, report);
+    sum_up(report);
+    return report;
+  }
+  if (!elements.empty() && is_fleet_case(elements.front())) {
+    report.kind = "fleets";
+    compare_fleets(json, report);
+    report.main_quantity = main_fleet_quantity(report);
     sum_up(report);
     return report;
   }

@@ -58,6 +58,17 @@ void compare_runs(const JsonValue& json, ValidationReport& report);
 /// prompts, and "decode_step_ms" halfway through the output. A deployment alone: "kv_cache_tokens".
 void compare_serving(const JsonValue& json, ValidationReport& report);
 
+/// True if an entry of a list is a measurement of sessions, of a fleet that scales or starts, or of
+/// memories for keys and values (docs/notes/validation.md).
+bool is_fleet_case(const JsonValue& entry);
+/// Predicts such measurements: "attainment", "mean_replicas"; "start_s"; "transfer_ms";
+/// "throughput_ratio" of a fleet with memories behind its GPUs' to one without; latencies, hits and
+/// tokens of sessions.
+void compare_fleets(const JsonValue& json, ValidationReport& report);
+
+/// True if an entry of a list is a step of reinforcement learning, or a part of one
+/// (docs/notes/validation.md).
+bool is_rl_case(const JsonValue& entry);
 /// Predicts steps of reinforcement learning and their phases: "step_time_s", "generation_s",
 /// "logprobs_s" of the policy and a reference, "training_s", "transfer_s" of the weights.
 void compare_rl_steps(const JsonValue& json, ValidationReport& report);

@@ -57,12 +57,17 @@ std::string amount(const Comparison& comparison, double value) {
   if (comparison.quantity == "time_s" || comparison.quantity == "time_from_1_mib_s")
     return fixed(value * 1e6, 1) + " us";
   if (comparison.quantity == "bus_bandwidth_bytes_per_s") return fixed(value / 1e9, 1) + " GB/s";
-  if (comparison.quantity.ends_with("_ms")) return fixed(value, value < 100.0 ? 2 : 1) + " ms";
+  if (comparison.quantity.find("_ms") != std::string::npos)
+    return fixed(value, value < 100.0 ? 2 : 1) + " ms";
   if (comparison.quantity.ends_with("_tokens"))
     return grouped(static_cast<std::int64_t>(value)) + " tokens";
   if (comparison.quantity.find("tokens_per_s") != std::string::npos)
     return fixed(value, 1) + " tokens/s";
   if (comparison.quantity == "requests_per_s") return fixed(value, 3) + " requests/s";
+  if (comparison.quantity.ends_with("_share") || comparison.quantity == "attainment")
+    return percent(value);
+  if (comparison.quantity.ends_with("_ratio") || comparison.quantity.ends_with("_replicas"))
+    return fixed(value, 2);
   return is_memory(comparison) ? bytes_text(Bytes{value})
                                : fixed(value, value < 10.0 ? 3 : 2) + " s";
 }
@@ -84,7 +89,10 @@ bool is_phase(const Comparison& comparison) {
 // Figures of one served case are distinguished by their names.
 std::string quantity_suffix(const Comparison& comparison) {
   const std::string& quantity = comparison.quantity;
-  const bool is_one_of_several = quantity.ends_with("_ms") || is_phase(comparison) ||
+  if (quantity == "attainment" || quantity == "start_s") return "";
+  const bool is_one_of_several = quantity.ends_with("_ms") || quantity.ends_with("_without") ||
+                                 quantity.ends_with("_ratio") || quantity.ends_with("_share") ||
+                                 quantity.ends_with("_replicas") || is_phase(comparison) ||
                                  quantity == "duration_s" || quantity == "requests_per_s" ||
                                  quantity.find("tokens_per_s") != std::string::npos;
   return is_one_of_several ? " " + quantity : "";
