@@ -105,7 +105,9 @@ KvRoute KvRoutes::route(const Sends& sends) const {
                  inside ? rates_.latency_inside
                         : rates_.latency_outside + topology_.further_switches(send.from, send.to));
     route.sent += send.share;
-    flows.push_back({std::move(links), Bytes{send.share}, inside ? rates_.inside : rates_.outside});
+    // What a transfer does not use of a NIC, no other flow of it does either.
+    const Bytes bytes{send.share / (inside ? 1.0 : rates_.network_share)};
+    flows.push_back({std::move(links), bytes, inside ? rates_.inside : rates_.outside});
   }
   route.flows = flows;
   // Moving this many bytes takes far longer than a tick of the clock.

@@ -42,6 +42,7 @@ struct KvSend {
 struct SendRates {
   BytesPerSecond inside, outside;
   Seconds latency_inside, latency_outside;  ///< Latencies without further switches.
+  double network_share = 1.0;               ///< EnginePools::network_share
 };
 
 /// The cost of moving one byte of keys and values from a copy of attention that has computed a

@@ -16,8 +16,8 @@ SendRates send_rates(const System& system, const EnginePools& engine) {
   const CollectiveTime time{system};
   const CollectiveCost inside = time.send(long_message, true);
   const CollectiveCost outside = time.send(long_message, false);
-  return {inside.scale_up_rate, engine.network_share * outside.network_rate, inside.latency,
-          outside.latency + engine.network_latency};
+  return {inside.scale_up_rate, outside.network_rate, inside.latency,
+          outside.latency + engine.network_latency, engine.network_share};
 }
 
 // GPUs of a pool's copies of attention, numbered over all replicas.
