@@ -69,12 +69,8 @@ int serve_scaled(const Options& options, const ScaledOptions& given, const Traff
     fail_input({answer.file, ""},
                "has " + grouped(std::llround(answer.curve.requests())) + " requests",
                "scale it down: at most 50 million are simulated");
-  if (!traffic.prompt || !traffic.output)
-    fail_input(command_line / (traffic.prompt ? "osl" : "isl"), "is missing",
-               "write --isl 4000 --osl 1000, tokens of prompts and answers");
   answer.traffic = traffic.arrivals;
-  answer.traffic.prompt = *traffic.prompt;
-  answer.traffic.output = *traffic.output;
+  read_classes(traffic, answer.traffic);
   answer.slo = traffic.rules.replay.slo;
   const bool constant = options.has("arrival") && traffic.arrivals.arrivals == Arrivals::constant;
   if (options.has("arrival") && !constant && traffic.arrivals.arrivals != Arrivals::poisson)
@@ -125,6 +121,8 @@ int serve_scaled(const Options& options, const ScaledOptions& given, const Traff
     if (given.between_stages)
       load.between_stages = parse_span(*given.between_stages, command_line / "between-stages");
     answer.runs.push_back(orrery::serve_scaled(priced, load, list, traffic.rules, command_line));
+    ScaledRun& run = answer.runs.back();
+    run.classes = outcomes_of_classes(list, run.times, answer.slo, Seconds{}, run.span);
   }
   answer.economics = read_economics(priced.setup.system, traffic.economics);
   std::cout << (traffic.json ? scaled_json(answer, since.passed().si()) : scaled_text(answer));

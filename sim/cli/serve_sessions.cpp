@@ -49,7 +49,7 @@ void read_start(const std::string& text, SessionLoad& load) {
 SessionLoad load_of(const Options& options, const SessionOptions& given,
                     const TrafficOptions& traffic, std::int64_t& cut_turns) {
   options.refuse({"isl", "osl", "concurrency", "rate", "arrival", "requests", "lengths", "trace",
-                  "trace-format", "speed", "first", "shared-prefix", "goodput", "counted",
+                  "trace-format", "speed", "first", "shared-prefix", "class", "goodput", "counted",
                   "skip-first", "runs", "perfetto", "unfolded"},
                  "is for requests without sessions", "leave it out, or --sessions");
   SessionLoad load;

@@ -75,7 +75,7 @@ void read_arrivals(const Options& options, const TrafficOptions& given, int clie
 void read_trace_load(const Options& options, const TrafficOptions& traffic, ServingLoad& load) {
   exclude(options, "trace",
           {"concurrency", "rate", "arrival", "isl", "osl", "lengths", "requests", "shared-prefix",
-           "goodput"});
+           "goodput", "class"});
   RequestTrace trace = read_request_trace(*traffic.trace, traffic.reading);
   if (!trace.has_times)
     fail_input({*traffic.trace, ""}, "says how long requests are, but not when they came",
@@ -105,14 +105,13 @@ void read_sampled_load(const Options& options, const TrafficOptions& given, int 
                  "write --isl and --osl");
     file = read_request_trace(*given.lengths, given.reading);
     load.file = *given.lengths;
+    if (!given.classes.empty())
+      fail_input(command_line / "class", "has no lengths of its own beside those of a file",
+                 "leave out --lengths");
     load.lengths = std::make_shared<RequestList>(std::move(file->list));
     traffic.requests = static_cast<std::int64_t>(load.lengths->requests.size());
   } else {
-    if (!given.prompt || !given.output)
-      fail_input(command_line / (given.prompt ? "osl" : "isl"), "is missing",
-                 "write --isl 1024 --osl 1024, tokens of prompts and answers, or --lengths FILE");
-    traffic.prompt = *given.prompt;
-    traffic.output = *given.output;
+    read_classes(given, traffic);
     traffic.requests = traffic.arrivals == Arrivals::closed
                            ? requests_a_client * traffic.concurrency
                            : requests_of_a_rate;
@@ -152,9 +151,10 @@ RequestedLoad load_of(const Options& options, const TrafficOptions& traffic, int
   if (requested.load.part == MeasuredPart::all)
     options.refuse({"skip-first"}, "is the warm-up of a steady load, of which only part counts",
                    "leave it out: all requests of a trace, a burst or --counted all count");
-  for (const char* option : {"isl", "osl", "lengths", "trace", "trace-format", "speed", "first",
-                             "rate", "arrival", "requests", "shared-prefix", "prefix-cache",
-                             "router", "slo", "counted", "skip-first", "seed", "economics"})
+  for (const char* option :
+       {"isl", "osl", "lengths", "trace", "trace-format", "speed", "first", "rate", "arrival",
+        "requests", "shared-prefix", "class", "prefix-cache", "router", "slo", "counted",
+        "skip-first", "seed", "economics"})
     if (options.has(option))
       requested.flags += (requested.flags.empty() ? "--" : " --") + std::string{option} + " " +
                          options.text(option);
@@ -163,6 +163,31 @@ RequestedLoad load_of(const Options& options, const TrafficOptions& traffic, int
 }
 
 }  // namespace
+
+void read_classes(const TrafficOptions& options, RequestTraffic& traffic) {
+  for (const std::string& text : options.classes)
+    traffic.classes.push_back(parse_traffic_class(text, command_line / "class"));
+  constexpr std::size_t most_classes = 100;
+  if (traffic.classes.size() > most_classes)
+    fail_input(command_line / "class", "is given more than a hundred times", "leave some out");
+  for (std::size_t i = 0; i < traffic.classes.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (traffic.classes[i].of.name == traffic.classes[j].of.name)
+        fail_input(command_line / "class", "'" + traffic.classes[i].of.name + "' is there twice",
+                   "give each a name of its own");
+  const auto law = [&](const char* option, const std::optional<LengthDistribution>& given,
+                       std::optional<LengthDistribution> TrafficClass::*own) {
+    const bool all_own = std::all_of(traffic.classes.begin(), traffic.classes.end(),
+                                     [&](const TrafficClass& one) { return one.*own; });
+    if (given) return *given;
+    if (traffic.classes.empty() || !all_own)
+      fail_input(command_line / option, "is missing",
+                 "write --isl 1024 --osl 1024, tokens of prompts and answers, or --lengths FILE");
+    return *(traffic.classes.front().*own);
+  };
+  traffic.prompt = law("isl", options.prompt, &TrafficClass::prompt);
+  traffic.output = law("osl", options.output, &TrafficClass::output);
+}
 
 bool parse_on_off(const std::string& text, const Place& at) {
   if (text != "on" && text != "off")
@@ -199,6 +224,10 @@ void add_traffic(Options& options, TrafficOptions& into) {
   options.add("shared-prefix", "LIST",
               "prompts share prefixes: groups=10,tokens=150[,users=5,user-tokens=600]",
               into.arrivals.prefix, parse_shared_prefix);
+  options.add("class", "NAME:LIST",
+              "a class of requests: interactive:share=0.7,priority=10,ttft=2000,tpot=40[,isl=,"
+              "osl=]; several. The highest priority goes first",
+              into.classes);
   options.add("prefix-cache", "on|off", "what prompts begin with stays in the cache (on)",
               rules.prefix_cache, parse_on_off);
   options.add("router", "NAME",

@@ -15,6 +15,7 @@ struct TrafficOptions {
   std::optional<std::string> clients;  ///< A list.
   std::optional<double> rate;
   RequestTraffic arrivals;  ///< --arrival, the prefix and the seed.
+  std::vector<std::string> classes;
   std::optional<std::int64_t> requests, skipped;
   MeasuredPart part = MeasuredPart::steady;
   std::optional<std::string> lengths, trace;  ///< Files.
@@ -27,6 +28,10 @@ struct TrafficOptions {
   bool force = false, json = false;
 };
 void add_traffic(Options& options, TrafficOptions& into);
+
+/// Adds the classes of the options to a stream, which takes the lengths of the first one where no
+/// option gives any and all classes have their own.
+void read_classes(const TrafficOptions& options, RequestTraffic& traffic);
 
 /// Parses "on" or "off".
 bool parse_on_off(const std::string& text, const Place& at);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +39,11 @@ struct ScaledAnswer {
       0.0;  ///< Requests a second that a replica serves within the limits; 0: unknown.
   std::vector<ScaledRun> runs;  ///< A policy each.
   Economics economics;
+
+  bool has_limits() const {
+    return slo || std::any_of(traffic.classes.begin(), traffic.classes.end(),
+                              [](const TrafficClass& one) { return one.of.slo.has_value(); });
+  }
 };
 
 std::string scaled_text(const ScaledAnswer& answer);

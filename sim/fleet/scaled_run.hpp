@@ -55,6 +55,7 @@ struct ScaledRun {
   std::vector<ScalingDecision> decisions;
   std::vector<FleetMoment> timeline;  ///< A minute each.
   std::vector<RequestTimes> times;    ///< By request.
+  std::vector<ClassOutcome> classes;
   /// The most requests that waited at all replicas together at one of the decisions.
   std::int64_t longest_queue = 0;
 

@@ -5,6 +5,7 @@
 #include "sim/core/table.hpp"
 #include "sim/fleet/fleet_text.hpp"
 #include "sim/serving/serving_json.hpp"
+#include "sim/serving/serving_run_text.hpp"
 #include "sim/serving/serving_step_text.hpp"
 
 namespace orrery {
@@ -30,7 +31,8 @@ std::string table_of_policies(const ScaledAnswer& answer) {
                {"changes"}}};
   for (const ScaledRun& run : answer.runs)
     table.add_row({scaler_text(run.scaler), fixed(run.gpu_hours(), 2),
-                   fixed(run.mean_replicas(), 2), answer.slo ? percent(run.attainment()) : "-",
+                   fixed(run.mean_replicas(), 2),
+                   answer.has_limits() ? percent(run.attainment()) : "-",
                    fixed(run.counts.ttft.percentile(0.5).si() * 1e3, 0),
                    fixed(run.counts.ttft.percentile(0.9).si() * 1e3, 0),
                    std::to_string(run.decisions.size())});
@@ -79,6 +81,9 @@ std::string scaled_text(const ScaledAnswer& answer) {
                         "; a replica takes " + fixed(answer.start.si(), 0) + " s to start",
                     text_columns) +
       "\n" + table_of_policies(answer);
+  for (const ScaledRun& run : answer.runs)
+    if (!run.classes.empty())
+      text += "\n" + scaler_text(run.scaler) + "\n" + class_table(run.classes);
   if (answer.capacity > 0.0)
     text += "A replica serves " + fixed(answer.capacity, 3) +
             " requests a second within the limits:\nno policy can do with less than " +
@@ -117,20 +122,22 @@ std::string scaled_json(const ScaledAnswer& answer, double wall_s) {
   for (const ScaledRun& run : answer.runs) {
     const double gpus = run.gpus_a_replica();
     const auto hours = [&](Seconds time) { return rounded(time.si() / 3600.0 * gpus); };
-    Json policy{{"policy", scaler_text(run.scaler)},
-                {"gpu_hours",
-                 {{"all", rounded(run.gpu_hours())},
-                  {"serving", hours(run.serving())},
-                  {"starting", hours(run.starting())},
-                  {"draining", hours(run.draining())}}},
-                {"mean_replicas", rounded(run.mean_replicas())},
-                {"attainment", answer.slo ? Json(rounded(run.attainment())) : Json(nullptr)},
-                {"span_s", rounded(run.span.si())},
-                {"requests_finished", run.counts.totals.finished},
-                {"longest_queue", run.longest_queue}};
+    Json policy{
+        {"policy", scaler_text(run.scaler)},
+        {"gpu_hours",
+         {{"all", rounded(run.gpu_hours())},
+          {"serving", hours(run.serving())},
+          {"starting", hours(run.starting())},
+          {"draining", hours(run.draining())}}},
+        {"mean_replicas", rounded(run.mean_replicas())},
+        {"attainment", answer.has_limits() ? Json(rounded(run.attainment())) : Json(nullptr)},
+        {"span_s", rounded(run.span.si())},
+        {"requests_finished", run.counts.totals.finished},
+        {"longest_queue", run.longest_queue}};
     policy["latency_ms"] = {{"ttft", latency_json(run.counts.ttft)},
                             {"tpot", latency_json(run.counts.tpot)},
                             {"e2e", latency_json(run.counts.e2e)}};
+    if (!run.classes.empty()) policy["classes"] = classes_json(run.classes);
     policy["decisions"] = Json::array();
     for (const ScalingDecision& of : run.decisions)
       policy["decisions"].push_back(

@@ -429,7 +429,8 @@ void Replica::end(std::uint32_t place) {
   counts_.totals.stayed += now_ - sequence.arrival;
   const Request& request = list_.requests[sequence.request];
   present_tokens_ -= request.prompt_tokens + request.output_tokens;
-  counts_.finish(times, request.prompt_tokens, request.output_tokens, shape_.replay.slo);
+  counts_.finish(times, request.prompt_tokens, request.output_tokens,
+                 list_.limits_of(request, shape_.replay.slo));
   ended_.push_back(times);
   --present_;
   const std::uint32_t index = sequence.request;

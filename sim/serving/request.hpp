@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,29 @@ namespace orrery {
 
 /// The longest prompt or answer that is read or sampled, in tokens: no model has such a context.
 inline constexpr std::int64_t most_request_tokens = 1 << 24;
+
+/// Limits of a request (a service-level objective), and the share that must keep to them.
+struct Slo {
+  static constexpr Seconds any{1e18};
+
+  Seconds ttft = any;  ///< Time to its first token.
+  Seconds tpot = any;  ///< Mean time between its tokens.
+  Seconds e2e = any;   ///< Time to its last token.
+  double share = 0.99;
+
+  bool met(Seconds ttft_of, Seconds tpot_of, Seconds e2e_of) const {
+    return ttft_of <= ttft && tpot_of <= tpot && e2e_of <= e2e;
+  }
+};
+
+/// A kind of requests. Of those that wait the ones with the highest priority begin first, whenever
+/// they came; when the cache is full the lowest is preempted (vLLM's --scheduling-policy priority,
+/// SGLang's --enable-priority-scheduling).
+struct RequestClass {
+  std::string name;
+  int priority = 0;
+  std::optional<Slo> slo;  ///< Its own limits; none: those of all.
+};
 
 /// A client's request to a served model: some tokens go in, some come out.
 struct Request {
@@ -26,6 +50,7 @@ struct Request {
   static constexpr std::uint32_t no_session = 0xffffffff;
   /// Session routing sends a session to one replica; one without is a session of its own.
   std::uint32_t session = no_session;
+  std::uint8_t of_class = 0;  ///< Of RequestList::classes, if there are any.
 };
 
 /// Requests in the order of their arrival.
@@ -41,20 +66,17 @@ struct RequestList {
   std::uint32_t clients = 0;  ///< A closed loop has some; 0: requests come at their own times.
   /// Requests that a client sends at a time: the next ones when all of them are answered.
   std::uint32_t together = 1;
-  std::uint64_t seed = 1;  ///< The seed of routers that choose at random.
-};
+  std::uint64_t seed = 1;               ///< The seed of routers that choose at random.
+  std::vector<RequestClass> classes{};  ///< Empty: all are alike.
 
-/// Limits of a request (a service-level objective), and the share that must keep to them.
-struct Slo {
-  static constexpr Seconds any{1e18};
-
-  Seconds ttft = any;  ///< Time to its first token.
-  Seconds tpot = any;  ///< Mean time between its tokens.
-  Seconds e2e = any;   ///< Time to its last token.
-  double share = 0.99;
-
-  bool met(Seconds ttft_of, Seconds tpot_of, Seconds e2e_of) const {
-    return ttft_of <= ttft && tpot_of <= tpot && e2e_of <= e2e;
+  int priority_of(const Request& request) const {
+    return classes.empty() ? 0 : classes[request.of_class].priority;
+  }
+  /// The limits of a request, of which `usual` are those of all.
+  const std::optional<Slo>& limits_of(const Request& request,
+                                      const std::optional<Slo>& usual) const {
+    return classes.empty() || !classes[request.of_class].slo ? usual
+                                                             : classes[request.of_class].slo;
   }
 };
 

@@ -97,7 +97,8 @@ enum RandomStream : std::uint64_t {
   output_stream,
   prefix_stream,
   lengths_stream = 6,  // The order of a file's lengths; routers have 5.
-  progress_stream
+  progress_stream,
+  class_stream = 8
 };
 
 double exponential(Random& random) { return -portable_log(1.0 - random.unit()); }
@@ -169,13 +170,28 @@ RequestList sample_requests(const RequestTraffic& traffic) {
   if (traffic.arrivals == Arrivals::closed)
     list.clients = static_cast<std::uint32_t>(traffic.concurrency);
   list.requests.reserve(static_cast<std::size_t>(traffic.requests));
+  Random kind{traffic.seed, class_stream};
+  double shares = 0.0;
+  for (const TrafficClass& one : traffic.classes) {
+    list.classes.push_back(one.of);
+    shares += one.share;
+  }
+  const auto drawn_class = [&] {
+    double left = kind.unit() * shares;
+    std::size_t one = 0;
+    while (one + 1 < traffic.classes.size() && (left -= traffic.classes[one].share) >= 0.0) ++one;
+    return static_cast<std::uint8_t>(one);
+  };
   double distances = 0.0;
   for (std::int64_t i = 0; i < traffic.requests; ++i) {
     Request request;
     if (has_rate && i > 0) distances += distance(traffic, arrival);
     if (has_rate) request.arrival = Seconds{distances / traffic.rate};
-    request.prompt_tokens = traffic.prompt.sample(prompt);
-    request.output_tokens = traffic.output.sample(output);
+    if (!traffic.classes.empty()) request.of_class = drawn_class();
+    const TrafficClass* own =
+        traffic.classes.empty() ? nullptr : &traffic.classes[request.of_class];
+    request.prompt_tokens = (own && own->prompt ? *own->prompt : traffic.prompt).sample(prompt);
+    request.output_tokens = (own && own->output ? *own->output : traffic.output).sample(output);
     if (traffic.prefix.groups > 0) add_hashes(traffic.prefix, prefix, request, list);
     list.requests.push_back(request);
   }
@@ -219,6 +235,44 @@ void parse_arrivals(const std::string& text, const Place& at, RequestTraffic& tr
     }
   fail_input(at, "'" + shown_text(text) + "' is no law of arrivals",
              suggestion(text, {"poisson", "constant", "gamma:2.5", "burst"}));
+}
+
+TrafficClass parse_traffic_class(const std::string& text, const Place& at) {
+  const std::string remedy =
+      "write like interactive:share=0.7,priority=10,ttft=2000,tpot=40 (limits in ms)";
+  const std::size_t colon = text.find(':');
+  TrafficClass one;
+  one.of.name = text.substr(0, colon);
+  if (one.of.name.empty() || colon == text.npos)
+    fail_input(at, "'" + shown_text(text) + "' is no name and its keys", remedy);
+  std::string limits;
+  for (const std::string& item : split_list(text.substr(colon + 1), at)) {
+    const std::size_t equals = item.find('=');
+    const std::string key = item.substr(0, equals);
+    const std::string value = equals == item.npos ? "" : item.substr(equals + 1);
+    const auto number = [&](double low, double high) {
+      const auto read = plain_number(value);
+      if (!read || !(*read >= low && *read <= high))
+        fail_input(at, key + " is '" + shown_text(value) + "'",
+                   "write a number from " + nine_digits(low) + " to " + nine_digits(high));
+      return *read;
+    };
+    if (key == "share")
+      one.share = number(1e-9, 1e9);
+    else if (key == "priority")
+      one.of.priority = static_cast<int>(std::floor(number(0.0, 1e6)));
+    else if (key == "isl")
+      one.prompt = parse_length_distribution(value, at);
+    else if (key == "osl")
+      one.output = parse_length_distribution(value, at);
+    else if (key == "ttft" || key == "tpot" || key == "e2e")
+      limits += (limits.empty() ? "" : ",") + item;
+    else
+      fail_input(at, "'" + shown_text(key) + "' is no key of a class",
+                 suggestion(key, {"share", "priority", "ttft", "tpot", "e2e", "isl", "osl"}));
+  }
+  if (!limits.empty()) one.of.slo = parse_slo(limits, at);
+  return one;
 }
 
 SharedPrefix parse_shared_prefix(const std::string& text, const Place& at) {

@@ -60,6 +60,13 @@ struct SharedPrefix {
   bool operator==(const SharedPrefix&) const = default;
 };
 
+/// A class of requests in a stream.
+struct TrafficClass {
+  RequestClass of;
+  double share = 1.0;  ///< Of the requests, over the sum of all classes'.
+  std::optional<LengthDistribution> prompt, output;  ///< None: those of the stream.
+};
+
 /// A stream of requests by its distributions.
 struct RequestTraffic {
   Arrivals arrivals = Arrivals::closed;
@@ -69,6 +76,7 @@ struct RequestTraffic {
   LengthDistribution prompt, output;
   std::int64_t requests = 1;
   SharedPrefix prefix;
+  std::vector<TrafficClass> classes{};  ///< Empty: all requests are alike.
   std::uint64_t seed = 1;
   /// The stream as it is after a long time. The mean rate is exactly `rate`. Clients of a closed
   /// loop do not begin in step: the answer of the first request of each has only the part that is
@@ -90,6 +98,9 @@ void take_lengths(const RequestList& file, bool stationary, RequestList& list);
 /// Reads "poisson", "constant", "gamma:2.5", "burst" into `arrivals` and `variation`. Errors
 /// (bad_input): another word, a variation outside [0.01, 100].
 void parse_arrivals(const std::string& text, const Place& at, RequestTraffic& traffic);
+/// Reads "interactive:share=0.7,priority=10,ttft=2000,tpot=40,isl=1024,osl=819..1024": limits in
+/// ms. Errors (bad_input): no name, a key that is none, a value outside its range.
+TrafficClass parse_traffic_class(const std::string& text, const Place& at);
 /// Reads "groups=10,tokens=150[,users=5,user-tokens=600]".
 SharedPrefix parse_shared_prefix(const std::string& text, const Place& at);
 

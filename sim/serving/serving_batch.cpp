@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <utility>
@@ -91,8 +92,19 @@ void ServingBatch::plan_fetch(const Sequence& sequence, Candidate& of) const {
     of.fetched = std::max(of.fetched, end(tier, of.match.in_tier[tier]));
 }
 
+void ServingBatch::see_until(Seconds time, Seconds now) {
+  clock_ = now;
+  for (; !arriving_.empty() && arriving_.front().arrival <= time; arriving_.pop_front()) {
+    auto place = waiting_.end();
+    while (place != waiting_.begin() &&
+           priority_of(*std::prev(place)) < priority_of(arriving_.front()))
+      --place;
+    waiting_.insert(place, arriving_.front());
+  }
+}
+
 ServingBatch::Candidate ServingBatch::candidate() const {
-  const Sequence& first = waiting_.front();
+  const Sequence& first = first_waiting();
   Candidate of;
   of.prompt = first.prompt;
   of.outputs_left = first.outputs - first.made;
@@ -134,6 +146,7 @@ bool ServingBatch::admit(const Candidate& of, bool reserving, Seconds now) {
   free_places_.pop_back();
   const std::uint32_t stamp = sequences_[place].stamp + 1;
   Sequence& sequence = sequences_[place];
+  assert(!waiting_.empty());
   sequence = waiting_.front();
   waiting_.pop_front();
   sequence.stamp = stamp;
@@ -410,7 +423,12 @@ void ServingBatch::free_place(std::uint32_t place) {
 
 void ServingBatch::preempt_youngest(Seconds now) {
   assert(running_ > 1);
-  const std::uint32_t place = order_.back().place;
+  std::uint32_t place = order_.back().place;
+  if (!list_.classes.empty())
+    for (auto entry = order_.rbegin(); entry != order_.rend(); ++entry)
+      if (sequences_[entry->place].stamp == entry->stamp &&
+          priority_of(sequences_[entry->place]) < priority_of(sequences_[place]))
+        place = entry->place;
   Sequence again = sequences_[place];
   const bool decoded = again.decodes;
   const std::int64_t joined = again.joined;
@@ -427,7 +445,9 @@ void ServingBatch::preempt_youngest(Seconds now) {
   ++again.preemptions;
   // A request that left before its first step has made no token here.
   if (decoded && step_ > joined) again.last_token = now;
-  waiting_.push_front(again);
+  auto first = waiting_.begin();
+  while (first != waiting_.end() && priority_of(*first) > priority_of(again)) ++first;
+  waiting_.insert(first, again);
 }
 
 void PromptTurn::resume() {

@@ -149,19 +149,20 @@ class ServingBatch {
   const BatchRules& rules() const { return rules_; }
   const KvBlocks& kv() const { return kv_; }
 
-  // Waiting requests are first come, first served; a preempted one is first again.
-  void wait(const Sequence& sequence) { waiting_.push_back(sequence); }
-  bool has_waiting() const { return !waiting_.empty(); }
-  /// The scheduler knows only of requests that came until `time`; it is `now`.
-  void see_until(Seconds time, Seconds now) { seen_until_ = time, clock_ = now; }
-  bool has_seen_waiting() const {
-    return !waiting_.empty() && waiting_.front().arrival <= seen_until_;
-  }
+  // Waiting requests are first come, first served within their priority; a preempted one is the
+  // first of its again.
+  void wait(const Sequence& sequence) { arriving_.push_back(sequence); }
+  bool has_waiting() const { return !waiting_.empty() || !arriving_.empty(); }
+  /// From here on the scheduler knows of requests that came until `time`; it is `now`.
+  void see_until(Seconds time, Seconds now);
+  bool has_seen_waiting() const { return !waiting_.empty(); }
   /// The first one joins the decodes as soon as there are blocks for it.
   bool next_is_kept() const {
     return rules_.keeps_preempted && !waiting_.empty() && waiting_.front().preemptions > 0;
   }
-  std::int64_t waiting() const { return static_cast<std::int64_t>(waiting_.size()); }
+  std::int64_t waiting() const {
+    return static_cast<std::int64_t>(waiting_.size() + arriving_.size());
+  }
   /// No prompt begins in the next iteration (BatchRules::prefill_delay).
   void hold_prompts(bool holds) { holds_prompts_ = holds; }
   bool holds_prompts() const { return holds_prompts_; }
@@ -222,8 +223,8 @@ class ServingBatch {
   /// True if one more may run, by the number of requests and the windows of the first that waits.
   bool has_place() const {
     return running_ < rules_.most_requests &&
-           (windows_pool_.tokens == 0 || running_ == 0 || waiting_.empty() ||
-            windows_held_ + windows_pool_.of(waiting_.front().prompt) <= windows_pool_.tokens);
+           (windows_pool_.tokens == 0 || running_ == 0 || !has_waiting() ||
+            windows_held_ + windows_pool_.of(first_waiting().prompt) <= windows_pool_.tokens);
   }
   std::int64_t decodes() const { return decodes_; }
   std::int64_t context() const { return context_; }
@@ -236,7 +237,7 @@ class ServingBatch {
   std::int64_t growth_of_step() const;
   std::int64_t tokens_until_full() const;
   std::int64_t tokens_until_finish();
-  /// The request that came last waits again. There must be two.
+  /// Of those with the lowest priority, the request that came last waits again. There must be two.
   void preempt_youngest(Seconds now);
 
   // Results of an iteration.
@@ -258,6 +259,12 @@ class ServingBatch {
   void give_back(const KeptBlocks& kept);
 
  private:
+  const Sequence& first_waiting() const {
+    return waiting_.empty() ? arriving_.front() : waiting_.front();
+  }
+  int priority_of(const Sequence& sequence) const {
+    return list_.priority_of(list_.requests[sequence.request]);
+  }
   std::int64_t context_of(const Sequence& sequence) const {
     return sequence.prompt + (step_ - sequence.joined);
   }
@@ -277,8 +284,9 @@ class ServingBatch {
   const RequestList& list_;
   BatchRules rules_;
   KvBlocks kv_;
-  std::deque<Sequence> waiting_;
-  Seconds seen_until_{1e300}, clock_;
+  std::deque<Sequence> waiting_;   // By priority; those of equal ones as they came.
+  std::deque<Sequence> arriving_;  // Those that the scheduler has not seen.
+  Seconds clock_;
   bool holds_prompts_ = false;
   std::vector<Sequence> sequences_;
   std::vector<std::uint32_t> free_places_;

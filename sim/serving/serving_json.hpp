@@ -21,6 +21,8 @@ inline std::int64_t whole(Bytes bytes) { return std::llround(bytes.si()); }
 /// The keys "mean", "p50", "p90", "p95", "p99" and "max", in milliseconds to whole nanoseconds.
 nlohmann::ordered_json latency_json(const LatencyHistogram& histogram);
 
+/// Classes of requests, a list.
+nlohmann::ordered_json classes_json(const std::vector<ClassOutcome>& classes);
 /// Memories behind the GPU's, a list.
 nlohmann::ordered_json tiers_json(const std::vector<TierUse>& uses);
 

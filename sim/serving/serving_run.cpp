@@ -107,7 +107,7 @@ ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
   if (load.over_network) shape.client = setup.engine.client;
   shape.stages = plan.pp;
   shape.replay = load.replay;
-  shape.replay.keeps_times |= load.part == MeasuredPart::steady;
+  shape.replay.keeps_times |= load.part == MeasuredPart::steady || !load.list.classes.empty();
   return shape;
 }
 
@@ -176,6 +176,30 @@ RequestList requests_of(const ServingLoad& load) {
   return list;
 }
 
+std::vector<ClassOutcome> outcomes_of_classes(const RequestList& list,
+                                              const std::vector<RequestTimes>& times,
+                                              const std::optional<Slo>& slo, Seconds from,
+                                              Seconds until) {
+  std::vector<ClassOutcome> outcomes;
+  for (const RequestClass& one : list.classes) {
+    outcomes.emplace_back();
+    outcomes.back().name = one.name;
+  }
+  if (outcomes.empty()) return outcomes;
+  for (const RequestTimes& of : times) {
+    if (of.arrival < from || of.arrival > until) continue;
+    const Request& request = list.requests[of.request];
+    ClassOutcome& outcome = outcomes[request.of_class];
+    const std::optional<Slo>& limits = list.limits_of(request, slo);
+    ++outcome.requests;
+    outcome.within_limits += !limits || limits->met(of.ttft, of.tpot, of.e2e) ? 1 : 0;
+    outcome.ttft.add(of.ttft);
+    outcome.e2e.add(of.e2e);
+    if (request.output_tokens > 1) outcome.tpot.add(of.tpot);
+  }
+  return outcomes;
+}
+
 void measure(const ServingLoad& load, ServingRun& run) {
   ReplayCounts& counts = run.replay.counts;
   run.sampled = static_cast<std::int64_t>(load.list.requests.size());
@@ -184,10 +208,12 @@ void measure(const ServingLoad& load, ServingRun& run) {
   run.saturated = run.open && run.saturated;
   if (load.part == MeasuredPart::all) {
     run.window = whole_run(counts);
-    return;
+  } else {
+    run.window = measure_steady(load.list, run.replay.times, load.skipped, load.replay.slo, counts);
+    if (!run.window.whole) run.saturated = run.window.overloaded;
   }
-  run.window = measure_steady(load.list, run.replay.times, load.skipped, load.replay.slo, counts);
-  if (!run.window.whole) run.saturated = run.window.overloaded;
+  run.classes = outcomes_of_classes(load.list, run.replay.times, load.replay.slo, run.window.begin,
+                                    run.window.end);
 }
 
 ServingRun serve_requests(const PricedServing& priced, const ServingLoad& load, const Place& at) {

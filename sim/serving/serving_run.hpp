@@ -65,6 +65,22 @@ struct PooledOutcome {
   std::vector<ReplayedIteration> decode_iterations;  ///< The prefill pool's are in `replay`.
 };
 
+/// What the requests of a class got.
+struct ClassOutcome {
+  std::string name;
+  std::int64_t requests = 0, within_limits = 0;
+  LatencyHistogram ttft, tpot, e2e;
+
+  double attainment() const {
+    return requests > 0 ? static_cast<double>(within_limits) / static_cast<double>(requests) : 0.0;
+  }
+};
+/// Those that were sent between two times, by class. Empty without classes.
+std::vector<ClassOutcome> outcomes_of_classes(const RequestList& list,
+                                              const std::vector<RequestTimes>& times,
+                                              const std::optional<Slo>& slo, Seconds from,
+                                              Seconds until);
+
 /// The result of a run. Figures are of all GPUs of all replicas together.
 struct ServingRun {
   ServingSetup setup;  ///< The decode pool's if there are pools, as is `kv`.
@@ -74,7 +90,8 @@ struct ServingRun {
   bool saturated = false;  ///< The queue of an open loop grew through the run.
   std::optional<PooledOutcome> pools;
   SteadyWindow window;
-  std::int64_t sampled = 0;  ///< Requests that were replayed.
+  std::vector<ClassOutcome> classes;  ///< Of the requests that count.
+  std::int64_t sampled = 0;           ///< Requests that were replayed.
   /// Replicas of the deployment for each simulated one: below 1 if the deployment was simulated
   /// several times.
   double represented = 1.0;

@@ -199,7 +199,10 @@ std::string memory_line(const ServingRun& run) {
 std::string limits(const ServedAnswer& answer) {
   const std::optional<Slo>& slo = answer.load.replay.slo;
   std::string text;
-  if (slo)
+  const bool has_limits =
+      slo || std::any_of(answer.load.list.classes.begin(), answer.load.list.classes.end(),
+                         [](const RequestClass& one) { return one.slo.has_value(); });
+  if (has_limits)
     text += percent(answer.run.slo_share()) + " of the requests keep to the limits, " +
             fixed(answer.run.slo_share() * answer.run.requests_per_s(), 3) + " a second\n";
   if (answer.goodput)
@@ -249,7 +252,8 @@ std::string serving_run_text(const ServedAnswer& answer) {
                      "\n" + by_runs_text(answer) +
                      (run.pools ? pooled_outcome_text(run)
                                 : memory_line(run) + states_line(answer) + windows_line(answer)) +
-                     longest_line(run) + limits(answer) + token_cost_text(answer.cost);
+                     longest_line(run) + limits(answer) + class_table(run.classes) +
+                     token_cost_text(answer.cost);
   if (run.saturated)
     text += "Overloaded: more requests come than are answered, " + fixed(run.requests_per_s(), 3) +
             " a second.\nTTFT and end-to-end times say how long the run lasted, not how long "
@@ -375,6 +379,7 @@ std::string serving_run_json(const ServedAnswer& answer, double wall_s) {
   if (!answer.by_runs.empty()) json["by_runs"] = by_runs_json(answer);
   json["saturated"] = run.saturated;
   json["slo"] = slo_json(answer);
+  if (!run.classes.empty()) json["classes"] = classes_json(run.classes);
   json["kv"] = run.pools ? Json(nullptr) : kv_json(run);
   if (run.pools) {
     json["transfers"] = transfers_json(*run.pools);
@@ -388,6 +393,38 @@ std::string serving_run_json(const ServedAnswer& answer, double wall_s) {
   json["replicas_replayed"] = run.replay.replayed;
   if (wall_s >= 0.0) json["simulation_wall_s"] = wall_s;
   return json.dump(2) + "\n";
+}
+
+std::string class_table(const std::vector<ClassOutcome>& classes) {
+  if (classes.empty()) return "";
+  Table table{{{"class", Align::left},
+               {"requests"},
+               {"TTFT p50"},
+               {"p90"},
+               {"TPOT p50"},
+               {"p90"},
+               {"in limits"}}};
+  const auto ms = [](const LatencyHistogram& of, double share) {
+    return fixed(of.percentile(share).si() * 1e3, 1);
+  };
+  for (const ClassOutcome& of : classes)
+    table.add_row({of.name, grouped(of.requests), ms(of.ttft, 0.5), ms(of.ttft, 0.9),
+                   ms(of.tpot, 0.5), ms(of.tpot, 0.9),
+                   of.requests > 0 ? percent(of.attainment()) : "-"});
+  return table.text();
+}
+
+Json classes_json(const std::vector<ClassOutcome>& classes) {
+  Json json = Json::array();
+  for (const ClassOutcome& of : classes)
+    json.push_back({{"name", of.name},
+                    {"requests", of.requests},
+                    {"attainment", rounded(of.attainment())},
+                    {"latency_ms",
+                     {{"ttft", latency_json(of.ttft)},
+                      {"tpot", latency_json(of.tpot)},
+                      {"e2e", latency_json(of.e2e)}}}});
+  return json;
 }
 
 std::string tier_lines(const Deployment& plan, const std::vector<TierUse>& uses) {

@@ -30,6 +30,8 @@ std::vector<NamedLatency> latencies(const ReplayCounts& counts);
 /// Mean, percentiles and maximum in milliseconds, a line each.
 std::string latency_table(const std::vector<NamedLatency>& latencies);
 
+/// Latencies in milliseconds and the share within their limits, a line each; "" without classes.
+std::string class_table(const std::vector<ClassOutcome>& classes);
 /// A line for each memory behind the GPU's.
 std::string tier_lines(const Deployment& plan, const std::vector<TierUse>& uses);
 

@@ -249,10 +249,11 @@ void count_sent(const RequestList& list, const std::vector<RequestTimes>& times,
   for (const std::uint32_t i : sent) {
     const RequestTimes& of = times[i];
     const Request& request = list.requests[of.request];
-    counts.finish(of, request.prompt_tokens, request.output_tokens, slo);
+    const std::optional<Slo>& limits = list.limits_of(request, slo);
+    counts.finish(of, request.prompt_tokens, request.output_tokens, limits);
     ttft.push_back(of.ttft.si());
     if (request.output_tokens > 1) tpot.push_back(of.tpot.si());
-    within.push_back(!slo || slo->met(of.ttft, of.tpot, of.e2e) ? 1.0 : 0.0);
+    within.push_back(!limits || limits->met(of.ttft, of.tpot, of.e2e) ? 1.0 : 0.0);
   }
   window.ttft = batch_mean(ttft);
   window.tpot = batch_mean(tpot);
