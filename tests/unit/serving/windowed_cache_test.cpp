@@ -116,6 +116,7 @@ TEST(WindowedCache, HoldsWhatItsRequestsKeepAtAnyTime) {
             sequence.prompt = list.requests[next].prompt_tokens;
             sequence.outputs = list.requests[next++].output_tokens;
             batch.wait(sequence);
+            batch.see_until(Seconds{1e300}, Seconds{});
           }
           const bool space =
               batch.has_waiting() &&
