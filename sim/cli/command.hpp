@@ -42,6 +42,15 @@ inline const std::vector<std::string> length_keys{"prompt_length", "response_len
                                                   "mean_response", "max_response"};
 int buy_for_post(const PostPurchase& purchase);
 
+/// `orrery buy --serve`: which machine serves a day's load, with and without scaling.
+struct ServingPurchaseOptions {
+  std::string load, model, engine, isl, osl, slo, start, economics;
+  std::vector<std::string> scalers;
+  std::vector<System> systems;
+  bool json = false;
+};
+int buy_for_serving(const ServingPurchaseOptions& purchase);
+
 int run_schedule(const Arguments& arguments);
 int run_sweep(const Arguments& arguments);
 int run_calibrate(const Arguments& arguments);

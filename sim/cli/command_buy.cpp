@@ -63,6 +63,7 @@ struct BuyOptions {
   std::vector<std::pair<std::string, std::string>> loop_keys;  ///< Of that job.
   std::optional<std::string> post;  ///< A job of reinforcement learning, in place of a training.
   std::int64_t steps = 0;
+  ServingPurchaseOptions serving;
   bool json = false, csv = false, force = false;
   TextWidth width = TextWidth::terminal;
 };
@@ -91,6 +92,19 @@ void add_buy(Options& options, BuyOptions& into) {
                   });
   options.add("steps", "N", "adds how long a run of so many steps takes, and its rent", into.steps,
               whole(1, 1 << 30));
+  options.add("serve", "FILE",
+              "instead of tokens: requests a second by time, as orrery serve --load",
+              into.serving.load);
+  options.add("engine", "NAME", "what serves them: orrery list engines", into.serving.engine);
+  options.add("isl", "LENGTHS", "tokens of a prompt, as orrery serve", into.serving.isl);
+  options.add("osl", "LENGTHS", "tokens of an answer", into.serving.osl);
+  options.add("slo", "LIST", "limits in ms and the share of requests within: ttft=2000,tpot=40@p95",
+              into.serving.slo);
+  options.add("autoscale", "LAW",
+              "fleets that follow the load, as orrery serve (hpa, hpa:kv=0.5, oracle)",
+              into.serving.scalers);
+  options.add("start", "TIME", "from asking for a replica until it takes requests (as predicted)",
+              into.serving.start);
   options.add("deadline", "TIME", "how long it may take, as 60d", request.deadline, parse_time);
   options.add("budget", "USD",
               "what this one training may cost by --pay, as 10M; for a purchase: --capital",
@@ -192,6 +206,22 @@ int buy_for_loop(BuyOptions& given, const Options& options) {
                        given.request.gpus, given.steps, given.loop_keys, given.json});
 }
 
+int buy_for_requests(BuyOptions& given, const Options& options) {
+  options.refuse(
+      {"tokens", "gpus", "deadline", "budget", "pay", "capital", "max-batch-tokens", "gbs",
+       "reliability", "dtype", "fix", "max-memory", "csv", "html", "wide", "post", "steps"},
+      "is of a training run", "leave it out, or --serve");
+  for (const std::string& name : length_keys)
+    options.refuse({name.c_str()}, "is of a job of reinforcement learning", "leave it out");
+  read_systems(given);
+  ServingPurchaseOptions& serving = given.serving;
+  serving.model = given.names.model;
+  serving.economics = given.request.economics;
+  serving.systems = given.request.systems;
+  serving.json = given.json;
+  return buy_for_serving(serving);
+}
+
 void complete(BuyOptions& given, const Options& options) {
   PurchaseRequest& request = given.request;
   options.required("model", "name one: orrery list models");
@@ -222,13 +252,18 @@ int run_buy(const Arguments& arguments) {
   point_plan_keys_to_fix(options, arguments, "a purchase");
   if (!options.read(arguments,
                     "usage: orrery buy --model M --tokens T --system S,S --gpus N [options]\n"
-                    "       orrery buy --post JOB --system S,S --gpus N [options]\n\n"
+                    "       orrery buy --post JOB --system S,S --gpus N [options]\n"
+                    "       orrery buy --serve LOAD --model M --engine E --system S,S --isl N "
+                    "--osl N --slo L\n\n"
                     "Which machine trains a model in how many days for how much money "
                     "(docs/guides/buy.md)."))
     return exit_ok;
   options.refuse_words("see orrery buy --help");
   if (given.json)
     options.refuse({"csv"}, "and --json would be printed into each other", "leave one of them out");
+  if (!given.serving.load.empty()) return buy_for_requests(given, options);
+  options.refuse({"engine", "isl", "osl", "slo", "autoscale", "start"}, "is of a load of requests",
+                 "add --serve FILE");
   if (given.post) return buy_for_loop(given, options);
   std::vector<std::string> of_loops = length_keys;
   of_loops.push_back("steps");

@@ -35,6 +35,7 @@ struct ScaledOptions {
   std::optional<std::string> load;
   std::vector<std::string> scalers;
   std::optional<std::string> start, between_stages;
+  std::int64_t samples = 1;
 };
 void add_scaled(Options& options, ScaledOptions& into);
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "sim/cli/command.hpp"
 #include "sim/cli/serve_fleet.hpp"
 #include "sim/cli/serve_setup.hpp"
 #include "sim/cli/terminal.hpp"
@@ -29,9 +30,10 @@ double capacity_of(const PricedServing& priced, const TrafficOptions& traffic,
   return largest_rate(serve, load, 1).rate;
 }
 
-// "cold", "restored" and "asleep" are predicted; else a time.
+// "cold", "restored" and "sleeping" are predicted; else a time.
 Seconds start_of(const ServingSetup& setup, const std::string& text) {
-  for (const ReplicaStart how : {ReplicaStart::cold, ReplicaStart::restored, ReplicaStart::asleep})
+  for (const ReplicaStart how :
+       {ReplicaStart::cold, ReplicaStart::restored, ReplicaStart::sleeping})
     if (text == name(how)) return start_time(setup, how);
   return parse_span(text, command_line / "start");
 }
@@ -46,13 +48,16 @@ void add_scaled(Options& options, ScaledOptions& into) {
               "knative[:concurrency=100] or planner[:target=sla,...]; min= and max= replicas; "
               "several are compared",
               into.scalers);
+  options.add("samples", "N",
+              "so many samples of the arrivals: policies are compared by their means (1)",
+              into.samples, whole(1, 100));
   options.add("between-stages", "TIME",
               "each rate begins so long after all requests of the one before are answered, as "
               "inference-perf waits for 2s (default: at its own time)",
               into.between_stages);
   options.add("start", "TIME",
               "from asking for a replica until it takes requests: 100s, or as predicted for one "
-              "that starts cold (default), is restored from a snapshot or was asleep",
+              "that starts cold (default), is restored from a snapshot or was sleeping",
               into.start);
 }
 
@@ -75,9 +80,18 @@ int serve_scaled(const Options& options, const ScaledOptions& given, const Traff
   const bool constant = options.has("arrival") && traffic.arrivals.arrivals == Arrivals::constant;
   if (options.has("arrival") && !constant && traffic.arrivals.arrivals != Arrivals::poisson)
     fail_input(command_line / "arrival", "is neither poisson nor constant", "write one of them");
-  const RequestList list = requests_of_curve(answer.curve, constant, answer.traffic);
-  if (list.requests.empty()) fail_input({answer.file, ""}, "brings no request", "raise its rates");
-  answer.requests = std::ssize(list.requests);
+  if (constant && given.samples > 1)
+    fail_input(command_line / "samples", "are all alike where requests come at equal distances",
+               "leave it out, or --arrival constant");
+  std::vector<RequestList> lists;
+  for (std::int64_t sample = 0; sample < given.samples; ++sample) {
+    RequestTraffic drawn = answer.traffic;
+    drawn.seed += static_cast<std::uint64_t>(sample);
+    lists.push_back(requests_of_curve(answer.curve, constant, drawn));
+  }
+  if (lists.front().requests.empty())
+    fail_input({answer.file, ""}, "brings no request", "raise its rates");
+  answer.requests = std::ssize(lists.front().requests);
   answer.start = given.start ? start_of(priced.setup, *given.start) : start_time(priced.setup, {});
   std::vector<std::string> scalers = given.scalers;
   if (scalers.empty()) scalers.push_back("fixed");
@@ -120,12 +134,57 @@ int serve_scaled(const Options& options, const ScaledOptions& given, const Traff
     load.start = answer.start;
     if (given.between_stages)
       load.between_stages = parse_span(*given.between_stages, command_line / "between-stages");
-    answer.runs.push_back(orrery::serve_scaled(priced, load, list, traffic.rules, command_line));
-    ScaledRun& run = answer.runs.back();
-    run.classes = outcomes_of_classes(list, run.times, answer.slo, Seconds{}, run.span);
+    PolicySamples& samples = answer.samples.emplace_back();
+    for (const RequestList& list : lists) {
+      ScaledRun run = orrery::serve_scaled(priced, load, list, traffic.rules, command_line);
+      samples.add(run);
+      if (&list != &lists.front()) continue;
+      run.classes = outcomes_of_classes(list, run.times, answer.slo, Seconds{}, run.span);
+      answer.runs.push_back(std::move(run));
+    }
   }
   answer.economics = read_economics(priced.setup.system, traffic.economics);
   std::cout << (traffic.json ? scaled_json(answer, since.passed().si()) : scaled_text(answer));
+  return exit_ok;
+}
+
+int buy_for_serving(const ServingPurchaseOptions& given) {
+  const auto needed = [](const std::string& value, const char* option, const char* remedy) {
+    if (value.empty()) fail_input(command_line / option, "is missing", remedy);
+    return value;
+  };
+  ServingRequirement asked;
+  asked.at = command_line;
+  asked.model = read_model(needed(given.model, "model", "name one: orrery list models"),
+                           command_line / "model");
+  asked.engine = read_serving_engine(
+      needed(given.engine, "engine", "name one: orrery list engines"), command_line / "engine");
+  asked.curve = read_load_curve(given.load);
+  if (!(asked.curve.requests() > 0.0) || asked.curve.requests() > most_requests_of_load)
+    fail_input({given.load, ""},
+               "has " + grouped(std::llround(asked.curve.requests())) + " requests",
+               "give it from one to 50 million");
+  asked.traffic.prompt = parse_length_distribution(
+      needed(given.isl, "isl", "write --isl 4000, tokens of prompts"), command_line / "isl");
+  asked.traffic.output = parse_length_distribution(
+      needed(given.osl, "osl", "write --osl 1000, tokens of answers"), command_line / "osl");
+  asked.rules.prefix_cache = true;
+  asked.rules.replay.routing = Routing::least_tokens;
+  asked.rules.replay.slo = parse_slo(needed(given.slo, "slo", "write --slo ttft=3000,tpot=100@p95"),
+                                     command_line / "slo");
+  for (const std::string& text : given.scalers)
+    asked.scalers.push_back(parse_scaler(text, command_line / "autoscale"));
+  if (asked.scalers.empty())
+    for (const char* usual : {"hpa", "hpa:kv=0.5", "oracle"})
+      asked.scalers.push_back(parse_scaler(usual, command_line / "autoscale"));
+  if (!given.start.empty()) asked.start = parse_span(given.start, command_line / "start");
+  const std::vector<ServingOffer> offers =
+      long_work([&] { return serving_offers(asked, given.systems, given.economics); });
+  if (!offers.front().fixed)
+    fail_infeasible(command_line / "serve", "no machine serves the load: " + offers.front().refusal,
+                    "");
+  std::cout << (given.json ? serving_offers_json(asked, offers)
+                           : serving_offers_text(asked, offers));
   return exit_ok;
 }
 

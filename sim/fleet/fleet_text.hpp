@@ -37,7 +37,8 @@ struct ScaledAnswer {
   Seconds start;
   double capacity =
       0.0;  ///< Requests a second that a replica serves within the limits; 0: unknown.
-  std::vector<ScaledRun> runs;  ///< A policy each.
+  std::vector<ScaledRun> runs;         ///< A policy each, of the first sample.
+  std::vector<PolicySamples> samples;  ///< Likewise, of all.
   Economics economics;
 
   bool has_limits() const {
@@ -45,6 +46,46 @@ struct ScaledAnswer {
                               [](const TrafficClass& one) { return one.of.slo.has_value(); });
   }
 };
+
+/// A load of requests that machines are compared for.
+struct ServingRequirement {
+  Model model;
+  ServingEngine engine;
+  DeploymentRequest deployment;  ///< Of a replica; without tp the best one is found.
+  LoadCurve curve;
+  RequestTraffic traffic;  ///< Lengths, classes and seed.
+  ServingLoad rules;       ///< With limits, and the share that must keep to them.
+  std::vector<ScalerRequest> scalers;
+  std::optional<Seconds> start;  ///< None: as predicted for a cold start.
+  Place at;
+};
+
+/// The fleet of one machine that serves the load within the limits.
+struct ServingOffer {
+  System system;
+  Economics economics;
+  std::string refusal;             ///< "": it serves the load.
+  int tp = 0;                      ///< Of a replica: the degree with the largest rate a GPU.
+  int replicas = 0;                ///< Of the fixed fleet.
+  double capacity = 0.0;           ///< Requests a second of a replica within the limits.
+  std::optional<ScaledRun> fixed;  ///< The fleet for the peak.
+  std::vector<ScaledRun> scaled;   ///< A policy each.
+
+  /// The scaled fleet with the fewest GPU hours that keeps `share` within the limits.
+  std::optional<std::size_t> best(double share) const;
+  /// The price of the fixed fleet, in whole nodes or domains.
+  Range to_buy() const;
+};
+
+/// The cheapest to rent first. A machine that cannot serve the load says why.
+std::vector<ServingOffer> serving_offers(const ServingRequirement& asked,
+                                         const std::vector<System>& systems,
+                                         const std::string& economics);
+std::string serving_offers_text(const ServingRequirement& asked,
+                                const std::vector<ServingOffer>& offers);
+/// orrery.serving-purchase/1
+std::string serving_offers_json(const ServingRequirement& asked,
+                                const std::vector<ServingOffer>& offers);
 
 std::string scaled_text(const ScaledAnswer& answer);
 /// orrery.fleet/1

@@ -493,6 +493,45 @@ ScaledRun serve_scaled(const PricedServing& priced, const ScaledLoad& load,
   return run;
 }
 
+void PolicySamples::add(const ScaledRun& run) {
+  attainment.push_back(run.attainment());
+  gpu_hours.push_back(run.gpu_hours());
+  replicas.push_back(run.mean_replicas());
+}
+
+double mean_of(const std::vector<double>& values) {
+  double sum = 0.0;
+  for (const double value : values) sum += value;
+  return values.empty() ? 0.0 : sum / static_cast<double>(values.size());
+}
+
+BestPolicy best_policy(const std::vector<ScalerRequest>& policies,
+                       const std::vector<PolicySamples>& samples, double share) {
+  const auto takes_part = [&](std::size_t i) {
+    return policies[i].law != ScalingLaw::oracle && mean_of(samples[i].attainment) >= share;
+  };
+  BestPolicy answer;
+  for (std::size_t i = 0; i < policies.size(); ++i)
+    if (takes_part(i) &&
+        (!answer.best || mean_of(samples[i].gpu_hours) < mean_of(samples[*answer.best].gpu_hours)))
+      answer.best = i;
+  if (!answer.best) return answer;
+  const std::vector<double>& least = samples[*answer.best].gpu_hours;
+  for (std::size_t i = 0; i < policies.size(); ++i) {
+    if (i == *answer.best || !takes_part(i)) continue;
+    std::vector<double> more;
+    for (std::size_t s = 0; s < least.size(); ++s)
+      more.push_back(samples[i].gpu_hours[s] - least[s]);
+    const double mean = mean_of(more);
+    double squares = 0.0;
+    for (const double one : more) squares += (one - mean) * (one - mean);
+    const auto n = static_cast<double>(more.size());
+    const double error = n > 1.0 ? std::sqrt(squares / (n - 1.0) / n) : 0.0;
+    if (mean <= std::max(2.0 * error, 0.01 * mean_of(least))) answer.ties.push_back(i);
+  }
+  return answer;
+}
+
 Seconds least_replica_seconds(const LoadCurve& curve, double capacity) {
   Seconds sum;
   for (std::size_t i = 0; i < curve.stages.size(); ++i) {
@@ -510,7 +549,7 @@ Seconds start_time(const ServingSetup& setup, ReplicaStart how) {
       return Seconds{55.0} + read;
     case ReplicaStart::restored:
       return Seconds{3.5} + read;
-    case ReplicaStart::asleep:
+    case ReplicaStart::sleeping:
       return Seconds{0.1} + weights / setup.system.gpu.host;
   }
   return {};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,26 @@ struct ScaledRun {
 ScaledRun serve_scaled(const PricedServing& priced, const ScaledLoad& load,
                        const RequestList& requests, const ServingLoad& rules, const Place& at);
 
+/// What a policy made of several samples of the same load.
+struct PolicySamples {
+  std::vector<double> attainment, gpu_hours, replicas;  ///< By sample.
+
+  void add(const ScaledRun& run);
+};
+/// Mean of all; 0 of none.
+double mean_of(const std::vector<double>& values);
+
+/// Of the policies that keep `share` of the requests within their limits on average, the one with
+/// the fewest GPU hours, and those that may be as good: the differences from it, sample by sample,
+/// are not clear of 0 by two standard errors, or below 1 %. The oracle, which knows the load to
+/// come, takes no part.
+struct BestPolicy {
+  std::optional<std::size_t> best;  ///< None keeps to it.
+  std::vector<std::size_t> ties;
+};
+BestPolicy best_policy(const std::vector<ScalerRequest>& policies,
+                       const std::vector<PolicySamples>& samples, double share);
+
 /// Replica seconds that no policy can do without, if a replica serves `capacity` requests a second:
 /// the least whole number at each moment.
 Seconds least_replica_seconds(const LoadCurve& curve, double capacity);
@@ -86,10 +107,10 @@ Seconds least_replica_seconds(const LoadCurve& curve, double capacity);
 enum class ReplicaStart {
   cold,      ///< Its processes start and read the weights from storage.
   restored,  ///< From a snapshot of a process that was ready, with its weights.
-  asleep     ///< Its process lives, with its weights in the host's memory.
+  sleeping   ///< Its process lives, with its weights in the host's memory.
 };
 template <>
-inline const std::vector<std::string> enum_words<ReplicaStart>{"cold", "restored", "asleep"};
+inline const std::vector<std::string> enum_words<ReplicaStart>{"cold", "restored", "sleeping"};
 
 /// The time from the start of a replica until it takes requests, without a node to provision or an
 /// image to pull: 55 s for processes, imports, compilation, graphs and warm-up and 0.3 s a GB of

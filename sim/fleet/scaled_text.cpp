@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -29,14 +30,36 @@ std::string table_of_policies(const ScaledAnswer& answer) {
                {"TTFT p50"},
                {"p90"},
                {"changes"}}};
-  for (const ScaledRun& run : answer.runs)
-    table.add_row({scaler_text(run.scaler), fixed(run.gpu_hours(), 2),
-                   fixed(run.mean_replicas(), 2),
-                   answer.has_limits() ? percent(run.attainment()) : "-",
+  for (std::size_t i = 0; i < answer.runs.size(); ++i) {
+    const ScaledRun& run = answer.runs[i];
+    const PolicySamples& samples = answer.samples[i];
+    const auto [low, high] =
+        std::minmax_element(samples.attainment.begin(), samples.attainment.end());
+    std::string within = answer.has_limits() ? percent(mean_of(samples.attainment)) : "-";
+    if (answer.has_limits() && samples.attainment.size() > 1)
+      within += " (" + fixed(100.0 * *low, 1) + " .. " + fixed(100.0 * *high, 1) + ")";
+    table.add_row({scaler_text(run.scaler), fixed(mean_of(samples.gpu_hours), 2),
+                   fixed(mean_of(samples.replicas), 2), within,
                    fixed(run.counts.ttft.percentile(0.5).si() * 1e3, 0),
                    fixed(run.counts.ttft.percentile(0.9).si() * 1e3, 0),
                    std::to_string(run.decisions.size())});
+  }
   return table.text();
+}
+
+// The policy with the fewest GPU hours, and those that may be as good.
+std::string best_text(const ScaledAnswer& answer) {
+  if (!answer.slo || answer.runs.size() < 2) return "";
+  std::vector<ScalerRequest> policies;
+  for (const ScaledRun& run : answer.runs) policies.push_back(run.scaler);
+  const BestPolicy best = best_policy(policies, answer.samples, answer.slo->share);
+  const std::string share = percent(answer.slo->share) + " of the requests within the limits";
+  if (!best.best) return "No policy keeps " + share + "\n";
+  std::string text =
+      "The fewest GPU hours that keep " + share + ": " + scaler_text(policies[*best.best]);
+  for (const std::size_t tie : best.ties)
+    text += (tie == best.ties.front() ? "; as good: " : ", ") + scaler_text(policies[tie]);
+  return wrapped_words("", text, text_columns);
 }
 
 std::string timeline_text(const ScaledRun& run) {
@@ -81,6 +104,7 @@ std::string scaled_text(const ScaledAnswer& answer) {
                         "; a replica takes " + fixed(answer.start.si(), 0) + " s to start",
                     text_columns) +
       "\n" + table_of_policies(answer);
+  text += best_text(answer);
   for (const ScaledRun& run : answer.runs)
     if (!run.classes.empty())
       text += "\n" + scaler_text(run.scaler) + "\n" + class_table(run.classes);
@@ -119,7 +143,8 @@ std::string scaled_json(const ScaledAnswer& answer, double wall_s) {
       answer.capacity > 0.0 ? Json(rounded(answer.capacity)) : Json(nullptr);
   json["least_gpu_hours"] =
       answer.capacity > 0.0 ? Json(rounded(least_gpu_hours(answer))) : Json(nullptr);
-  for (const ScaledRun& run : answer.runs) {
+  for (std::size_t i = 0; i < answer.runs.size(); ++i) {
+    const ScaledRun& run = answer.runs[i];
     const double gpus = run.gpus_a_replica();
     const auto hours = [&](Seconds time) { return rounded(time.si() / 3600.0 * gpus); };
     Json policy{
@@ -134,6 +159,9 @@ std::string scaled_json(const ScaledAnswer& answer, double wall_s) {
         {"span_s", rounded(run.span.si())},
         {"requests_finished", run.counts.totals.finished},
         {"longest_queue", run.longest_queue}};
+    const PolicySamples& samples = answer.samples[i];
+    policy["samples"] = {{"gpu_hours", samples.gpu_hours}, {"replicas", samples.replicas}};
+    if (answer.has_limits()) policy["samples"]["attainment"] = samples.attainment;
     policy["latency_ms"] = {{"ttft", latency_json(run.counts.ttft)},
                             {"tpot", latency_json(run.counts.tpot)},
                             {"e2e", latency_json(run.counts.e2e)}};

@@ -104,5 +104,43 @@ TEST(Sessions, ATurnWaitsForEarlierOnesAlone) {
             std::string::npos);
 }
 
+// Sessions of a profile have the statistics that it states: turns, first contexts and growth by
+// their medians, the share of tokens that repeat; and the beginning that all have in common.
+TEST(SessionProfiles, HaveTheirPublishedStatistics) {
+  const SessionProfile& profile = *session_profile("claude-code");
+  const SessionTrace trace = draw_sessions(profile, 2000, 260'000, 3);
+  std::vector<double> first, prompts, outputs;
+  for (const Session& session : trace.sessions) {
+    first.push_back(trace.list.requests[trace.turns_of(session).front().request].prompt_tokens);
+    for (const Turn& turn : trace.turns_of(session)) {
+      prompts.push_back(trace.list.requests[turn.request].prompt_tokens);
+      outputs.push_back(trace.list.requests[turn.request].output_tokens);
+    }
+  }
+  const auto median_of = [](std::vector<double> values) {
+    std::nth_element(values.begin(), values.begin() + std::ssize(values) / 2, values.end());
+    return values[values.size() / 2];
+  };
+  // First contexts are at least the system prompt, and at most what a model holds.
+  EXPECT_NEAR(median_of(first) / 20'506.0, 1.0, 0.06);
+  EXPECT_NEAR(median_of(outputs) / 228.0, 1.0, 0.03);
+  // Published of all prompts: a median of 104,644 tokens and a hit share of 0.964.
+  EXPECT_NEAR(median_of(prompts) / 104'644.0, 1.0, 0.25);
+  EXPECT_NEAR(ideal_hit_share(trace), 0.964, 0.02);
+  // The same seed draws the same, another others.
+  EXPECT_EQ(draw_sessions(profile, 20, 260'000, 3).list.hashes,
+            draw_sessions(profile, 20, 260'000, 3).list.hashes);
+  EXPECT_NE(draw_sessions(profile, 20, 260'000, 3).list.hashes,
+            draw_sessions(profile, 20, 260'000, 4).list.hashes);
+  const Request& one = trace.list.requests.front();
+  const Request& other = trace.list.requests[trace.turns_of(trace.sessions[1]).front().request];
+  const std::size_t shared = profile.shared_tokens / 64;
+  for (std::size_t block = 0;
+       block < std::min({shared, std::size_t{one.hashes}, std::size_t{other.hashes}}); ++block)
+    EXPECT_EQ(trace.list.hashes[one.first_hash + block],
+              trace.list.hashes[other.first_hash + block]);
+  EXPECT_EQ(session_profile("chat"), nullptr);
+}
+
 }  // namespace
 }  // namespace orrery::sessions_test
