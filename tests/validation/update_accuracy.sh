@@ -24,6 +24,9 @@ hybrid="tests/validation/training/hybrid.json tests/validation/training/automode
 recent=$(echo tests/validation/recent/*.json)
 finetuning=$(echo tests/validation/finetuning/*.json)
 posttraining=$(echo tests/validation/posttraining/*.json)
+fleets="tests/validation/fleets/wva.json tests/validation/fleets/tiers.json
+  tests/validation/fleets/transfers.json tests/validation/fleets/starts.json
+  tests/validation/fleets/agentx.json"
 published="$files $famous $hybrid $recent $finetuning"
 
 work=$(mktemp -d)
@@ -83,6 +86,8 @@ sed -n '/^### /,$p' "$work/all" | sed 's/^###/##/' > "$work/rows"
 "$orrery" validate --markdown $finetuning > "$work/finetuning"
 # shellcheck disable=SC2086  # A list of files.
 "$orrery" validate --markdown $posttraining > "$work/posttraining"
+# shellcheck disable=SC2086  # A list of files.
+"$orrery" validate --markdown $fleets > "$work/fleets"
 # shellcheck disable=SC2086  # A list of files.
 "$orrery" validate --markdown $published | sed -n '/^| ranges /,/^$/p' | sed '/^$/d' \
   > "$work/ranges"
@@ -150,4 +155,5 @@ page $generated/accuracy-posttraining.md posttraining "$work/posttraining"
 page docs/explanation/ranges.md ranges "$work/ranges"
 page docs/explanation/ranges.md serving-ranges "$work/serving-ranges"
 page $generated/accuracy-serving.md serving "$work/serving"
+page $generated/accuracy-serving.md fleets "$work/fleets"
 [ "$stale" = no ]
