@@ -4,6 +4,7 @@
 
 #include "sim/cli/scenario_options.hpp"
 #include "sim/cli/search_options.hpp"
+#include "sim/cli/serve_traffic.hpp"
 #include "sim/cli/terminal.hpp"
 #include "sim/core/number_text.hpp"
 #include "sim/core/progress.hpp"
@@ -96,15 +97,11 @@ void add_buy(Options& options, BuyOptions& into) {
               "instead of tokens: requests a second by time, as orrery serve --load",
               into.serving.load);
   options.add("engine", "NAME", "what serves them: orrery list engines", into.serving.engine);
-  options.add("isl", "LENGTHS", "tokens of a prompt, as orrery serve", into.serving.isl);
-  options.add("osl", "LENGTHS", "tokens of an answer", into.serving.osl);
-  options.add("slo", "LIST", "limits in ms and the share of requests within: ttft=2000,tpot=40@p95",
-              into.serving.slo);
-  options.add("autoscale", "LAW",
-              "fleets that follow the load, as orrery serve (hpa, hpa:kv=0.5, oracle)",
-              into.serving.scalers);
-  options.add("start", "TIME", "from asking for a replica until it takes requests (as predicted)",
-              into.serving.start);
+  options.add("isl", "LENGTHS", help::prompts, into.serving.isl);
+  options.add("osl", "LENGTHS", help::answers, into.serving.osl);
+  options.add("slo", "LIST", help::limits, into.serving.slo);
+  options.add("autoscale", "LAW", help::autoscale, into.serving.scalers);
+  options.add("start", "TIME", help::start, into.serving.start);
   options.add("deadline", "TIME", "how long it may take, as 60d", request.deadline, parse_time);
   options.add("budget", "USD",
               "what this one training may cost by --pay, as 10M; for a purchase: --capital",

@@ -16,13 +16,13 @@ constexpr double most_requests_of_load = 5e7;
 
 // The largest rate of one replica within the limits.
 double capacity_of(const PricedServing& priced, const TrafficOptions& traffic,
-                   const RequestTraffic& lengths) {
+                   const RequestTraffic& lengths, bool constant) {
   ServingSetup one = priced.setup;
   one.deployment.replicas = 1;
   const PricedServing alone{one};
   ServingLoad load = traffic.rules;
   load.traffic = lengths;
-  load.traffic.arrivals = Arrivals::poisson;
+  load.traffic.arrivals = constant ? Arrivals::constant : Arrivals::poisson;
   load.traffic.stationary = true;
   load.part = MeasuredPart::steady;
   load.finds_length = true;
@@ -30,35 +30,20 @@ double capacity_of(const PricedServing& priced, const TrafficOptions& traffic,
   return largest_rate(serve, load, 1).rate;
 }
 
-// "cold", "restored" and "sleeping" are predicted; else a time.
-Seconds start_of(const ServingSetup& setup, const std::string& text) {
-  for (const ReplicaStart how :
-       {ReplicaStart::cold, ReplicaStart::restored, ReplicaStart::sleeping})
-    if (text == name(how)) return start_time(setup, how);
-  return parse_span(text, command_line / "start");
-}
-
 }  // namespace
 
 void add_scaled(Options& options, ScaledOptions& into) {
   options.group("Fleets that scale");
   options.add("load", "FILE", "requests a second by time: docs/guides/sessions.md", into.load);
-  options.add("autoscale", "LAW",
-              "fixed (default), oracle, wva[:up=.55,...], hpa[:kv=0.7,queue=2], "
-              "knative[:concurrency=100] or planner[:target=sla,...]; min= and max= replicas; "
-              "several are compared",
-              into.scalers);
-  options.add("samples", "N",
-              "so many samples of the arrivals: policies are compared by their means (1)",
+  options.add("autoscale", "LAW", help::autoscale, into.scalers);
+  options.add("draws", "N",
+              "so many draws of the arrivals: policies are compared by their means (1)",
               into.samples, whole(1, 100));
   options.add("between-stages", "TIME",
               "each rate begins so long after all requests of the one before are answered, as "
               "inference-perf waits for 2s (default: at its own time)",
               into.between_stages);
-  options.add("start", "TIME",
-              "from asking for a replica until it takes requests: 100s, or as predicted for one "
-              "that starts cold (default), is restored from a snapshot or was sleeping",
-              into.start);
+  options.add("start", "TIME", help::start, into.start);
 }
 
 int serve_scaled(const Options& options, const ScaledOptions& given, const TrafficOptions& traffic,
@@ -81,7 +66,7 @@ int serve_scaled(const Options& options, const ScaledOptions& given, const Traff
   if (options.has("arrival") && !constant && traffic.arrivals.arrivals != Arrivals::poisson)
     fail_input(command_line / "arrival", "is neither poisson nor constant", "write one of them");
   if (constant && given.samples > 1)
-    fail_input(command_line / "samples", "are all alike where requests come at equal distances",
+    fail_input(command_line / "draws", "are all alike where requests come at equal distances",
                "leave it out, or --arrival constant");
   std::vector<RequestList> lists;
   for (std::int64_t sample = 0; sample < given.samples; ++sample) {
@@ -92,7 +77,8 @@ int serve_scaled(const Options& options, const ScaledOptions& given, const Traff
   if (lists.front().requests.empty())
     fail_input({answer.file, ""}, "brings no request", "raise its rates");
   answer.requests = std::ssize(lists.front().requests);
-  answer.start = given.start ? start_of(priced.setup, *given.start) : start_time(priced.setup, {});
+  answer.start = given.start ? start_time(priced.setup, *given.start, command_line / "start")
+                             : start_time(priced.setup, {});
   std::vector<std::string> scalers = given.scalers;
   if (scalers.empty()) scalers.push_back("fixed");
   std::vector<ScalerRequest> requests;
@@ -116,7 +102,7 @@ int serve_scaled(const Options& options, const ScaledOptions& given, const Traff
     requests.push_back(request);
   }
   if (needs_capacity) {
-    answer.capacity = capacity_of(priced, traffic, answer.traffic);
+    answer.capacity = capacity_of(priced, traffic, answer.traffic, constant);
     if (!(answer.capacity > 0.0))
       fail_infeasible(command_line / "slo", "is met by a replica at no rate", "raise the limits");
   }
@@ -139,7 +125,7 @@ int serve_scaled(const Options& options, const ScaledOptions& given, const Traff
       ScaledRun run = orrery::serve_scaled(priced, load, list, traffic.rules, command_line);
       samples.add(run);
       if (&list != &lists.front()) continue;
-      run.classes = outcomes_of_classes(list, run.times, answer.slo, Seconds{}, run.span);
+      run.classes = outcomes_of_classes(list, run.times, answer.slo, {});
       answer.runs.push_back(std::move(run));
     }
   }
@@ -174,10 +160,13 @@ int buy_for_serving(const ServingPurchaseOptions& given) {
                                      command_line / "slo");
   for (const std::string& text : given.scalers)
     asked.scalers.push_back(parse_scaler(text, command_line / "autoscale"));
+  for (const ScalerRequest& one : asked.scalers)
+    if (one.law == ScalingLaw::fixed)
+      fail_input(command_line / "autoscale", "a fixed fleet is always there", "leave fixed out");
   if (asked.scalers.empty())
     for (const char* usual : {"hpa", "hpa:kv=0.5", "oracle"})
       asked.scalers.push_back(parse_scaler(usual, command_line / "autoscale"));
-  if (!given.start.empty()) asked.start = parse_span(given.start, command_line / "start");
+  asked.start = given.start;
   const std::vector<ServingOffer> offers =
       long_work([&] { return serving_offers(asked, given.systems, given.economics); });
   if (!offers.front().fixed)

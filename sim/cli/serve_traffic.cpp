@@ -200,10 +200,8 @@ void add_traffic(Options& options, TrafficOptions& into) {
   rules.prefix_cache = true;
   ReplaySettings& replay = rules.replay;
   options.group("Requests");
-  options.add("isl", "LENGTHS",
-              "tokens of a prompt: 1024, 819..1024 or lognormal:1024,0.8 (median, sigma)",
-              into.prompt, parse_length_distribution);
-  options.add("osl", "LENGTHS", "tokens of an answer", into.output, parse_length_distribution);
+  options.add("isl", "LENGTHS", help::prompts, into.prompt, parse_length_distribution);
+  options.add("osl", "LENGTHS", help::answers, into.output, parse_length_distribution);
   options.add("concurrency", "N", "so many clients, each with one request at a time", into.clients);
   options.add("rate", "R", "requests a second", into.rate, real(1e-6, most_rate));
   options.add("arrival", "PROCESS", "poisson (default), constant, gamma:CV, or burst: all at once",
@@ -236,12 +234,10 @@ void add_traffic(Options& options, TrafficOptions& into) {
               [&replay](const std::string& text, const Place& at) {
                 parse_routing(text, at, replay.routing, replay.router_weights);
               });
-  options.add("slo", "LIST",
-              "SLO in ms, and the share of requests that must meet it: ttft=2000,tpot=40@p90",
-              [&into](const std::string& text, const Place& at) {
-                into.slo = text;
-                into.rules.replay.slo = parse_slo(text, at);
-              });
+  options.add("slo", "LIST", help::limits, [&into](const std::string& text, const Place& at) {
+    into.slo = text;
+    into.rules.replay.slo = parse_slo(text, at);
+  });
   options.add("goodput", "the largest rate at which enough requests keep to --slo",
               into.finds_goodput);
   options.add("counted", "PART",
@@ -346,7 +342,8 @@ int serve_traffic(const Options& options, const TrafficOptions& traffic, const S
   ServingRunsByFigure by_runs = read_serving_runs(traffic.runs, run.setup);
   const ServedAnswer answer{std::move(load), std::move(run), goodput, cost, std::move(by_runs)};
   OutputFiles files{traffic.force};
-  if (traffic.requests_out) files.add(*traffic.requests_out, request_lines(answer.run));
+  if (traffic.requests_out)
+    files.add(*traffic.requests_out, request_lines(answer.run, answer.load.list));
   if (traffic.perfetto)
     files.add(*traffic.perfetto, replay_trace(answer.run, command_line / "perfetto"));
   files.commit();

@@ -9,6 +9,21 @@
 
 namespace orrery {
 
+/// Explanations of options that several commands have.
+namespace help {
+inline constexpr const char* prompts =
+    "tokens of a prompt: 1024, 819..1024 or lognormal:1024,0.8 (median, sigma)";
+inline constexpr const char* answers = "tokens of an answer";
+inline constexpr const char* limits =
+    "SLO in ms, and the share of requests that must meet it: ttft=2000,tpot=40@p90";
+inline constexpr const char* autoscale =
+    "fixed, oracle, wva[:up=.55,...], hpa[:kv=0.7,queue=2], knative[:concurrency=100] or "
+    "planner[:target=sla,...]; min= and max= replicas; several are compared";
+inline constexpr const char* start =
+    "from asking for a replica until it takes requests: 100s, or as predicted: cold (default), "
+    "snapshot or sleep";
+}  // namespace help
+
 /// The options on requests, their replay and what is printed.
 struct TrafficOptions {
   std::optional<LengthDistribution> prompt, output;

@@ -56,7 +56,7 @@ struct ServingRequirement {
   RequestTraffic traffic;  ///< Lengths, classes and seed.
   ServingLoad rules;       ///< With limits, and the share that must keep to them.
   std::vector<ScalerRequest> scalers;
-  std::optional<Seconds> start;  ///< None: as predicted for a cold start.
+  std::string start;  ///< As start_time() reads it.
   Place at;
 };
 

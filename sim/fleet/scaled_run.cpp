@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cmath>
 
+#include "sim/core/number_text.hpp"
 #include "sim/core/random.hpp"
 #include "sim/serving/fleet.hpp"
 
@@ -229,9 +230,9 @@ class ScaledFleet {
     return profile;
   }
 
-  // Estimates a request's TTFT and TPOT from the state of its replica when it comes. TTFT is the time of its prompt and of those before it, and of the decodes that must
-  // end before the cache has room. TPOT is that of the batch, which pauses while prompts are
-  // computed.
+  // Estimates a request's TTFT and TPOT from the state of its replica when it comes. TTFT is the
+  // time of its prompt and of those before it, and of the decodes that must end before the cache
+  // has room. TPOT is that of the batch, which pauses while prompts are computed.
   Expectation expectation(const Replica& replica, const Request& request) {
     const ServingBatch& batch = replica.batch();
     const std::int64_t decodes = std::max<std::int64_t>(1, batch.decodes());
@@ -324,11 +325,12 @@ class ScaledFleet {
     for (std::uint32_t lane = 0; lane < lanes_; ++lane) {
       const Replica& replica = fleet_.replicas()[first_lane_[r] + lane];
       const KvBlocks& kv = replica.batch().kv();
-      const auto waiting = static_cast<double>(replica.batch().waiting());
-      work.queued_prompts += static_cast<double>(replica.prompts_to_compute());
-      work.cache += static_cast<double>(kv.used()) * kv.tokens_a_block() +
-                    waiting * static_cast<double>(came_prompts_) /
-                        std::max(1.0, static_cast<double>(came_.size()));
+      // Requests wait that the scheduler has looked at: others come with the next iteration.
+      const double waiting = static_cast<double>(replica.batch().seen_waiting()) *
+                             static_cast<double>(came_prompts_) /
+                             std::max(1.0, static_cast<double>(came_.size()));
+      work.queued_prompts += waiting;
+      work.cache += static_cast<double>(kv.used()) * kv.tokens_a_block() + waiting;
       work.cache_size += static_cast<double>(kv.capacity()) * kv.tokens_a_block();
       work.decodes += replica.batch().decodes();
     }
@@ -475,8 +477,7 @@ ScaledRun serve_scaled(const PricedServing& priced, const ScaledLoad& load,
   need_space(run.setup, of.list.requests.front(), at);
   need_windows(run.setup, run.kv, of.list, of.prefix_cache, at);
   ReplicaShape shape = replica_shape(run.setup, of, run.kv);
-  shape.replay.counts_prompts =
-      load.scaler.law == ScalingLaw::wva || load.scaler.law == ScalingLaw::planner;
+  shape.replay.counts_prompts = load.scaler.law == ScalingLaw::wva;
   ScaledFleet{priced, load, requests, shape, run}.run();
   // The share of each minute's requests that kept to the limits.
   std::vector<std::int64_t> came(run.timeline.size()), kept(run.timeline.size());
@@ -497,6 +498,12 @@ void PolicySamples::add(const ScaledRun& run) {
   attainment.push_back(run.attainment());
   gpu_hours.push_back(run.gpu_hours());
   replicas.push_back(run.mean_replicas());
+  const double hours = run.gpus_a_replica() / 3600.0;
+  serving.push_back(hours * run.serving().si());
+  starting.push_back(hours * run.starting().si());
+  draining.push_back(hours * run.draining().si());
+  changes.push_back(static_cast<double>(run.decisions.size()));
+  counts.add(run.counts);
 }
 
 double mean_of(const std::vector<double>& values) {
@@ -547,12 +554,19 @@ Seconds start_time(const ServingSetup& setup, ReplicaStart how) {
   switch (how) {
     case ReplicaStart::cold:
       return Seconds{55.0} + read;
-    case ReplicaStart::restored:
+    case ReplicaStart::snapshot:
       return Seconds{3.5} + read;
-    case ReplicaStart::sleeping:
+    case ReplicaStart::sleep:
       return Seconds{0.1} + weights / setup.system.gpu.host;
   }
   return {};
+}
+
+Seconds start_time(const ServingSetup& setup, const std::string& text, const Place& at) {
+  if (text.empty()) return start_time(setup, ReplicaStart::cold);
+  for (const ReplicaStart how : {ReplicaStart::cold, ReplicaStart::snapshot, ReplicaStart::sleep})
+    if (text == name(how)) return start_time(setup, how);
+  return parse_span(text, at);
 }
 
 }  // namespace orrery

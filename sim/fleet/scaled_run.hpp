@@ -79,9 +79,12 @@ struct ScaledRun {
 ScaledRun serve_scaled(const PricedServing& priced, const ScaledLoad& load,
                        const RequestList& requests, const ServingLoad& rules, const Place& at);
 
-/// What a policy made of several samples of the same load.
+/// What a policy made of several draws of the same load.
 struct PolicySamples {
-  std::vector<double> attainment, gpu_hours, replicas;  ///< By sample.
+  std::vector<double> attainment, gpu_hours, replicas;  ///< By draw.
+  std::vector<double> serving, starting, draining;      ///< GPU hours, likewise.
+  std::vector<double> changes;                          ///< Decisions, likewise.
+  ReplayCounts counts;                                  ///< Of all together.
 
   void add(const ScaledRun& run);
 };
@@ -106,17 +109,19 @@ Seconds least_replica_seconds(const LoadCurve& curve, double capacity);
 /// How a replica comes to take requests.
 enum class ReplicaStart {
   cold,      ///< Its processes start and read the weights from storage.
-  restored,  ///< From a snapshot of a process that was ready, with its weights.
-  sleeping   ///< Its process lives, with its weights in the host's memory.
+  snapshot,  ///< From a snapshot of a process that was ready, with its weights.
+  sleep      ///< Its process lives, with its weights in the host's memory.
 };
 template <>
-inline const std::vector<std::string> enum_words<ReplicaStart>{"cold", "restored", "sleeping"};
+inline const std::vector<std::string> enum_words<ReplicaStart>{"cold", "snapshot", "sleep"};
 
 /// The time from the start of a replica until it takes requests, without a node to provision or an
 /// image to pull: 55 s for processes, imports, compilation, graphs and warm-up and 0.3 s a GB of
-/// weights on a GPU; 3.5 s and 0.3 s a GB from a snapshot; 0.1 s and the link to the host. Constants
+/// weights on a GPU; 3.5 s and 0.3 s a GB from a snapshot; 0.1 s and the link to the host. The times
 /// are those of four models on one B200 (Dynamo Snapshot, docs/development/benchmarks.md, 008aac1f,
 /// vLLM 0.20 on network storage).
 Seconds start_time(const ServingSetup& setup, ReplicaStart how);
+/// The same of "cold", "snapshot", "sleep", or a time such as "100s"; "": cold.
+Seconds start_time(const ServingSetup& setup, const std::string& text, const Place& at);
 
 }  // namespace orrery

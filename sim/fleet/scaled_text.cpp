@@ -40,9 +40,9 @@ std::string table_of_policies(const ScaledAnswer& answer) {
       within += " (" + fixed(100.0 * *low, 1) + " .. " + fixed(100.0 * *high, 1) + ")";
     table.add_row({scaler_text(run.scaler), fixed(mean_of(samples.gpu_hours), 2),
                    fixed(mean_of(samples.replicas), 2), within,
-                   fixed(run.counts.ttft.percentile(0.5).si() * 1e3, 0),
-                   fixed(run.counts.ttft.percentile(0.9).si() * 1e3, 0),
-                   std::to_string(run.decisions.size())});
+                   fixed(samples.counts.ttft.percentile(0.5).si() * 1e3, 0),
+                   fixed(samples.counts.ttft.percentile(0.9).si() * 1e3, 0),
+                   fixed(mean_of(samples.changes), 0)});
   }
   return table.text();
 }
@@ -62,7 +62,7 @@ std::string best_text(const ScaledAnswer& answer) {
   return wrapped_words("", text, text_columns);
 }
 
-std::string timeline_text(const ScaledRun& run) {
+std::string timeline_text(const ScaledRun& run, bool has_limits) {
   Table table{
       {{"minute"}, {"requests/s"}, {"ready"}, {"starting"}, {"draining"}, {"within limits"}}};
   const std::size_t every = std::max<std::size_t>(1, run.timeline.size() / 24);
@@ -70,7 +70,7 @@ std::string timeline_text(const ScaledRun& run) {
     const FleetMoment& of = run.timeline[i];
     table.add_row({minutes(of.time), fixed(of.rate, 2), std::to_string(of.ready),
                    std::to_string(of.starting), std::to_string(of.draining),
-                   percent(of.attainment)});
+                   has_limits ? percent(of.attainment) : "-"});
   }
   return table.text();
 }
@@ -109,16 +109,19 @@ std::string scaled_text(const ScaledAnswer& answer) {
     if (!run.classes.empty())
       text += "\n" + scaler_text(run.scaler) + "\n" + class_table(run.classes);
   if (answer.capacity > 0.0)
-    text += "A replica serves " + fixed(answer.capacity, 3) +
-            " requests a second within the limits:\nno policy can do with less than " +
+    text += "At " + fixed(answer.capacity, 3) +
+            " requests a second a replica, whole replicas that follow the load exactly\ntake " +
             fixed(least_gpu_hours(answer), 2) + " GPU hours\n";
   if (answer.runs.size() == 1) {
-    const double gpus = first.gpus_a_replica();
-    text += "Of the GPU hours " + fixed(first.starting().si() / 3600.0 * gpus, 2) +
-            " are of replicas that start and " + fixed(first.draining().si() / 3600.0 * gpus, 2) +
+    const PolicySamples& draws = answer.samples.front();
+    text += "Of the GPU hours " + fixed(mean_of(draws.starting), 2) +
+            " are of replicas that start and " + fixed(mean_of(draws.draining), 2) +
             " of those that drain;\nat most " + plural(first.longest_queue, "request") +
-            " waited at a decision\n\n" + timeline_text(first) + "\n" + decisions_text(first);
-    if (const Range rent = answer.economics.rent_usd_per_gpu_hour * first.gpu_hours(); rent.known())
+            " waited at a decision" +
+            (draws.gpu_hours.size() > 1 ? " of the first draw, whose decisions follow" : "") +
+            "\n\n" + timeline_text(first, answer.has_limits()) + "\n" + decisions_text(first);
+    if (const Range rent = answer.economics.rent_usd_per_gpu_hour * mean_of(draws.gpu_hours);
+        rent.known())
       text += "$" + fixed(rent.low, 2) + " .. " + fixed(rent.high, 2) + " for all, $" +
               fixed(rent.low / static_cast<double>(answer.requests) * 1e3, 3) + " .. " +
               fixed(rent.high / static_cast<double>(answer.requests) * 1e3, 3) +
@@ -145,26 +148,24 @@ std::string scaled_json(const ScaledAnswer& answer, double wall_s) {
       answer.capacity > 0.0 ? Json(rounded(least_gpu_hours(answer))) : Json(nullptr);
   for (std::size_t i = 0; i < answer.runs.size(); ++i) {
     const ScaledRun& run = answer.runs[i];
-    const double gpus = run.gpus_a_replica();
-    const auto hours = [&](Seconds time) { return rounded(time.si() / 3600.0 * gpus); };
-    Json policy{
-        {"policy", scaler_text(run.scaler)},
-        {"gpu_hours",
-         {{"all", rounded(run.gpu_hours())},
-          {"serving", hours(run.serving())},
-          {"starting", hours(run.starting())},
-          {"draining", hours(run.draining())}}},
-        {"mean_replicas", rounded(run.mean_replicas())},
-        {"attainment", answer.has_limits() ? Json(rounded(run.attainment())) : Json(nullptr)},
-        {"span_s", rounded(run.span.si())},
-        {"requests_finished", run.counts.totals.finished},
-        {"longest_queue", run.longest_queue}};
-    const PolicySamples& samples = answer.samples[i];
-    policy["samples"] = {{"gpu_hours", samples.gpu_hours}, {"replicas", samples.replicas}};
-    if (answer.has_limits()) policy["samples"]["attainment"] = samples.attainment;
-    policy["latency_ms"] = {{"ttft", latency_json(run.counts.ttft)},
-                            {"tpot", latency_json(run.counts.tpot)},
-                            {"e2e", latency_json(run.counts.e2e)}};
+    const PolicySamples& draws = answer.samples[i];
+    const auto mean = [](const std::vector<double>& of) { return rounded(mean_of(of)); };
+    Json policy{{"policy", scaler_text(run.scaler)},
+                {"gpu_hours",
+                 {{"all", mean(draws.gpu_hours)},
+                  {"serving", mean(draws.serving)},
+                  {"starting", mean(draws.starting)},
+                  {"draining", mean(draws.draining)}}},
+                {"mean_replicas", mean(draws.replicas)},
+                {"attainment", answer.has_limits() ? Json(mean(draws.attainment)) : Json(nullptr)},
+                {"span_s", rounded(run.span.si())},
+                {"requests_finished", draws.counts.totals.finished},
+                {"longest_queue", run.longest_queue}};
+    policy["draws"] = {{"gpu_hours", draws.gpu_hours}, {"replicas", draws.replicas}};
+    if (answer.has_limits()) policy["draws"]["attainment"] = draws.attainment;
+    policy["latency_ms"] = {{"ttft", latency_json(draws.counts.ttft)},
+                            {"tpot", latency_json(draws.counts.tpot)},
+                            {"e2e", latency_json(draws.counts.e2e)}};
     if (!run.classes.empty()) policy["classes"] = classes_json(run.classes);
     policy["decisions"] = Json::array();
     for (const ScalingDecision& of : run.decisions)
@@ -172,12 +173,13 @@ std::string scaled_json(const ScaledAnswer& answer, double wall_s) {
           {{"t", rounded(of.time.si())}, {"from", of.from}, {"to", of.to}, {"why", of.why}});
     policy["timeline"] = Json::array();
     for (const FleetMoment& of : run.timeline)
-      policy["timeline"].push_back({{"t", rounded(of.time.si())},
-                                    {"requests_per_s", rounded(of.rate)},
-                                    {"ready", of.ready},
-                                    {"starting", of.starting},
-                                    {"draining", of.draining},
-                                    {"attainment", rounded(of.attainment)}});
+      policy["timeline"].push_back(
+          {{"t", rounded(of.time.si())},
+           {"requests_per_s", rounded(of.rate)},
+           {"ready", of.ready},
+           {"starting", of.starting},
+           {"draining", of.draining},
+           {"attainment", answer.has_limits() ? Json(rounded(of.attainment)) : Json(nullptr)}});
     json["policies"].push_back(policy);
   }
   if (wall_s >= 0.0) json["simulation_wall_s"] = wall_s;

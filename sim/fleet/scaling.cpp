@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <type_traits>
 
 #include "sim/core/nearest.hpp"
@@ -165,8 +166,8 @@ const std::vector<ScalerKey>& keys_of(ScalingLaw law) {
     return own;
   };
   static const std::vector<ScalerKey> of_law[] = {
-      with({}, false),
-      with({key<&R::oracle, &OracleLaw::capacity>("capacity", 1e-6, 1e6)}, false),
+      {},
+      with({key<&R::oracle, &OracleLaw::capacity>("capacity", 1e-3, 1e6)}, false),
       with({key<&R::wva, &WvaLaw::signal>("signal"), key<&R::wva, &WvaLaw::up>("up", 0.01, 10),
             key<&R::wva, &WvaLaw::down>("down", 0, 10),
             key<&R::wva, &WvaLaw::alpha>("alpha", 0.001, 1),
@@ -233,10 +234,14 @@ ScalerRequest parse_scaler(const std::string& text, const Place& at) {
   if (colon == text.npos) return request;
   std::vector<std::string> names;
   for (const ScalerKey& one : keys_of(law)) names.emplace_back(one.name);
+  std::set<std::string> given;
+  if (names.empty()) fail_input(at, name(law) + " has no keys", "write " + name(law));
   for (const std::string& item : split_list(text.substr(colon + 1), at)) {
     const std::size_t equals = item.find('=');
     const std::string key = item.substr(0, equals);
     const auto found = std::find(names.begin(), names.end(), key);
+    if (!given.insert(key).second)
+      fail_input(at, "'" + shown_text(key) + "' is given twice", "keep one of them");
     if (found == names.end())
       fail_input(at, "'" + shown_text(key) + "' is no key of " + name(law), suggestion(key, names));
     const ScalerKey& of = keys_of(law)[static_cast<std::size_t>(found - names.begin())];

@@ -69,7 +69,7 @@ ServingOffer offer_of(const ServingRequirement& asked, const System& system,
     const PricedServing priced = replica_of(asked, system, replica.tp);
     ScaledLoad load;
     load.curve = asked.curve;
-    load.start = asked.start.value_or(start_time(priced.setup, ReplicaStart::cold));
+    load.start = start_time(priced.setup, asked.start, asked.at / "start");
     const RequestList requests = requests_of_curve(asked.curve, false, asked.traffic);
     const double share = asked.rules.replay.slo->share;
     const auto run_of = [&](ScalerRequest scaler, int replicas) {
@@ -142,15 +142,15 @@ std::vector<ServingOffer> serving_offers(const ServingRequirement& asked,
 std::string serving_offers_text(const ServingRequirement& asked,
                                 const std::vector<ServingOffer>& offers) {
   const double share = asked.rules.replay.slo->share;
-  std::string text =
-      wrapped_words("",
-                    asked.model.name + " by " + asked.engine.name + " for " +
-                        grouped(std::llround(asked.curve.requests())) + " requests of " +
-                        length_distribution_text(asked.traffic.prompt) + " tokens, answered with " +
-                        length_distribution_text(asked.traffic.output) + ", over " +
-                        fixed(asked.curve.end.si() / 3600.0, 2) + " h; " + percent(share) +
-                        " within " + slo_text(*asked.rules.replay.slo),
-                    text_columns);
+  std::string text = wrapped_words(
+      "",
+      asked.model.name + " by " + asked.engine.name + " for " +
+          grouped(std::llround(asked.curve.requests())) + " requests of " +
+          length_distribution_text(asked.traffic.prompt) + " tokens, answered with " +
+          length_distribution_text(asked.traffic.output) + ", over " +
+          fixed(asked.curve.end.si() / 3600.0, 2) + " h; " + percent(share) + " within " +
+          slo_text(*asked.rules.replay.slo) + "; router " + name(asked.rules.replay.routing),
+      text_columns);
   Table table{{{"system", Align::left},
                {"tp"},
                {"GPUs"},
@@ -189,7 +189,7 @@ std::string serving_offers_text(const ServingRequirement& asked,
                              " of the GPU hours and keeps " + percent(share) + " within the limits",
                          text_columns);
   return text + "On " + first.system.name +
-         " no fleet that scales keeps the limits with fewer GPU hours\n";
+         " no policy that does not know the load to come saves GPU hours and\nkeeps the limits\n";
 }
 
 std::string serving_offers_json(const ServingRequirement& asked,
@@ -202,7 +202,8 @@ std::string serving_offers_json(const ServingRequirement& asked,
             {"engine", asked.engine.name},
             {"requests", rounded(asked.curve.requests())},
             {"duration_s", rounded(asked.curve.end.si())},
-            {"slo", slo_text(*asked.rules.replay.slo)}};
+            {"slo", slo_text(*asked.rules.replay.slo)},
+            {"router", name(asked.rules.replay.routing)}};
   json["offers"] = Json::array();
   for (const ServingOffer& offer : offers) {
     Json one{{"system", offer.system.name}};

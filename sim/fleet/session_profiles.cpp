@@ -97,6 +97,7 @@ SessionTrace draw_sessions(const SessionProfile& profile, std::uint32_t sessions
     if (!turns.empty())
       add_session(profile.name + "-" + std::to_string(s), turns, {profile.name, ""}, trace);
   }
+  count_common_beginnings(trace);
   return trace;
 }
 

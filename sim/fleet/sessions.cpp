@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace orrery {
@@ -104,6 +105,25 @@ void add_session(const std::string& name, std::span<const RecordedTurn> turns, c
     trace.followers.insert(trace.followers.end(), followers[i].begin(), followers[i].end());
   }
   trace.sessions.push_back({name, first, static_cast<std::uint32_t>(turns.size())});
+}
+
+void count_common_beginnings(SessionTrace& trace) {
+  if (trace.list.hashes_of_sessions) return;
+  std::unordered_map<std::uint64_t, std::uint32_t> sessions;  // With each hash, up to two.
+  const auto first_hashes = [&](const Session& session) {
+    return hashes_of(trace.list, trace.list.requests[trace.turns[session.first_turn].request]);
+  };
+  for (const Session& session : trace.sessions)
+    for (const std::uint64_t hash : first_hashes(session)) ++sessions[hash];
+  for (const Session& session : trace.sessions) {
+    const auto hashes = first_hashes(session);
+    std::size_t common = 0;
+    while (common < hashes.size() && sessions[hashes[common]] > 1) ++common;
+    Turn& turn = trace.turns[session.first_turn];
+    turn.known =
+        std::max(turn.known, known_tokens(common, trace.list, trace.list.requests[turn.request]));
+    turn.known_with_answers = std::max(turn.known_with_answers, turn.known);
+  }
 }
 
 double ideal_hit_share(const SessionTrace& trace) {

@@ -98,6 +98,10 @@ const SessionProfile* session_profile(const std::string& name);
 SessionTrace draw_sessions(const SessionProfile& profile, std::uint32_t sessions,
                            std::int64_t longest_context, std::uint64_t seed);
 
+/// Counts what sessions have in common: where hashes do not count within sessions, the beginning of
+/// a session's first prompt that another session's has too is known like what the session had.
+void count_common_beginnings(SessionTrace& trace);
+
 /// The share of all prompts' tokens that a cache which forgets nothing holds, of prompts alone, as
 /// benchmarks count it.
 double ideal_hit_share(const SessionTrace& trace);

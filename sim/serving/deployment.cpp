@@ -487,6 +487,12 @@ void settle_kv_tiers(const ServingEngine& engine, const DeploymentRequest& reque
   if (plan.kv_tiers.empty() && request.kv_prefetch)
     fail_input(at / "kv_prefetch", "is about memories behind the host's, of which there are none",
                "add --kv_tiers, or leave it out");
+  if (!engine.host_kv->fetches_at_arrival && request.kv_prefetch &&
+      request.kv_prefetch->policy == KvPrefetch::best_effort)
+    fail_infeasible(at / "kv_prefetch",
+                    "is best-effort, and the engine '" + engine.name +
+                        "' begins to read when it admits a request: nothing would ever have come",
+                    "write wait or a time, or use --engine sglang");
   plan.kv_prefetch = request.kv_prefetch.value_or(
       KvFetching{engine.host_kv->prefetch, engine.host_kv->prefetch_limit,
                  engine.host_kv->prefetch_limit_per_token});
@@ -719,8 +725,12 @@ Bytes host_memory(const JsonValue& json) {
 }
 
 KvFetching fetching_of(const JsonValue& json) {
+  if (!json.is_string()) json.fail("has no unit", "write it like 500ms, or wait or best-effort");
   for (const KvPrefetch policy : {KvPrefetch::wait, KvPrefetch::best_effort})
     if (json.text() == name(policy)) return {policy, Seconds{}, Seconds{}};
+  if (json.text().empty() || json.text().find_first_of("0123456789") != 0)
+    json.fail("is '" + shown_text(json.text()) + "'",
+              "write wait, best-effort or a time like 500ms");
   return {KvPrefetch::timeout, parse_duration(json.text(), json.place()), Seconds{}};
 }
 
@@ -747,7 +757,7 @@ std::vector<DeploymentKey> all_keys() {
       Form::word, "KIND:SIZE@RATE", {}, [](const JsonValue& json) {
         return parse_kv_tiers(json.text(), json.place());
       }};
-  const Notation<KvFetching> fetching{Form::word, "wait|best-effort|TIME", {}, fetching_of};
+  const Notation<KvFetching> fetching{Form::word, "POLICY", {}, fetching_of};
   const Notation<std::optional<Speculation>> method{Form::word, "METHOD:N@RATE", {}, drafting};
   return {
       field("tp", &D::tp, ranks,
@@ -823,7 +833,8 @@ std::vector<DeploymentKey> all_keys() {
             "blocks go to the host and behind it when computed (through) or when their space is "
             "needed (back; default: as the engine does)"),
       field("speculate", &D::speculate, method,
-            "N drafted tokens a step, of which this share is accepted: mtp:2@0.7 "
+            "N drafted tokens a step, of which this share is accepted: mtp:2@0.7, or the mean "
+            "tokens of a step above 1: mtp:3@2.49 "
             "(docs/guides/serve.md)")};
 }
 

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <limits>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "sim/core/nearest.hpp"
@@ -42,13 +43,21 @@ void parse_routing(const std::string& text, const Place& at, Routing& routing,
                                                        : "write like kv:overlap=1,temperature=0";
   if (known.empty())
     fail_input(at, "'" + shown_text(text) + "': only kv and llm-d have weights", remedy);
+  std::set<std::string> given;
   for (const std::string& item : split_list(text.substr(colon + 1), at)) {
     const std::size_t equals = item.find('=');
+    if (!given.insert(item.substr(0, equals)).second)
+      fail_input(at, "'" + shown_text(item.substr(0, equals)) + "' is given twice",
+                 "keep one of them");
     const auto weight = std::find_if(known.begin(), known.end(), [&](const Weight& one) {
       return item.substr(0, equals) == one.first;
     });
     const double value =
         equals == item.npos ? -1.0 : plain_number(item.substr(equals + 1)).value_or(-1.0);
+    const bool is_switch = weight != known.end() && weight->second == &RouterWeights::precise;
+    if (is_switch && value != 0.0 && value != 1.0)
+      fail_input(at, "precise is '" + shown_text(item.substr(equals + 1)) + "'",
+                 "write precise=1 or precise=0");
     if (weight == known.end() || !(value >= 0.0 && value <= 1e6))
       fail_input(at, "'" + shown_text(item) + "' is no weight of " + name(routing) + ", from 0 on",
                  remedy);

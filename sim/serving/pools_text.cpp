@@ -6,6 +6,7 @@
 #include "sim/core/number_text.hpp"
 #include "sim/core/table.hpp"
 #include "sim/serving/serving_json.hpp"
+#include "sim/serving/serving_run_text.hpp"
 #include "sim/serving/serving_step_text.hpp"
 
 namespace orrery {
@@ -107,7 +108,9 @@ std::string pooled_outcome_text(const ServingRun& run) {
   if (prompts.prefix_hit_tokens > 0)
     text += percent(prompts.prefix_hit_share()) +
             " of the prompts' tokens were in the cache of the prefill pool\n";
-  return text;
+  const PoolOutcome& first = pools.prefill;
+  return text + tier_lines(first.setup.deployment,
+                           tier_uses(first.setup, first.kv, first.counts.totals, 1.0, run.span()));
 }
 
 std::string kv_sending_text(KvSending sending) {
@@ -128,9 +131,14 @@ Json pools_json(const ServingRun& run) {
   const double known = pools.transfers.requests > 0
                            ? 1.0 - sent / static_cast<double>(pools.transfers.prompts)
                            : 0.0;
-  return Json::array({pool_json("prefill", pools.prefill, pools.plan.prefill_gpus,
-                                run.replay.counts.totals.prefix_hit_share()),
-                      pool_json("decode", pools.decode, pools.plan.decode_gpus, known)});
+  Json prefill = pool_json("prefill", pools.prefill, pools.plan.prefill_gpus,
+                           run.replay.counts.totals.prefix_hit_share());
+  const PoolOutcome& first = pools.prefill;
+  if (first.setup.deployment.has_kv_tiers())
+    prefill["kv"]["tiers"] =
+        tiers_json(tier_uses(first.setup, first.kv, first.counts.totals, 1.0, run.span()));
+  return Json::array(
+      {std::move(prefill), pool_json("decode", pools.decode, pools.plan.decode_gpus, known)});
 }
 
 Json transfers_json(const PooledOutcome& pools) {

@@ -101,8 +101,8 @@ struct RouterWeights {
   bool operator==(const RouterWeights&) const = default;
 };
 
-/// Reads "session", "kv:overlap=0.5,temperature=0.1", "llm-d:prefix=3,cache=2,queue=2" into both. Errors (bad_input): no
-/// router, a key or a number that is none.
+/// Reads "session", "kv:overlap=0.5,temperature=0.1", "llm-d:prefix=3,cache=2,queue=2" into both.
+/// Errors (bad_input): no router, a key or a number that is none.
 void parse_routing(const std::string& text, const Place& at, Routing& routing,
                    RouterWeights& weights);
 

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <set>
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/nearest.hpp"
@@ -246,9 +247,12 @@ TrafficClass parse_traffic_class(const std::string& text, const Place& at) {
   if (one.of.name.empty() || colon == text.npos)
     fail_input(at, "'" + shown_text(text) + "' is no name and its keys", remedy);
   std::string limits;
+  std::set<std::string> given;
   for (const std::string& item : split_list(text.substr(colon + 1), at)) {
     const std::size_t equals = item.find('=');
     const std::string key = item.substr(0, equals);
+    if (!given.insert(key).second)
+      fail_input(at, "'" + shown_text(key) + "' is given twice", "keep one of them");
     const std::string value = equals == item.npos ? "" : item.substr(equals + 1);
     const auto number = [&](double low, double high) {
       const auto read = plain_number(value);

@@ -163,6 +163,8 @@ class ServingBatch {
   std::int64_t waiting() const {
     return static_cast<std::int64_t>(waiting_.size() + arriving_.size());
   }
+  /// Those of them that the scheduler has seen.
+  std::int64_t seen_waiting() const { return static_cast<std::int64_t>(waiting_.size()); }
   /// No prompt begins in the next iteration (BatchRules::prefill_delay).
   void hold_prompts(bool holds) { holds_prompts_ = holds; }
   bool holds_prompts() const { return holds_prompts_; }

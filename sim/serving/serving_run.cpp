@@ -178,16 +178,15 @@ RequestList requests_of(const ServingLoad& load) {
 
 std::vector<ClassOutcome> outcomes_of_classes(const RequestList& list,
                                               const std::vector<RequestTimes>& times,
-                                              const std::optional<Slo>& slo, Seconds from,
-                                              Seconds until) {
+                                              const std::optional<Slo>& slo,
+                                              const std::vector<std::uint32_t>& counted) {
   std::vector<ClassOutcome> outcomes;
   for (const RequestClass& one : list.classes) {
     outcomes.emplace_back();
     outcomes.back().name = one.name;
   }
   if (outcomes.empty()) return outcomes;
-  for (const RequestTimes& of : times) {
-    if (of.arrival < from || of.arrival > until) continue;
+  const auto count = [&](const RequestTimes& of) {
     const Request& request = list.requests[of.request];
     ClassOutcome& outcome = outcomes[request.of_class];
     const std::optional<Slo>& limits = list.limits_of(request, slo);
@@ -196,7 +195,10 @@ std::vector<ClassOutcome> outcomes_of_classes(const RequestList& list,
     outcome.ttft.add(of.ttft);
     outcome.e2e.add(of.e2e);
     if (request.output_tokens > 1) outcome.tpot.add(of.tpot);
-  }
+  };
+  for (const std::uint32_t i : counted) count(times[i]);
+  if (counted.empty())
+    for (const RequestTimes& of : times) count(of);
   return outcomes;
 }
 
@@ -212,8 +214,8 @@ void measure(const ServingLoad& load, ServingRun& run) {
     run.window = measure_steady(load.list, run.replay.times, load.skipped, load.replay.slo, counts);
     if (!run.window.whole) run.saturated = run.window.overloaded;
   }
-  run.classes = outcomes_of_classes(load.list, run.replay.times, load.replay.slo, run.window.begin,
-                                    run.window.end);
+  run.classes =
+      outcomes_of_classes(load.list, run.replay.times, load.replay.slo, run.window.counted);
 }
 
 ServingRun serve_requests(const PricedServing& priced, const ServingLoad& load, const Place& at) {

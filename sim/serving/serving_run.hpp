@@ -75,11 +75,12 @@ struct ClassOutcome {
     return requests > 0 ? static_cast<double>(within_limits) / static_cast<double>(requests) : 0.0;
   }
 };
-/// Those that were sent between two times, by class. Empty without classes.
+/// By class, of the requests whose numbers are `counted`, or of all if there are none. Empty if
+/// there are no classes.
 std::vector<ClassOutcome> outcomes_of_classes(const RequestList& list,
                                               const std::vector<RequestTimes>& times,
-                                              const std::optional<Slo>& slo, Seconds from,
-                                              Seconds until);
+                                              const std::optional<Slo>& slo,
+                                              const std::vector<std::uint32_t>& counted);
 
 /// The result of a run. Figures are of all GPUs of all replicas together.
 struct ServingRun {

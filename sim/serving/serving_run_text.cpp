@@ -451,7 +451,7 @@ Json tiers_json(const std::vector<TierUse>& uses) {
   return json;
 }
 
-std::string request_lines(const ServingRun& run) {
+std::string request_lines(const ServingRun& run, const RequestList& list) {
   std::string text;
   for (const RequestTimes& of : run.replay.times) {
     Json json{{"request", of.request},
@@ -463,6 +463,8 @@ std::string request_lines(const ServingRun& run) {
               {"prefix_hit_tokens", of.prefix_hits},
               {"tier_hit_tokens", of.tier_hits},
               {"preemptions", of.preemptions}};
+    if (!list.classes.empty())
+      json["class"] = list.classes[list.requests[of.request].of_class].name;
     if (run.pools) {
       const PoolTimes& passed = run.pools->times[of.request];
       json["prefill_ms"] = milliseconds(passed.prefill);

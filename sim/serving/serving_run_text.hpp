@@ -40,7 +40,7 @@ std::string serving_run_text(const ServedAnswer& answer);
 /// `wall_s`: duration of the replay; below 0: left out.
 std::string serving_run_json(const ServedAnswer& answer, double wall_s);
 /// A JSON object a line and request, in their order. Requires that times were kept.
-std::string request_lines(const ServingRun& run);
+std::string request_lines(const ServingRun& run, const RequestList& list);
 
 /// A replay as Chrome trace JSON, which ui.perfetto.dev opens: a process for each replica with its
 /// iterations, in which equal ones that follow each other are one slice; and a slice for each

@@ -296,7 +296,9 @@ SteadyWindow measure_steady(const RequestList& list, const std::vector<RequestTi
       tokens += static_cast<double>(list.requests[of.request].output_tokens);
     window.ended = window.output_tokens * static_cast<double>(times.size()) / tokens;
   }
-  count_sent(list, times, std::span{sent}.subspan(from, to - from), slo, counts, window);
+  const auto in_window = std::span{sent}.subspan(from, to - from);
+  count_sent(list, times, in_window, slo, counts, window);
+  window.counted.assign(in_window.begin(), in_window.end());
   window.long_enough =
       !overloaded && window.span() >= least_request_times * mean_request_time(times);
   window.steady = window.long_enough && window.output_rate.relative() <= most_rate_half &&

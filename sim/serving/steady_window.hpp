@@ -41,8 +41,9 @@ struct SteadyWindow {
   SampledMean ttft, tpot, output_rate, attainment;
   /// More came than was answered: the number of present requests grows for as long as they come.
   bool overloaded = false;
-  bool long_enough = false;  ///< It lasts several times as long as a mean request.
-  bool steady = false;       ///< It is long enough, and its intervals are narrow.
+  std::vector<std::uint32_t> counted;  ///< Requests sent in it; empty if it is the whole run.
+  bool long_enough = false;            ///< It lasts several times as long as a mean request.
+  bool steady = false;                 ///< It is long enough, and its intervals are narrow.
 
   Seconds span() const { return end - begin; }
 };

@@ -63,6 +63,17 @@ bool fuzz_traffic(const std::string& text) {
   any |= is_accepted([&] {
     if (!(parse_slo(text, nowhere).share > 0.0)) __builtin_trap();
   });
+  any |= is_accepted([&] { traffic.classes.push_back(parse_traffic_class(text, nowhere)); });
+  any |= is_accepted([&] {
+    const std::vector<KvTier> tiers = parse_kv_tiers(text, nowhere);
+    if (kv_tiers_text(parse_kv_tiers(kv_tiers_text(tiers), nowhere)) != kv_tiers_text(tiers))
+      __builtin_trap();
+  });
+  any |= is_accepted([&] {
+    Routing routing{};
+    RouterWeights weights;
+    parse_routing(text, nowhere, routing, weights);
+  });
   Seconds before;
   for (const Request& request : sample_requests(traffic).requests) {
     if (!(request.arrival >= before) || request.prompt_tokens < 1) __builtin_trap();
@@ -91,7 +102,9 @@ bool fuzz_sessions(const std::string& text) {
     cut_long_sessions(5'000, load.trace);
     if (trace.sessions.empty() || trace.turns.size() > 100) return;
     ReplayShape shape;
-    shape.replica.kv = {20'000, 16, true};
+    shape.replica.kv = {20'000, 16, true, {30'000, 60'000}, true, true};
+    shape.replica.rules.load_token = Seconds{1e-6};
+    shape.replica.rules.tiers[1] = {Seconds{1e-6}, Seconds{1e-3}};
     shape.replica.replay.routing = Routing::session;
     shape.replicas = 2;
     load.lanes = 2;

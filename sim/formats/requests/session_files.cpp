@@ -304,6 +304,7 @@ SessionTrace parse_sessions(const std::string& text, const std::string& file,
   parse_into(text, file, format, trace);
   if (trace.sessions.empty())
     fail_input({file, ""}, "holds no session", "give a file with sessions");
+  count_common_beginnings(trace);
   return trace;
 }
 
@@ -318,6 +319,7 @@ SessionTrace read_sessions(const std::string& path, const std::string& format) {
     fail_input({path, ""}, "has no .json or .jsonl files", "give a file or folder of sessions");
   SessionTrace trace;
   for (const std::string& file : files) parse_into(read_input_file(file), file, format, trace);
+  count_common_beginnings(trace);
   return trace;
 }
 

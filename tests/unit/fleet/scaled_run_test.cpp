@@ -362,7 +362,8 @@ TEST(Scalers, RefuseWhatCannotBe) {
   says("knative:up-by=4", "no key of knative");
   says("hpa:queue=0", "queue");
   says("hpa:min=5,max=4", "max");
-  says("fixed:capacity=1", "no key of fixed");
+  says("fixed:max=3", "fixed has no keys");
+  says("wva:min=3,min=4", "given twice");
   says("wva:up-period=0s", "up-period");
   says("hpa:min=0", "min");
   for (const char* text :

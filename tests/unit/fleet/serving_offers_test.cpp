@@ -19,7 +19,7 @@ ServingRequirement requirement(double times) {
   asked.rules.replay.routing = Routing::least_tokens;
   asked.rules.replay.slo = Slo{.ttft = Seconds{2.0}, .tpot = Seconds{0.05}, .share = 0.95};
   asked.scalers = {parse_scaler("oracle", place)};
-  asked.start = Seconds{30.0};
+  asked.start = "30s";
   asked.at = place;
   return asked;
 }
@@ -78,11 +78,16 @@ TEST(BestPolicy, NamesTiesAndLeavesOutTheOracle) {
   const std::vector<ScalerRequest> policies{
       parse_scaler("fixed", place), parse_scaler("hpa", place), parse_scaler("hpa:kv=0.5", place),
       parse_scaler("wva", place), parse_scaler("oracle:capacity=1", place)};
-  const std::vector<PolicySamples> samples{{{1.0, 1.0, 1.0}, {12.0, 12.0, 12.0}, {}},
-                                           {{0.8, 0.9, 0.85}, {6.0, 6.0, 6.0}, {}},
-                                           {{0.96, 0.97, 0.98}, {8.0, 8.2, 8.1}, {}},
-                                           {{0.95, 0.97, 0.99}, {8.1, 8.1, 8.3}, {}},
-                                           {{1.0, 1.0, 1.0}, {5.0, 5.0, 5.0}, {}}};
+  std::vector<PolicySamples> samples(5);
+  const auto set = [&](std::size_t i, std::vector<double> attainment, std::vector<double> hours) {
+    samples[i].attainment = std::move(attainment);
+    samples[i].gpu_hours = std::move(hours);
+  };
+  set(0, {1.0, 1.0, 1.0}, {12.0, 12.0, 12.0});
+  set(1, {0.8, 0.9, 0.85}, {6.0, 6.0, 6.0});
+  set(2, {0.96, 0.97, 0.98}, {8.0, 8.2, 8.1});
+  set(3, {0.95, 0.97, 0.99}, {8.1, 8.1, 8.3});
+  set(4, {1.0, 1.0, 1.0}, {5.0, 5.0, 5.0});
   const BestPolicy best = best_policy(policies, samples, 0.95);
   ASSERT_TRUE(best.best);
   EXPECT_EQ(*best.best, 2u);

@@ -140,6 +140,9 @@ TEST(SessionProfiles, HaveTheirPublishedStatistics) {
     EXPECT_EQ(trace.list.hashes[one.first_hash + block],
               trace.list.hashes[other.first_hash + block]);
   EXPECT_EQ(session_profile("chat"), nullptr);
+  // What all begin with is known of each of them.
+  for (const Session& session : trace.sessions)
+    EXPECT_GE(trace.turns_of(session).front().known + 64, profile.shared_tokens);
 }
 
 }  // namespace

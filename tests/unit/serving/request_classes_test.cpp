@@ -22,7 +22,7 @@ std::vector<ClassOutcome> outcomes(const RequestList& list, ReplayShape shape,
                                    const StepCosts& costs) {
   shape.replica.replay.keeps_times = true;
   const RequestReplay replay = replay_requests(list, shape, costs);
-  return outcomes_of_classes(list, replay.times, std::nullopt, Seconds{}, Seconds{1e18});
+  return outcomes_of_classes(list, replay.times, std::nullopt, {});
 }
 
 // One server with a fixed time of service S at a load r, of which r1 has priority: who has it waits
@@ -106,6 +106,39 @@ TEST(RequestClasses, HaveLimitsOfTheirOwn) {
   EXPECT_EQ(totals.within_slo, second);
 }
 
+// Of whatever part of a run counts, the classes have all requests, and their shares within the
+// limits add up to that of the whole.
+TEST(RequestClasses, AddUpToWhatCounts) {
+  DeploymentRequest request;
+  request.tp = 1;
+  const PricedServing priced{
+      make_serving_setup("llama3.1-8b", "dgx-h100", "vllm", request, 1, place)};
+  for (const Arrivals arrivals : {Arrivals::closed, Arrivals::poisson, Arrivals::burst})
+    for (const MeasuredPart part : {MeasuredPart::steady, MeasuredPart::all}) {
+      ServingLoad load;
+      load.traffic = two_classes(0.3, 2, 1);
+      load.traffic.arrivals = arrivals;
+      load.traffic.concurrency = 20;
+      load.traffic.rate = 12.0;
+      load.traffic.requests = 600;
+      load.traffic.prompt = {LengthDistribution::Kind::fixed, 2000, 2000, 0.0};
+      load.traffic.output = {LengthDistribution::Kind::fixed, 200, 200, 0.0};
+      load.traffic.classes[0].of.slo = Slo{.ttft = Seconds{0.5}};
+      load.replay.slo = Slo{.ttft = Seconds{2.0}, .tpot = Seconds{0.02}};
+      load.part = part;
+      load.list = sample_requests(load.traffic);
+      const ServingRun run = serve_requests(priced, load, place);
+      std::int64_t requests = 0, within = 0;
+      for (const ClassOutcome& one : run.classes) {
+        EXPECT_GT(one.requests, 0);
+        requests += one.requests;
+        within += one.within_limits;
+      }
+      EXPECT_EQ(requests, run.replay.counts.totals.finished) << name(arrivals) << name(part);
+      EXPECT_EQ(within, run.replay.counts.totals.within_slo) << name(arrivals) << name(part);
+    }
+}
+
 TEST(RequestClasses, AreRead) {
   const TrafficClass one = parse_traffic_class(
       "chat:share=0.7,priority=3,ttft=2000,tpot=40,isl=819..1024,osl=64", place);
@@ -116,8 +149,9 @@ TEST(RequestClasses, AreRead) {
   EXPECT_EQ(one.of.slo->tpot, Seconds{0.04});
   EXPECT_EQ(one.prompt->high, 1024.0);
   EXPECT_EQ(one.output->low, 64.0);
-  for (const char* text : {"", "chat", ":share=1", "chat:share=0", "chat:share=x", "chat:weight=1",
-                           "chat:ttft=-1", "chat:isl=0", "chat:priority=1e9", "chat:priority=-1"})
+  for (const char* text :
+       {"", "chat", ":share=1", "chat:share=0", "chat:share=x", "chat:weight=1", "chat:ttft=-1",
+        "chat:share=1,share=2", "chat:isl=0", "chat:priority=1e9", "chat:priority=-1"})
     EXPECT_THROW(parse_traffic_class(text, place), Error) << text;
 }
 
