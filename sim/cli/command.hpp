@@ -44,7 +44,7 @@ int buy_for_post(const PostPurchase& purchase);
 
 /// `orrery buy --serve`: which machine serves a day's load, with and without scaling.
 struct ServingPurchaseOptions {
-  std::string load, model, engine, isl, osl, slo, start, economics;
+  std::string load, model, engine, isl, osl, slo, start, economics, weights, kv;
   std::vector<std::string> scalers;
   std::vector<System> systems;
   bool json = false;

@@ -97,6 +97,10 @@ void add_buy(Options& options, BuyOptions& into) {
               "instead of tokens: requests a second by time, as orrery serve --load",
               into.serving.load);
   options.add("engine", "NAME", "what serves them: orrery list engines", into.serving.engine);
+  for (const DeploymentKey& key : deployment_keys())
+    if (key.name == "weights" || key.name == "kv")
+      options.add(key.name, key.values.size() < 16 ? key.values : "FORMAT", key.help,
+                  key.name == "kv" ? into.serving.kv : into.serving.weights);
   options.add("isl", "LENGTHS", help::prompts, into.serving.isl);
   options.add("osl", "LENGTHS", help::answers, into.serving.osl);
   options.add("slo", "LIST", help::limits, into.serving.slo);
@@ -259,8 +263,8 @@ int run_buy(const Arguments& arguments) {
   if (given.json)
     options.refuse({"csv"}, "and --json would be printed into each other", "leave one of them out");
   if (!given.serving.load.empty()) return buy_for_requests(given, options);
-  options.refuse({"engine", "isl", "osl", "slo", "autoscale", "start"}, "is of a load of requests",
-                 "add --serve FILE");
+  options.refuse({"engine", "weights", "kv", "isl", "osl", "slo", "autoscale", "start"},
+                 "is of a load of requests", "add --serve FILE");
   if (given.post) return buy_for_loop(given, options);
   std::vector<std::string> of_loops = length_keys;
   of_loops.push_back("steps");

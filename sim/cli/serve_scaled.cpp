@@ -154,6 +154,8 @@ int buy_for_serving(const ServingPurchaseOptions& given) {
       needed(given.isl, "isl", "write --isl 4000, tokens of prompts"), command_line / "isl");
   asked.traffic.output = parse_length_distribution(
       needed(given.osl, "osl", "write --osl 1000, tokens of answers"), command_line / "osl");
+  if (!given.weights.empty()) set_deployment_flag(asked.deployment, "weights", given.weights);
+  if (!given.kv.empty()) set_deployment_flag(asked.deployment, "kv", given.kv);
   asked.rules.prefix_cache = true;
   asked.rules.replay.routing = Routing::least_tokens;
   asked.rules.replay.slo = parse_slo(needed(given.slo, "slo", "write --slo ttft=3000,tpot=100@p95"),

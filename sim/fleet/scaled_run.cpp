@@ -46,6 +46,8 @@ class ScaledFleet {
             RequestRouter{shape.replay.routing, static_cast<std::uint32_t>(load.initial) * lanes_,
                           requests.seed, 0, shape.replay.router_weights}},
         asked_{load.initial} {
+    // Kubernetes' first recommendation is the number that there is.
+    if (load.scaler.law == ScalingLaw::hpa) granting_.recommend(Seconds{}, load.initial);
     for (int r = 0; r < load.initial; ++r) {
       run_.lives.push_back({});
       first_lane_.push_back(static_cast<std::uint32_t>(r) * lanes_);
@@ -481,12 +483,14 @@ ScaledRun serve_scaled(const PricedServing& priced, const ScaledLoad& load,
   ScaledFleet{priced, load, requests, shape, run}.run();
   // The share of each minute's requests that kept to the limits.
   std::vector<std::int64_t> came(run.timeline.size()), kept(run.timeline.size());
-  if (rules.replay.slo)
+  if (rules.replay.slo || !requests.classes.empty())
     for (const RequestTimes& times : run.times) {
       const auto bin = static_cast<std::size_t>(std::ceil(times.arrival / minute));
       if (bin >= came.size()) continue;
       ++came[bin];
-      kept[bin] += rules.replay.slo->met(times.ttft, times.tpot, times.e2e) ? 1 : 0;
+      const std::optional<Slo>& limits =
+          requests.limits_of(requests.requests[times.request], rules.replay.slo);
+      kept[bin] += !limits || limits->met(times.ttft, times.tpot, times.e2e) ? 1 : 0;
     }
   for (std::size_t i = 0; i < came.size(); ++i)
     if (came[i] > 0)

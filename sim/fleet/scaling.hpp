@@ -211,6 +211,8 @@ class Granting {
 
   /// A policy's newest wish.
   void wish(int replicas) { wished_ = replicas, has_wish_ = true; }
+  /// A recommendation of before, which the windows hold.
+  void recommend(Seconds time, int replicas) { wishes_.emplace_back(time, replicas); }
   /// The number to ask for from `now` on, where `asked` are now.
   int grant(Seconds now, int asked);
 

@@ -99,6 +99,16 @@ ServingOffer offer_of(const ServingRequirement& asked, const System& system,
   return offer;
 }
 
+// The formats in which all machines serve; the first that does says them.
+std::string formats_of(const std::vector<ServingOffer>& offers) {
+  for (const ServingOffer& offer : offers)
+    if (offer.fixed) {
+      const Deployment& plan = offer.fixed->setup.deployment;
+      return "weights " + name(plan.weights) + ", kv " + name(plan.kv);
+    }
+  return "";
+}
+
 std::string money(Range range) {
   return range.known()
              ? "$" + grouped(std::llround(range.low)) + " .. " + grouped(std::llround(range.high))
@@ -142,15 +152,16 @@ std::vector<ServingOffer> serving_offers(const ServingRequirement& asked,
 std::string serving_offers_text(const ServingRequirement& asked,
                                 const std::vector<ServingOffer>& offers) {
   const double share = asked.rules.replay.slo->share;
-  std::string text = wrapped_words(
-      "",
-      asked.model.name + " by " + asked.engine.name + " for " +
-          grouped(std::llround(asked.curve.requests())) + " requests of " +
-          length_distribution_text(asked.traffic.prompt) + " tokens, answered with " +
-          length_distribution_text(asked.traffic.output) + ", over " +
-          fixed(asked.curve.end.si() / 3600.0, 2) + " h; " + percent(share) + " within " +
-          slo_text(*asked.rules.replay.slo) + "; router " + name(asked.rules.replay.routing),
-      text_columns);
+  std::string text =
+      wrapped_words("",
+                    asked.model.name + " by " + asked.engine.name + " for " +
+                        grouped(std::llround(asked.curve.requests())) + " requests of " +
+                        length_distribution_text(asked.traffic.prompt) + " tokens, answered with " +
+                        length_distribution_text(asked.traffic.output) + ", over " +
+                        fixed(asked.curve.end.si() / 3600.0, 2) + " h; " + percent(share) +
+                        " within " + slo_text(*asked.rules.replay.slo) + "; router " +
+                        name(asked.rules.replay.routing) + "; " + formats_of(offers),
+                    text_columns);
   Table table{{{"system", Align::left},
                {"tp"},
                {"GPUs"},
@@ -189,7 +200,7 @@ std::string serving_offers_text(const ServingRequirement& asked,
                              " of the GPU hours and keeps " + percent(share) + " within the limits",
                          text_columns);
   return text + "On " + first.system.name +
-         " no policy that does not know the load to come saves GPU hours and\nkeeps the limits\n";
+         " none of these policies but the oracle saves GPU hours and keeps the\nlimits\n";
 }
 
 std::string serving_offers_json(const ServingRequirement& asked,
@@ -213,6 +224,8 @@ std::string serving_offers_json(const ServingRequirement& asked,
       continue;
     }
     one["tp"] = offer.tp;
+    one["weights"] = name(offer.fixed->setup.deployment.weights);
+    one["kv"] = name(offer.fixed->setup.deployment.kv);
     one["replicas"] = offer.replicas;
     one["gpus"] = offer.replicas * offer.tp;
     one["capacity_requests_per_s"] = rounded(offer.capacity);

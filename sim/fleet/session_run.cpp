@@ -58,6 +58,7 @@ void SessionSource::begin(std::uint32_t lane, Seconds now, double done) {
     const Turn& turn = trace.turns[session.first_turn + i];
     Request request = trace.list.requests[turn.request];
     request.session = instance;
+    request.round = instance / static_cast<std::uint32_t>(order_.size());
     sent_.requests.push_back(request);
     origins_.push_back({instance, session.first_turn + i, turn.waits_for, false, false, now});
   }

@@ -25,9 +25,12 @@ struct Price {
   double count;
 };
 
-std::vector<Price> prices_of(const SessionRun& run) {
+// A session costs its turns: those that end within the run are the short ones.
+std::vector<Price> prices_of(const SessionRun& run, const SessionTrace& trace) {
   const ReplayTotals& totals = run.counts.totals;
-  return {{"usd_per_session", "a session", static_cast<double>(run.session_time.count())},
+  const double turns_each = static_cast<double>(trace.turns.size()) /
+                            static_cast<double>(std::max<std::size_t>(1, trace.sessions.size()));
+  return {{"usd_per_session", "a session", static_cast<double>(totals.finished) / turns_each},
           {"usd_per_turn", "a turn", static_cast<double>(totals.finished)},
           {"usd_per_million_computed_tokens", "a million computed tokens",
            1e-6 * static_cast<double>(totals.prompt_tokens + totals.output_tokens -
@@ -95,7 +98,7 @@ std::string cost_text(const SessionAnswer& answer) {
   const Range rent = rent_of(answer);
   if (!rent.known()) return "";
   std::string text;
-  for (const Price& price : prices_of(answer.run)) {
+  for (const Price& price : prices_of(answer.run, answer.load.trace)) {
     if (!(price.count > 0.0)) continue;
     const Range each = rent * (1.0 / price.count);
     text += (text.empty() ? "$" : ", $") + fixed(each.low, each.low < 0.1 ? 4 : 2) + " .. " +
@@ -156,7 +159,7 @@ std::string session_json(const SessionAnswer& answer, double wall_s) {
     json["slo"] = {{"text", slo_text(*answer.slo)}, {"attainment", rounded(run.slo_share())}};
   if (answer.lanes_tried) json["lanes_tried"] = *answer.lanes_tried;
   const Range rent = rent_of(answer);
-  for (const Price& price : prices_of(run)) {
+  for (const Price& price : prices_of(run, load.trace)) {
     const Range each = price.count > 0.0 ? rent * (1.0 / price.count) : Range{};
     json["cost"][price.key] = rent.known() && price.count > 0.0
                                   ? Json{{"low", rounded(each.low)}, {"high", rounded(each.high)}}

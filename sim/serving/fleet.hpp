@@ -47,7 +47,7 @@ class RequestRouter {
   std::uint32_t of_session(std::uint32_t session, const std::deque<Replica>& replicas);
   std::span<const std::uint64_t> noted_hashes(const Request& request) const;
   std::uint64_t hash_of(const Request& request, std::uint64_t hash) const {
-    return list_->hashes_of_sessions ? hash + (std::uint64_t{request.session} << 32) : hash;
+    return hash + list_->hash_offset(request);
   }
   double noted_share(const Request& request, std::uint32_t replica) const;
   void note(const Request& request, std::uint32_t replica, const std::deque<Replica>& replicas);

@@ -19,10 +19,10 @@ struct PrefixPath {
   std::span<const std::uint64_t> hashes;
   std::size_t stride = 1;
   std::size_t nodes = 0;
-  std::uint64_t of_session = 0;  ///< Added to each hash: its session, times 2^32.
+  std::uint64_t offset = 0;  ///< Added to each hash: RequestList::hash_offset().
 
   std::uint64_t operator[](std::size_t node) const {
-    return hashes[(node + 1) * stride - 1] + of_session;
+    return hashes[(node + 1) * stride - 1] + offset;
   }
 };
 

@@ -51,6 +51,8 @@ struct Request {
   /// Session routing sends a session to one replica; one without is a session of its own.
   std::uint32_t session = no_session;
   std::uint8_t of_class = 0;  ///< Of RequestList::classes, if there are any.
+  /// How often its session was replayed before: nothing is in common with those.
+  std::uint32_t round = 0;
 };
 
 /// Requests in the order of their arrival.
@@ -69,6 +71,11 @@ struct RequestList {
   std::uint64_t seed = 1;               ///< The seed of routers that choose at random.
   std::vector<RequestClass> classes{};  ///< Empty: all are alike.
 
+  /// What tells a request's hashes from equal ones of other sessions or rounds.
+  std::uint64_t hash_offset(const Request& request) const {
+    return hashes_of_sessions ? std::uint64_t{request.session} << 32
+                              : request.round * 0x9e3779b97f4a7c15u;
+  }
   int priority_of(const Request& request) const {
     return classes.empty() ? 0 : classes[request.of_class].priority;
   }

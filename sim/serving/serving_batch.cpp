@@ -35,7 +35,7 @@ PrefixPath ServingBatch::path_over(const Request& request, std::uint32_t hashes,
                                    std::int64_t tokens) const {
   PrefixPath path =
       kv_.path_of(std::span{list_.hashes}.subspan(request.first_hash, hashes), tokens);
-  if (list_.hashes_of_sessions) path.of_session = std::uint64_t{request.session} << 32;
+  path.offset = list_.hash_offset(request);
   return path;
 }
 

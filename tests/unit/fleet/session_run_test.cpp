@@ -241,5 +241,74 @@ TEST(SessionRun, OpenArrivalsBeginAtTheirRate) {
   EXPECT_GT(run.session_time.count(), 300u);
 }
 
+// Mooncake's run with a store (kvcache-ai/Mooncake, SGLang with HiCache and SSD): clients whose prompts
+// grow by 4,096 tokens a round, 20 of them, fill a store of 6.6 rounds in the seventh. Until then
+// all of a prompt but its newest part is found, and from then on less; a drive's worth behind it
+// finds all.
+TEST(SessionRun, AStoreIsFullInTheRoundThatItsSizeSays) {
+  constexpr double rounds = 6.6;
+  const auto hits_by_round = [&](double size_in_rounds) {
+    SessionLoad load;
+    load.trace = agents(20, 10, 64, 64, false);
+    load.lanes = 20;
+    load.duration = Seconds{60.0};
+    ReplayShape shape = replicas(1, 60'000);
+    shape.replica.kv.tiers = {static_cast<std::int64_t>(size_in_rounds * 20 * 4096)};
+    shape.replica.kv.copies_at_once = true;
+    shape.replica.kv.shares_last = true;
+    shape.replica.rules.loading = HostKvLoading::layers;
+    shape.replica.rules.load_token = Seconds{1e-7};
+    const SessionRun run = run_of(load, shape);
+    std::map<std::uint32_t, std::pair<double, double>> found;
+    for (const RequestTimes& times : run.times) {
+      if (run.origins[times.request].instance >= 20) continue;
+      const Turn& turn = load.trace.turns[run.origins[times.request].turn];
+      const std::uint32_t prompt = load.trace.list.requests[turn.request].prompt_tokens;
+      found[prompt / 4096].first += times.prefix_hits;
+      found[prompt / 4096].second += prompt;
+    }
+    std::vector<double> shares;
+    for (const auto& [round, sums] : found) shares.push_back(sums.first / sums.second);
+    return shares;
+  };
+  const std::vector<double> small = hits_by_round(rounds), large = hits_by_round(20.0);
+  ASSERT_EQ(small.size(), 10u);
+  for (std::size_t round = 0; round < 10; ++round) {
+    const double ideal = static_cast<double>(round) / static_cast<double>(round + 1);
+    EXPECT_NEAR(large[round], ideal, 0.03) << round;
+    if (round < 6) {
+      EXPECT_NEAR(small[round], ideal, 0.03) << round;
+    }
+    if (round > 6) {
+      EXPECT_LT(small[round], 0.5) << round;
+    }
+  }
+}
+
+// A session that is replayed again has nothing in common with its last replay, whether its hashes
+// count within it or not: no more is found than the bound says.
+TEST(SessionRun, RoundsHaveNothingInCommon) {
+  for (const bool of_sessions : {true, false}) {
+    SessionLoad load;
+    load.trace = agents(3, 6, 8, 4, false);
+    if (!of_sessions) {
+      load.trace.list.hashes_of_sessions = false;
+      for (std::size_t i = 0; i < load.trace.sessions.size(); ++i) {
+        const Session& session = load.trace.sessions[i];
+        const Request& last = load.trace.list.requests[load.trace.turns_of(session).back().request];
+        for (std::uint32_t hash = 0; hash < last.hashes; ++hash)
+          load.trace.list.hashes[last.first_hash + hash] += 1'000 * i;
+      }
+      count_common_beginnings(load.trace);
+    }
+    load.lanes = 2;
+    load.duration = Seconds{500.0};
+    const SessionRun run = run_of(load, replicas(1));
+    EXPECT_GT(run.sessions_begun, 12);
+    EXPECT_LE(run.hit_share(), run.bound_of_hits() + 1e-12) << of_sessions;
+    EXPECT_GT(run.hit_share(), 0.5);
+  }
+}
+
 }  // namespace
 }  // namespace orrery::session_run_test
