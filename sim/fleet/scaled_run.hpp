@@ -117,9 +117,9 @@ inline const std::vector<std::string> enum_words<ReplicaStart>{"cold", "snapshot
 
 /// The time from the start of a replica until it takes requests, without a node to provision or an
 /// image to pull: 55 s for processes, imports, compilation, graphs and warm-up and 0.3 s a GB of
-/// weights on a GPU; 3.5 s and 0.3 s a GB from a snapshot; 0.1 s and the link to the host. The times
-/// are those of four models on one B200 (Dynamo Snapshot, docs/development/benchmarks.md, 008aac1f,
-/// vLLM 0.20 on network storage).
+/// weights on a GPU; 3.5 s and 0.3 s a GB from a snapshot; 0.1 s and the link to the host. These
+/// times are those of four models on one B200 with vLLM 0.20 and network storage (Dynamo Snapshot,
+/// docs/development/benchmarks.md, 008aac1f).
 Seconds start_time(const ServingSetup& setup, ReplicaStart how);
 /// The same of "cold", "snapshot", "sleep", or a time such as "100s"; "": cold.
 Seconds start_time(const ServingSetup& setup, const std::string& text, const Place& at);

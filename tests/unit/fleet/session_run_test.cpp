@@ -241,8 +241,8 @@ TEST(SessionRun, OpenArrivalsBeginAtTheirRate) {
   EXPECT_GT(run.session_time.count(), 300u);
 }
 
-// Mooncake's run with a store (kvcache-ai/Mooncake, SGLang with HiCache and SSD): clients whose prompts
-// grow by 4,096 tokens a round, 20 of them, fill a store of 6.6 rounds in the seventh. Until then
+// Mooncake's run with a store (kvcache-ai/Mooncake, SGLang with HiCache and SSD): 20 clients whose
+// prompts grow by 4,096 tokens a round fill a store of 6.6 rounds in the seventh. Until then
 // all of a prompt but its newest part is found, and from then on less; a drive's worth behind it
 // finds all.
 TEST(SessionRun, AStoreIsFullInTheRoundThatItsSizeSays) {
